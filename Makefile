@@ -67,10 +67,12 @@ wheel: $(BIN)/python
 reader: $(VENV)/.dev
 	$(BIN)/python -m training.reader
 
-# Bad inputs, damaged pictures, kills, a failing server and damaged caches, for MINUTES; counts are printed.
+# Bad inputs, damaged pictures, kills, a failing server and damaged caches, for MINUTES; counts are printed. PART is one
+# of them alone; COUNT how many parts of a cluster are killed.
 MINUTES ?= 60
+COUNT   ?= 100
 soak: $(VENV)/.dev
-	PYTHONPATH=tests/robustness:tests/support:tests/core $(BIN)/python tests/robustness/soak.py --minutes $(MINUTES)
+	PYTHONPATH=tests/robustness:tests/support:tests/core $(BIN)/python tests/robustness/soak.py --minutes $(MINUTES) --count $(COUNT) $(if $(PART),--part $(PART))
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -104,7 +104,7 @@ def require_drawers(changes: Mapping[str, Any], specs: Iterable[str | None]) -> 
     if "characters" in given and "characters" not in known:
         raise UsageError(
             "--characters is given, but no renderer here draws from pictures of characters.",
-            hint="Use kontext, sdxl, openai, gemini or comfyui.",
+            hint="Use kontext, an SDXL renderer, openai, gemini or comfyui.",
         )
 
 

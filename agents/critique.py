@@ -5,6 +5,7 @@ whose frames are chosen one by one by what was measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from katha.compass.repair import (
     transition_text,
     weigh,
 )
-from katha.eval_bridge.judging.engine import Inquiry
+from katha.eval_bridge.judging.engine import Inquiry, prefix_caches
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
@@ -239,7 +240,7 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
     }
     folder.keep_plan(state)
     folder.finish(state.model_copy(update=account), result.outcome.status())
-    return result
+    return replace(result, outcome=result.outcome.with_caches(prefix_caches(context.plugins.judges)))
 
 
 # Choosing frame by frame: the best path through the lattice of scenes and seeds, by transition score.

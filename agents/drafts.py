@@ -28,7 +28,18 @@ from katha.agents.edits import (
     SplitFrame,
     TakeFrame,
 )
-from katha.agents.rewording import SETTING, WORDS, listed, redressed, resettled, reworded, swapped
+from katha.agents.rewording import (
+    SETTING,
+    WORDS,
+    called,
+    listed,
+    recalled,
+    recast,
+    redressed,
+    resettled,
+    reworded,
+    swapped,
+)
 from katha.errors import UsageError
 from katha.schema import Board, Character, Frame, FrameKind, Panel, Plan, Transition
 
@@ -249,26 +260,31 @@ class Draft:
         if old is None:
             known = ", ".join(item.name for item in self.plan.characters)
             raise UsageError(f"There is no character {edit.name!r}.", hint=f"Known: {known or 'none'}.")
-        told = {name: value for name in ("kind", "appearance", "anchor_prompt") if (value := getattr(edit, name))}
-        new = old.model_copy(update=told)
-        if new.kind != old.kind and edit.appearance is None:
-            new = new.model_copy(update={"appearance": swapped(old.appearance, old.kind, new.kind)})
-        if new.kind != old.kind and edit.anchor_prompt is None:
-            new = new.model_copy(update={"anchor_prompt": swapped(old.anchor_prompt, old.kind, new.kind)})
+        new = recast(old, edit)
+        if new.name != old.name and any(item.name.casefold() == new.name.casefold() for item in self.plan.characters):
+            raise UsageError(f"There is a character {new.name!r} already.", hint="Give it another name.")
         listed = [new if item is old else item for item in self.plan.characters]
         self.plan = self.plan.model_copy(update={"characters": listed})
+        unsaid = []
         for place, spot in enumerate(self.spots):
             if spot.panel is not None and old.name in spot.panel.characters:
-                self._redress(place, old, new)
+                same = self._redress(place, spot.panel, old, new)
+                unsaid += [str(place + 1)] if same and called(old) != called(new) else []
+        if unsaid:
+            where = f"frame{'s' if len(unsaid) > 1 else ''} {', '.join(unsaid)}"
+            self.remarks.append(f"No word for {new.name} was found in the prompt of {where}: write it there yourself.")
 
-    def _redress(self, place: int, old: Character, new: Character) -> None:
-        spot = self.spots[place]
-        if spot.panel is None:
-            return
-        prompt = redressed(spot.panel.prompt, old, new)
-        shown = [swapped(item, old.kind, new.kind) for item in spot.panel.must_show]
-        panel = spot.panel.model_copy(update={"prompt": prompt, "must_show": shown})
-        self.spots[place] = replace(spot, panel=panel, told=spot.told or new.kind != old.kind)
+    def _redress(self, place: int, panel: Panel, old: Character, new: Character) -> bool:
+        """Put a character as it is now into a panel; whether its prompt stays as it is."""
+        spot, prompt = self.spots[place], redressed(panel.prompt, old, new)
+        shown = [recalled(item, old, new) for item in panel.must_show]
+        if old.name.casefold() != old.kind.casefold():  # "the lion" is no name, and its prompts say what it is
+            prompt, shown = swapped(prompt, old.name, new.name), [swapped(item, old.name, new.name) for item in shown]
+        who = [new.name if name == old.name else name for name in panel.characters]
+        told = {"prompt": prompt, "must_show": shown, "characters": who}
+        told_anew = spot.told or new.kind != old.kind or (new.name != old.name and prompt != panel.prompt)
+        self.spots[place] = replace(spot, panel=panel.model_copy(update=told), told=told_anew)
+        return prompt == panel.prompt
 
     def _transition(self, edit: ChangeTransition) -> None:
         pair = self._keys(edit.pair)
@@ -388,7 +404,9 @@ def replace_plan(draft: Draft, plan: Plan) -> None:
     spots = {spot.key: spot for spot in draft.spots if spot.panel is not None}
     taken = _matched(plan.panels, spots)
     cast = {item.name: item for item in old.characters}
-    recast = [(cast[item.name], item) for item in plan.characters if item.name in cast and cast[item.name] != item]
+    changed_cast = [
+        (cast[item.name], item) for item in plan.characters if item.name in cast and cast[item.name] != item
+    ]
     draft.plan = plan.model_copy(update={"transitions": []})
     laid: list[Spot] = []
     for panel, key in zip(plan.panels, taken, strict=True):
@@ -398,7 +416,7 @@ def replace_plan(draft: Draft, plan: Plan) -> None:
         if before is not None and before.prompt == panel.prompt:
             changed = {name: str(new) for name in SETTING if (new := getattr(panel, name)) != getattr(before, name)}
             panel = panel.model_copy(update={"prompt": resettled(before, changed)})
-            for one, two in recast:
+            for one, two in changed_cast:
                 if one.name in panel.characters:
                     panel = panel.model_copy(update={"prompt": redressed(panel.prompt, one, two)})
         told = spot.told or before is None or before.prompt != panel.prompt

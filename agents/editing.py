@@ -35,7 +35,8 @@ from katha.agents.versions import undo as undo
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import KathaError, OutputFolderError, UsageError
-from katha.jsonio import read_json
+from katha.jsonio import read_json, sha256_hex
+from katha.renderers.references import reference_png
 from katha.schema import Board, Candidate, Plan, StoryRecord
 from katha.store import Store
 
@@ -197,6 +198,24 @@ def redo_frame(
     """
     edit = TakeFrame(frame=frame, seed=seed)
     return edit_board(run, [edit], on_event=on_event, plugins=plugins, changes=changes).result
+
+
+def keep_picture(run: Path, data: bytes, what: str = "The picture") -> str:
+    """Keep a picture of a character in the run, as a PNG without metadata; its sha256 is what an edit names it by.
+
+    The board does not change (`ChangeCharacter.reference` puts it on a sheet), so that nothing is claimed.
+
+    Raises:
+        InputFileError: it is no picture that can be used; the sentence begins with `what`.
+        OutputFolderError: `run` holds no run.
+    """
+    folder = RunFolder(run)
+    state, png = state_of(folder), reference_png(data, what)
+    sha256 = sha256_hex(png)
+    folder.add_panel(sha256, png)
+    with Store(cache_folder(), owner=state.run_id) as store:  # lost files are made again from there
+        store.blobs.put(png)
+    return sha256
 
 
 # Pictures to choose from; the board does not change.

@@ -13,6 +13,7 @@ Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Words = Annotated[str, Field(max_length=4000)]
 Short = Annotated[str, Field(max_length=200)]
 Names = Annotated[tuple[Short, ...], Field(max_length=64)]
+Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 
 
 class _Edit(BaseModel):
@@ -98,13 +99,21 @@ class MoveFrame(_Edit):
 
 
 class ChangeCharacter(_Edit):
-    """Change what character `name` is and looks like in every panel."""
+    """Change what character `name` is and looks like in every panel; an empty text takes a thing away.
+
+    age, color: words ("old", "red") that every prompt says before the character's kind. reference: the sha256 of a
+    picture of it that the run keeps (`katha.agents.editing.keep_picture`), for renderers that draw from pictures.
+    """
 
     op: Literal["character"] = "character"
     name: str
+    new_name: Short | None = None
     kind: Short | None = None
+    age: Short | None = None
+    color: Short | None = None
     appearance: Words | None = None
     anchor_prompt: Words | None = None
+    reference: Sha256 | None = None
 
 
 class ChangeTransition(_Edit):

@@ -9,14 +9,31 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
-from katha.agents.pictures import check_picture, drawable_size, fit_picture, side_by_side, threads_of, with_pictures
+from katha.agents.pictures import (
+    as_drawn,
+    check_picture,
+    drawable_size,
+    fit_picture,
+    reference_of,
+    side_by_side,
+    threads_of,
+    with_pictures,
+)
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, RenderError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
-from katha.protocols import BoardContext, FrameRequest, InsertsTogether, KeepsReceipts, MayBeWithdrawn, Renderer
+from katha.protocols import (
+    BoardContext,
+    DrawsFromPictures,
+    FrameRequest,
+    InsertsTogether,
+    KeepsReceipts,
+    MayBeWithdrawn,
+    Renderer,
+)
 from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -116,30 +133,99 @@ def _one(context: RunContext, requests: Sequence[FrameRequest], place: int) -> b
 def _with_pictures(
     context: RunContext, renderer: Renderer, requests: Sequence[FrameRequest], emit: Emit
 ) -> list[FrameRequest]:
-    """The requests with their characters' pictures; a portrait is drawn once and kept like a frame."""
+    """The requests with their characters' pictures: those of the plan's sheets, then the renderer's own and portraits,
+    which are drawn once and kept like a frame."""
     index = context.store.frames
 
     def portrait(request: FrameRequest, name: str) -> bytes:
-        key = digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+        key = _portrait_key(renderer, request)
         with context.store.claim("frames:" + key):
             sha256 = index.get(key)
             reused = sha256 is not None
             if sha256 is None:
                 _require_served(context)
-                with _alone(context, renderer), named_failures(f"renderer {context.config.renderer!r}", RenderError):
+                who = _name_of(context, renderer)
+                with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                     drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
-                    size = (request.width, request.height)
-                    whole = check_picture(drawn, size, context.config.renderer)
+                    whole = check_picture(drawn, (request.width, request.height), who)
                     sha256 = _put(context, renderer, whole, request, key)
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
 
-    return with_pictures(renderer, requests, portrait)
+    return with_pictures(renderer, requests, portrait, _own_pictures(context, renderer))
+
+
+def _own_pictures(context: RunContext, renderer: Renderer) -> dict[str, bytes]:
+    """The pictures on the characters' sheets by their names, for a renderer that draws from them."""
+    if not renderer.capabilities.pictures:
+        return {}
+    sheets = {item.name: reference_of(item) for item in context.plan().characters}
+    return {name: picture_at(context, sha256) for name, sha256 in sheets.items() if sha256 is not None}
+
+
+def picture_at(context: RunContext, sha256: str) -> bytes:
+    """Return a picture of the run, verified; one that was lost is taken from the cache."""
+    png = context.files.panel(sha256)
+    if png is None:
+        png = context.store.blobs.get(sha256)
+        context.files.add_panel(sha256, png)
+    return png
+
+
+def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
+    return digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+
+
+# What a vendor may draw in a batch: everything that a board needs and that is not kept, by the key it is kept under.
+
+
+def missing_portraits(context: RunContext, seeds: Iterable[int]) -> dict[str, FrameRequest]:
+    """Return by key the portraits that the scenes of these boards are drawn from and that are not in the cache."""
+    renderer, index = context.plugins.renderer, context.store.frames
+    if not isinstance(renderer, DrawsFromPictures):
+        return {}
+    scenes = [_scene_request(context, panel, seed) for seed in seeds for panel in context.plan().panels]
+    wished = [renderer.picture_of(item, scene) for scene in scenes for item in scene.characters]
+    keyed = {_portrait_key(renderer, one): one for one in wished if isinstance(one, FrameRequest)}
+    return {key: one for key, one in keyed.items() if index.get(key) is None}
+
+
+def missing_scenes(context: RunContext, seeds: Iterable[int], emit: Emit) -> dict[str, FrameRequest]:
+    """Return by key the scenes of these boards that are not in the cache, with the pictures they are drawn from.
+
+    Raises:
+        RenderError: a portrait that was missing could not be drawn.
+    """
+    renderer, found = context.plugins.renderer, dict[str, FrameRequest]()
+    for seed in seeds:
+        scenes = [_scene_request(context, panel, seed) for panel in context.plan().panels]
+        scenes = _with_pictures(context, renderer, scenes, emit)
+        found |= dict(zip(_keys(renderer, scenes), scenes, strict=True))
+    return {key: scene for key, scene in found.items() if context.store.frames.get(key) is None}
+
+
+def keep_drawn(context: RunContext, key: str, request: FrameRequest, png: bytes) -> None:
+    """Keep a picture that was drawn for one of them, with the receipt of the service.
+
+    Raises:
+        RenderError: it is no whole picture of its size, or of one colour.
+    """
+    renderer, size = context.plugins.renderer, (request.width, request.height)
+    _put(context, renderer, check_picture(png, size, context.config.renderer), request, key)
+
+
+def _name_of(context: RunContext, renderer: Renderer) -> str:
+    """The name that a run's renderer, or that of its bridges, was asked for by."""
+    config = context.config
+    return str(config.renderer if renderer is context.plugins.renderer else config.bridge_renderer)
 
 
 def _require_served(context: RunContext) -> None:
-    """Refuse to draw what a withdrawn judge could not be asked about: nobody has judged a frame not drawn yet."""
-    for plugin in (context.plugins.renderer, *context.plugins.judges.values()):
+    """Refuse to draw where the bridge's renderer is withdrawn, or a judge that could not be asked about the frame:
+    nobody has judged one that is not drawn yet."""
+    plugins = context.plugins
+    bridge = None if context.mode.insert == "none" else plugins.bridge
+    for plugin in (plugins.renderer, bridge, *plugins.judges.values()):
         if isinstance(plugin, MayBeWithdrawn):
             plugin.require_served()
 
@@ -224,14 +310,7 @@ def _tell_blank(request: FrameRequest) -> Event:
 
 def images_of(context: RunContext, board: Board) -> list[bytes]:
     """Return the board's images in order, verified; a panel that was lost is taken from the cache."""
-    images = []
-    for frame in board.frames:
-        png = context.files.panel(frame.sha256)
-        if png is None:
-            png = context.store.blobs.get(frame.sha256)
-            context.files.add_panel(frame.sha256, png)
-        images.append(png)
-    return images
+    return [picture_at(context, frame.sha256) for frame in board.frames]
 
 
 def draw_inserted(
@@ -280,11 +359,12 @@ def _insert_once(
     parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
     cut = {} if size == drawn else {"cut": size}
     keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
-    who = str(context.config.renderer if renderer is context.plugins.renderer else context.config.bridge_renderer)
+    who = _name_of(context, renderer)
     with context.store.claim("frames:" + keys[0]):
         sha256 = context.store.frames.get(keys[0])
         reused = sha256 is not None
         if sha256 is None:
+            _require_served(context)
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                 found = [context.store.frames.get(key) for key in keys]
                 sha256 = found[0]
@@ -362,7 +442,7 @@ def _request(
         style=plan.style,
         kind=kind,
         scene=scene,
-        characters=tuple(item for item in plan.characters if item.name in what.characters),
+        characters=tuple(as_drawn(item) for item in plan.characters if item.name in what.characters),
         story_id=plan.story_id,
     )
 

@@ -282,6 +282,17 @@ def choice_schema(request: ReviewRequest) -> dict[str, Any]:
     return schema
 
 
+def review_question(request: ReviewRequest) -> dict[str, object]:
+    """Return what the interrupt shows a person: the proposal, the others, what the rule says, and the prompt."""
+    return {
+        "question": "Insert the frame? Answer {action: accept, reject, choose, edit or seed, candidate, prompt, seed}.",
+        "proposal": request.proposal,
+        "candidates": [item.name for item in request.inserted],
+        "rule": request.reason,
+        "prompt": request.prompt,
+    }
+
+
 def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt, seed}`.
 
@@ -289,13 +300,7 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     schema, from which the desk, the terminal and LangGraph Studio make what a person fills in.
     """
     request = review_request(state, runtime.context)
-    question: dict[str, object] = {
-        "question": "Insert the frame? Answer {action: accept, reject, choose, edit or seed, candidate, prompt, seed}.",
-        "proposal": request.proposal,
-        "candidates": [item.name for item in request.inserted],
-        "rule": request.reason,
-        "prompt": request.prompt,
-    }
+    question = review_question(request)
     choice: ReviewChoice | None = None
     while choice is None:
         try:
@@ -448,11 +453,3 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     done = "judge" if reports else END
     graph.add_conditional_edges("decide", after_decide, {"localize": "localize", "done": done})
     return graph.compile(checkpointer=checkpointer, name="katha")
-
-
-def make_graph() -> Graph:
-    """Return the machine for LangGraph Studio and `langgraph dev` (`langgraph.json`), which bring their checkpointer.
-
-    The drawing of the graph is what Studio is for here; a run needs the `RunContext` that `run_story` makes.
-    """
-    return build_graph()

@@ -16,13 +16,16 @@ from katha.jsonio import PARTIAL, file_sha256, write_bytes_atomic
 from katha.schema import Board, Frame, FrameKind, Plan
 
 _WORDS, _NAME = 6, 48
-_OURS = re.compile(r"\d{2,}(?:_[^\W_]+)*\.png")
+_MARKS = "\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece\u1000-\u109f\u1780-\u17d3\u0300-\u036f\u0591-\u05c7\u064b-\u065f"
+"""Vowel signs and accents that belong to a word where its script writes them as letters of their own."""
+_WORD = rf"(?:[^\W_]|[{_MARKS}])+"
+_OURS = re.compile(rf"\d{{2,}}(?:_{_WORD})*\.png")
 
 
 def speaking_name(number: int, caption: str, kind: FrameKind = "scene") -> str:
     """Return a file name that tells what a frame shows: its number and first words, in small letters of any script."""
     plain = unicodedata.normalize("NFC", caption).lower().replace("'", "").replace("\u2019", "")
-    words = re.findall(r"[^\W_]+", plain)
+    words = re.findall(_WORD, plain)
     said = "_".join(words[:_WORDS])[:_NAME].rstrip("_")
     return "_".join(part for part in (f"{number:02d}", "" if kind == "scene" else kind, said) if part)
 

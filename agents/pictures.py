@@ -3,7 +3,7 @@ and frames of a service, which are waited for side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from katha.errors import BlankFrameError, InputFileError, RenderError
 from katha.pictures import as_png, decode, png_problem, png_size
-from katha.protocols import AsksSideBySide, Capabilities, DrawsFromPictures, FrameRequest, Renderer
+from katha.protocols import AsksSideBySide, Capabilities, DrawsFromPictures, FrameRequest, KnowsItsWords, Renderer
+from katha.schema import Character
 
 T = TypeVar("T")
 Size = tuple[int, int]
@@ -74,21 +75,58 @@ def fit_picture(png: bytes, size: Size) -> bytes:
     return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
 
 
+SHEET = ("age", "color", "reference")
+"""What a character's sheet holds beside what every plan does; words of it are in prompts and looks already."""
+
+
+def as_drawn(character: Character) -> Character:
+    """Return a character as a renderer is handed it: without its sheet's own keys, so that they are in no cache key."""
+    told = character.model_dump()
+    return Character.model_validate({name: value for name, value in told.items() if name not in SHEET})
+
+
+def reference_of(character: Character) -> str | None:
+    """Return the sha256 of the picture that a person has put on a character's sheet, None where there is none."""
+    value = (character.model_extra or {}).get("reference")
+    return value if isinstance(value, str) and value else None
+
+
+def unfollowed(renderer: Renderer, who: str, old: Sequence[Character], new: Sequence[Character]) -> Iterator[str]:
+    """Yield a sentence for each change of a character's sheet that no picture by the renderer `who` will show."""
+    before = {item.name: item for item in old}
+    for item in new:
+        was = before.get(item.name)
+        if was == item:
+            continue
+        given = reference_of(item)
+        if given is not None and (was is None or given != reference_of(was)) and not renderer.capabilities.pictures:
+            yield f"{who!r} draws from words alone: the picture of {item.name} is kept, and changes no frame."
+        for word in renderer.undrawn(item) if isinstance(renderer, KnowsItsWords) else ():
+            yield f"{who!r} has no drawing for {word!r}: {item.name} is drawn without it."
+
+
 def with_pictures(
-    renderer: Renderer, requests: Sequence[FrameRequest], draw: Callable[[FrameRequest, str], bytes]
+    renderer: Renderer,
+    requests: Sequence[FrameRequest],
+    draw: Callable[[FrameRequest, str], bytes],
+    own: Mapping[str, bytes],
 ) -> list[FrameRequest]:
     """Return the requests with the pictures of their characters, where the renderer wants them.
 
     draw: gives the portrait of a request (of the character so called); it is called once for each distinct request.
+    own: by name the pictures that people have put on their characters' sheets; they go before any other.
     """
-    if not isinstance(renderer, DrawsFromPictures):
+    asks = renderer if isinstance(renderer, DrawsFromPictures) else None
+    if asks is None and not own:
         return list(requests)
     drawn: dict[FrameRequest, bytes] = {}
     found = []
     for request in requests:
         pictures = []
         for character in request.characters:
-            picture = renderer.picture_of(character, request)
+            picture: bytes | FrameRequest | None = own.get(character.name)
+            if picture is None and asks is not None:
+                picture = asks.picture_of(character, request)
             if isinstance(picture, FrameRequest):
                 if picture not in drawn:
                     drawn[picture] = draw(picture, character.name)

@@ -1,15 +1,16 @@
-"""A panel's prompt after one field of it has changed: another place, time, shot or look, in words that are drawn."""
+"""A panel's prompt after a field of it, or of somebody in it, has changed: its words are what is drawn."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from katha.agents.edits import PanelWords
+from katha.agents.edits import ChangeCharacter, PanelWords
 from katha.language import read_scene
 from katha.schema import Character, Panel
 
 WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
+_ALWAYS = frozenset(Character.model_fields)
 SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
 _SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
@@ -83,12 +84,12 @@ def redressed(prompt: str, old: Character, new: Character) -> str:
     look = _ARTICLE.sub("", old.appearance).strip()
     dress = _ARTICLE.sub("", new.appearance).strip()
     if look and look != old.kind and re.search(rf"\b{re.escape(look)}\b", prompt, re.IGNORECASE):
-        return re.sub(rf"\b{re.escape(look)}\b", lambda _: dress or new.kind, prompt, flags=re.IGNORECASE)
-    text = swapped(prompt, old.kind, new.kind)
-    if dress and new.kind and new.appearance != old.appearance:
+        return swapped(prompt, look, dress or new.kind)
+    text, who = recalled(prompt, old, new), called(new)
+    if dress and new.kind and new.appearance != old.appearance and dress != who:
         text = re.sub(
-            rf"\b{re.escape(new.kind)}\b",
-            lambda _: dress if new.kind.lower() in dress.lower() else f"{new.kind} with {new.appearance}",
+            rf"\b{re.escape(who)}\b",
+            lambda _: dress if new.kind.lower() in dress.lower() else f"{who} with {new.appearance}",
             text,
             count=1,
             flags=re.IGNORECASE,
@@ -96,6 +97,54 @@ def redressed(prompt: str, old: Character, new: Character) -> str:
     return text
 
 
+def recast(old: Character, edit: ChangeCharacter) -> Character:
+    """Return a character with what the edit says of it; its look and its portrait's words follow."""
+    fields = ("kind", "age", "color", "appearance", "anchor_prompt", "reference")
+    told = {name: " ".join(value.split()) for name in fields if (value := getattr(edit, name)) is not None}
+    if not told.get("kind", True):
+        del told["kind"]  # everybody is something
+    given = {**old.model_dump(), **told, "name": (edit.new_name or "").strip() or old.name}
+    new = Character.model_validate({key: value for key, value in given.items() if value or key in _ALWAYS})
+    look = recalled(old.appearance, old, new) if edit.appearance is None else _outfitted(new)
+    alone = recalled(old.anchor_prompt, old, new) if edit.anchor_prompt is None else new.anchor_prompt
+    return new.model_copy(update={"appearance": look, "anchor_prompt": alone})
+
+
+def _outfitted(character: Character) -> str:
+    """A look that a person wrote, with the age and the colour that it does not say itself."""
+    told, look = character.model_extra or {}, character.appearance
+    said = {word.lower() for word in re.findall(r"[\w-]+", look)}
+    parts = [str(part) for name in ("age", "color") if (part := told.get(name)) and str(part).lower() not in said]
+    return _put(look, character.kind, " ".join((*parts, character.kind)))
+
+
+def called(character: Character) -> str:
+    """Return a character's kind with its age and colour: "old red lion"."""
+    told = character.model_extra or {}
+    return " ".join(str(part) for part in (told.get("age"), told.get("color"), character.kind) if part)
+
+
+def recalled(text: str, old: Character, new: Character) -> str:
+    """Return `text` in which what a character is, its age and its colour are those of now, also in the plural."""
+    return _put(text, called(old), called(new), ending=r"(?:e?s)?")
+
+
 def swapped(text: str, old: str, new: str) -> str:
     """Return `text` with another word in the place of `old`."""
-    return re.sub(rf"\b{re.escape(old)}\b", lambda _: new, text, flags=re.IGNORECASE) if old and old != new else text
+    return _put(text, old, new)
+
+
+def _put(text: str, old: str, new: str, ending: str = "") -> str:
+    if not old or old == new:
+        return text
+
+    def put(found: re.Match[str]) -> str:
+        article = found[1] or ""
+        if article.strip().lower() in ("a", "an"):
+            right = "an" if new[:1].lower() in tuple("aeiou") else "a"
+            article = (right.capitalize() if article[0].isupper() else right) + article.lstrip("aAnN")
+        begins = found[0][len(found[1] or "") :][:1]
+        raised = begins.isupper() and old[:1].islower()
+        return f"{article}{new[:1].upper() + new[1:] if raised else new}{found[2]}"
+
+    return re.sub(rf"(\ban?\s+)?\b{re.escape(old)}({ending})\b", put, text, flags=re.IGNORECASE)

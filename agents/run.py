@@ -24,6 +24,7 @@ from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, 
 from katha.agents.steps import Desk, replay
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.eval_bridge.judging.budget import Budget
 from katha.postgres import connector, explained
 from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
@@ -80,10 +81,12 @@ def run_story(
             return _go_on(desk, state, record, plan, known is None, review)
 
 
-def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None = None) -> RunResult:
+def resume_run(
+    run: Path, *, on_event: Emit | None = None, review: Review | None = None, budget: Budget | None = None
+) -> RunResult:
     """Go on with the run in the folder `run` from what is in it, whoever began it: no story and no settings are needed.
 
-    A run that is finished is returned as it is.
+    A run that is finished is returned as it is. budget: over what services may still cost.
 
     Raises:
         OutputFolderError: there is no run, it stopped before its story was planned, or its plug-ins have changed.
@@ -101,12 +104,24 @@ def resume_run(run: Path, *, on_event: Emit | None = None, review: Review | None
         refuse_code(state.config, f"The run in {str(run)!r}", received=True)
         config = read_settings(Settings, state.config)
         if config.review and review is None:
-            raise UsageError("A run with review needs a person to ask.", hint="Open it with `katha desk`.")
-        made = load_plugins(config)
+            if state.status == "running":
+                raise _nobody()
+            review = _refused
+        made = load_plugins(config, budget)
         folder.resume(state.model_copy(update=made.specs()))
         with Store(cache_folder(), owner=state.run_id) as store:
             desk = Desk(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, folder.first_story(state), None, False, review)
+
+
+def _nobody() -> UsageError:
+    hint = "Open it with `katha desk`, or go on at a terminal."
+    return UsageError("A run with review needs a person to ask.", hint=hint)
+
+
+def _refused(request: ReviewRequest) -> ReviewChoice:
+    """A finished run asks nobody, unless so much of it was lost that its repair is decided again."""
+    raise _nobody()
 
 
 def _go_on(

@@ -17,16 +17,18 @@ from katha.agents.critique import finish, judge_boards, measure, write_results
 from katha.agents.drafts import Draft, Settled, Spot, is_locked
 from katha.agents.edits import EDIT, Edit, TakeFrame
 from katha.agents.folder import Glance, RunFolder, RunRecord
-from katha.agents.frames import board_requests, draw_inserted, draw_scenes, insertion_of, together
+from katha.agents.frames import board_requests, draw_inserted, draw_scenes, insertion_of, picture_at, together
 from katha.agents.names import name_frames
+from katha.agents.pictures import reference_of, unfollowed
 from katha.agents.rereading import Reread, reread
 from katha.agents.state import Emit, RunResult
 from katha.compass.repair import weakest_transition
 from katha.config import Settings
-from katha.errors import JudgeError, KathaError, OutputFolderError, UsageError
+from katha.errors import JudgeError, KathaError, OutputFolderError, StoreError, UsageError
 from katha.schema import Answer, Board, Candidate, Candidates, Decision, Event, Frame, Plan, StoryRecord
 from katha.store import Store
 
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _BY_HAND = ("redo:", "edit:")
 _UNDER_WAY = re.compile(r" Then (?!: ).* by hand\b.*\Z", re.DOTALL)
 
@@ -129,7 +131,9 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     settled = draft.settled()
     rest = reread(plan, known.story(), settled)
     context = desk.context(rest.plan, rest.story)
+    _require_references(context)
     frames, drawn, remarks = picture(context, before.board, settled, desk.emit)
+    remarks += tuple(unfollowed(desk.plugins.renderer, desk.config.renderer, plan.characters, rest.plan.characters))
     board = before.board.model_copy(update={"frames": frames, "plan_sha256": plan_sha256(rest.plan)})
     if board == before.board and rest.story == known.story() and rest.plan == plan:
         if state.replay:
@@ -150,6 +154,26 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     folder.commit_version()
     name_frames(folder, board, rest.plan)
     return Edited(version, result, drawn, (*rest.remarks, *remarks))
+
+
+def _require_references(context: RunContext) -> None:
+    """Refuse a character's picture that the run does not keep.
+
+    Raises:
+        UsageError: the character is named.
+    """
+    for item in context.plan().characters:
+        sha256 = reference_of(item)
+        if sha256 is None:
+            continue
+        try:
+            known = _SHA256.fullmatch(sha256) is not None and bool(picture_at(context, sha256))
+        except StoreError:
+            known = False
+        if not known:
+            said = f"The reference picture of {item.name!r} is no picture that this run keeps."
+            hint = "Give the picture itself: in the desk's Cast, or `katha redo RUN --characters DIR`."
+            raise UsageError(said, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -206,7 +230,7 @@ def _said(edit: Edit) -> str:
         case "move":
             return f"frame {edit.frame} was moved to place {edit.to}"
         case "character":
-            return f"the character {edit.name} got another {what or 'nothing'}"
+            return f"the character {edit.name} got another {what.replace('new name', 'name') or 'nothing'}"
         case "transition":
             return f"the transition {edit.pair[0]} to {edit.pair[1]} got another {what or 'nothing'}"
         case "bridge":
@@ -236,7 +260,8 @@ def picture(
             laid[at] = frame
             board = board.model_copy(update={"frames": laid})
         emit(Event(stage="render", kind="finished"))
-    return laid, tuple(at + 1 for at in draw), tuple(remarks)
+    were = [spot.frame.sha256 if spot.frame is not None else None for spot in settled.spots]
+    return laid, tuple(at + 1 for at in draw if laid[at].sha256 != were[at]), tuple(remarks)
 
 
 def _laid(context: RunContext, spot: Spot, number: int) -> Frame:

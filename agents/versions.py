@@ -8,6 +8,7 @@ from pathlib import Path
 
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.names import caption_of, name_frames
+from katha.agents.pictures import reference_of
 from katha.agents.steps import Edited, claimed, measured_of, state_of
 from katha.errors import InputFileError, UsageError
 from katha.schema import Board, Frame, Plan
@@ -33,7 +34,7 @@ class Change:
     """One difference between two versions.
 
     what: "frame 3", "panel 2, prompt", "character fox, appearance". before, after: in words; None where there is
-    nothing on that side. pictures: the hashes of a frame's picture before and after.
+    nothing on that side. pictures: the hashes of a frame's, or a character's, picture before and after.
     """
 
     what: str
@@ -185,8 +186,13 @@ def _plan_changes(old: Plan, new: Plan) -> Iterator[Change]:
     yield from _fields("style", {"": old.style}, {"": new.style})
     cast = {item.name: item for item in old.characters}
     for item in new.characters:
-        told = cast[item.name].model_dump() if item.name in cast else {}
-        yield from _fields(f"character {item.name}", told, item.model_dump(exclude={"name"}))
+        was = cast.get(item.name)
+        told, now = (one.model_dump(exclude={"name", "reference"}) if one is not None else {} for one in (was, item))
+        yield from _fields(f"character {item.name}", told, {name: now.get(name) for name in {**told, **now}})
+        shown = (reference_of(was) if was is not None else None, reference_of(item))
+        if shown[0] != shown[1]:
+            words = [None if one is None else "a picture" for one in shown]
+            yield Change(f"character {item.name}, reference", words[0], words[1], shown)
     if len(old.panels) == len(new.panels):
         for one, two in zip(old.panels, new.panels, strict=True):
             known, now = one.model_dump(), two.model_dump()

@@ -159,6 +159,7 @@ def resume_run(
     *,
     on_event: Callable[[Event], None] | None = None,
     reviewer: Callable[[ReviewRequest], ReviewChoice] | None = None,
+    budget: Budget | None = None,
 ) -> RunResult:
     """Go on with a run from what is in its folder, whoever began it, here or at the desk: its story is not needed.
 
@@ -166,6 +167,7 @@ def resume_run(
         run: The folder of a run that was stopped, or that is finished (it is returned as it is).
         on_event: Hears what is being planned, drawn, asked and decided.
         reviewer: Decides on the repair, where the run asks for review.
+        budget: Limits what services may still cost.
 
     Returns:
         The run, finished.
@@ -174,7 +176,7 @@ def resume_run(
         UsageError: There is no run, it was never planned, its plug-ins have changed, or it needs a reviewer.
         KathaError: The work failed; call again to go on.
     """
-    result = machine.resume_run(Path(run), on_event=on_event, review=reviewer)
+    result = machine.resume_run(Path(run), on_event=on_event, review=reviewer, budget=budget)
     write_report(result.out)
     return result
 

@@ -1,18 +1,22 @@
-"""Boards that are drawn already: what `katha run --import` makes of one, to be judged and repaired as any run is."""
+"""Boards that are drawn already: what `katha run --import` and the desk make of one, to be judged and repaired as any
+run is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from katha.agents.context import make_renderer
 from katha.agents.found import told_story
 from katha.app.drawing import read_plan, read_story, settings_for
+from katha.config import Settings
 from katha.errors import InputFileError, UsageError
-from katha.renderers.folder import FolderRenderer
+from katha.jsonio import write_bytes_atomic
+from katha.renderers.folder import SUFFIXES, FolderRenderer
 from katha.renderers.projects import SUFFIX
 from katha.schema import StoryRecord
 
@@ -20,6 +24,8 @@ FINDS = "weakest_only"
 """The mode of an imported board where nobody is named who could draw a bridge."""
 NEEDED = "Nobody was named who could draw a bridge: give --bridge-renderer NAME and another --out to have one proposed."
 _LEAST, _MOST = 2, 24
+_PLAIN_NAME = re.compile(r"[^\x00-\x1f\x7f:.][^\x00-\x1f\x7f:]*")
+_LONGEST_NAME = 240
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Imported:
 def import_board(
     board: Path,
     story: StoryRecord | Path | str | None = None,
-    preset: str | None = None,
+    preset: Settings | str | None = None,
     changes: Mapping[str, Any] | None = None,
     plan: Path | None = None,
 ) -> Imported:
@@ -45,7 +51,7 @@ def import_board(
     Args:
         board: A `.storyboarder` file, a PDF, or a folder: of pictures, of a board that `folder` knows, or of a project.
         story: What the board tells; the words in the project unless told.
-        preset: Settings by name.
+        preset: Settings, or their name.
         changes: Single settings by name.
         plan: The plan file that the run is given, if any.
 
@@ -78,6 +84,50 @@ def import_board(
         )
     _require_fit(board, count, record, given.get("panels"), plan)
     return Imported(record, {**given, "panels": count})
+
+
+def name_of_files(names: Sequence[str]) -> str:
+    """Return what a board of these files is called: as its project or PDF, else as the folder or the first of them."""
+    paths = [PurePosixPath(name.replace("\\", "/")) for name in names]
+    whole = next((path for path in paths if path.suffix.lower() not in SUFFIXES), None)
+    return whole.stem if whole is not None else paths[0].parent.name or paths[0].stem
+
+
+def put_files(place: Path, files: Sequence[tuple[str, bytes]]) -> Path:
+    """Write the files of a board, as a browser sends them, into the new folder `place`; gives what `import_board` takes
+    as the board.
+
+    Pictures alone are numbered in the order of their names (2 before 10); beside a project they keep their names, in
+    `images/`, whatever folder they came from. Names are anybody's: of a path the last part counts, and one that leads
+    elsewhere is refused before anything is written.
+
+    Raises:
+        InputFileError: a file of another kind, a name that is no plain name or comes twice, or several boards at once.
+    """
+    named: dict[str, bytes] = {}
+    for given, data in files:
+        parts = [part for part in re.split(r"[\\/]", given) if part]
+        name = parts[-1] if parts else ""
+        if ".." in parts or not _PLAIN_NAME.fullmatch(name) or len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
+            raise InputFileError(f"{given[:100]!r} is no name of a file.", hint="Give it a plain name.")
+        if Path(name).suffix.lower() not in (SUFFIX, ".pdf", *SUFFIXES):
+            raise InputFileError(f"{name[:100]!r} is of no board: pictures, a PDF or a {SUFFIX} file are.")
+        if name.casefold() in {known.casefold() for known in named}:
+            raise InputFileError(f"There are two files {name[:100]!r}.", hint="Give each its own name.")
+        named[name] = data
+    whole = [name for name in named if Path(name).suffix.lower() not in SUFFIXES]
+    project = len(whole) == 1 and Path(whole[0]).suffix.lower() == SUFFIX
+    if len(whole) > 1 or (whole and not project and len(named) > 1) or not named:
+        raise InputFileError("These files are not one board.", hint=f"Give pictures, or a PDF, or one {SUFFIX} file.")
+    for at, name in enumerate(sorted(named, key=_by_number), 1):
+        beside = place / "images" / name if project else place / f"frame_{at:03d}{Path(name).suffix.lower()}"
+        write_bytes_atomic(place / name if name in whole else beside, named[name])
+    return place / whole[0] if whole else place
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """What names are sorted by: the numbers in them count as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name.casefold()) if part]
 
 
 def _project_in(board: Path) -> Path:

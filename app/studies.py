@@ -281,6 +281,7 @@ def compare(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     on_workers: OnWorkers | None = None,
+    batch: bool = False,
     **changes: Any,
 ) -> CompareResult:
     """Compare renderers (or planners, or modes), on the same plans and questions, by what their boards lose (STG).
@@ -296,6 +297,7 @@ def compare(
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each method and story that was drawn, how many are done, and of how many.
         on_workers: Hears how the work stands of several workers, or of models that take turns, and who is lost.
+        batch: Have image services draw scenes and portraits in batches: within a day, at half of the price.
         **changes: Single settings, and what `StudyOptions` has: `split`, `ids`, `reference`, `resamples`, `metrics`,
             `workers`, `cluster`.
 
@@ -316,14 +318,13 @@ def compare(
     require_metrics(own.metrics, config)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     found = choose_methods(config, methods, (planners, renderers, modes), options)
-    drawn_by = [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)]
-    require_drawers(changes, drawn_by)
+    require_drawers(changes, [name for one in found for name in (one.config.renderer, one.config.bridge_renderer)])
     command, alike = ("katha", *sys.argv[1:]), _prepare_alike(stories)
     against = require_reference(own.reference, [one.name for one in found])
     job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
-    told = _counted(on_progress, len(job.records) * len(found))
+    told, heard = _counted(on_progress, len(job.records) * len(found)), on_workers or unheard
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
-        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet, heard=on_workers or unheard)
+        result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet, heard=heard, batch=batch)
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result

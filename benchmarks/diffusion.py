@@ -108,10 +108,17 @@ def measure_work() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KATHA_CACHE"] = folder
         flux, sdxl = (str(build(name, Path(folder) / name)) for name in ("flux", "sdxl"))
-        counted = {**_transfers(flux), "bridge_unet_rows": _bridge_rows(sdxl), "decoded_at_once": _decoded(sdxl)}
+        counted = {
+            **_transfers(flux),
+            "text_encoder_runs": _encoded(sdxl),
+            "bridge_unet_rows": _bridge_rows(sdxl),
+            "decoded_at_once": _decoded(sdxl),
+            "pictures_read": _pictures_read(Path(folder) / "judge"),
+        }
     return {
         "counts": counted,
-        "baseline": "diffusers' model offload; one bridge after another; the decoder's whole batch",
+        "baseline": "diffusers' model offload; a prompt encoded for each frame; one bridge after another; the whole "
+        "batch in the decoder; a judge's pictures read for each question",
         "ratio": {name: round(old / new, 2) for name, (old, new) in counted.items()},
     }
 
@@ -153,6 +160,35 @@ def _transfers(model: str) -> dict[str, tuple[int, int]]:
         "denoiser_brought": (brought.count(id(theirs.transformer)), len(ours)),
         "bytes_moved": (2 * sum(sizes[key] for key in brought), sum(move.nbytes for move in moves)),
     }
+
+
+def _encoded(model: str) -> tuple[int, int]:
+    """Prompts through the second text encoder for a board of five with three seeds: a frame each, and here."""
+    from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+
+    renderer = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, guidance=1.0))
+    with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
+        calls = _count(loaded.pipe)
+    for seed in _SEEDS:
+        list(renderer.render_board([_request(one, seed) for one in _PROMPTS]))
+    return len(_SEEDS) * len(_PROMPTS), calls["encoder"]
+
+
+def _pictures_read(folder: Path) -> tuple[int, int]:
+    """Pictures through a local judge's eye for three questions about a board of three: each asked alone, and here."""
+    from benchmarks.prefix_reuse import prompts
+    from katha.eval_bridge.judges.local import LocalJudge
+    from katha.protocols import Evidence
+    from tests.support.tiny_vlm import build, pictures
+
+    model, read = str(build("qwen2_5_vl", folder)), []
+    for reuse in ("off", "batched"):
+        judge, seen = LocalJudge(model, device="cpu", reuse=reuse, max_new_tokens=4), list[int]()
+        eye = judge._load().loaded.model.model.visual
+        eye.register_forward_pre_hook(lambda _, __, given: seen.append(len(given["grid_thw"])), with_kwargs=True)  # noqa: B023
+        list(judge.ask(Evidence("image", pictures()), prompts()[:3]))
+        read.append(sum(seen))
+    return read[0], read[1]
 
 
 def _bridge_rows(model: str) -> tuple[int, int]:

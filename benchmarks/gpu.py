@@ -1,16 +1,24 @@
 """Real shapes with random weights on an accelerator, in one call of under ten minutes: `python -m benchmarks gpu`.
 
 Seconds a frame, exact and fast, the peak of the memory, and judge packets a second. Random weights take as long as
-trained ones: only the first-block cache depends on values, so that its gain is not to be had here. Without an
-accelerator the same runs at toy size, which tries the script and measures nothing.
+trained ones: only the first-block cache depends on values, so that its gain is not to be had here, and the judge's eye
+is a toy: its figure is that of the language model. Without an accelerator the same runs at toy size, which tries the
+script and measures nothing.
+
+Each part runs in a process of its own with a share of the time, and prints each figure when it has it: one that fails,
+hangs or is killed loses no other, nor what it had found.
 """
 
 from __future__ import annotations
 
 import gc
+import json
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +29,9 @@ from benchmarks.diffusion_shapes import SHAPES, random_pipeline
 __all__ = ["measure"]
 
 _BUDGET_S = 540.0
+_LEAST_S = 20.0
+"""What a part needs at least: imports take most of it."""
+_ROOT = Path(__file__).parents[1]
 _STEPS = 4
 """Steps that are timed; the seconds of a frame are those of one step times the model's own number."""
 _JUDGE = {
@@ -92,38 +103,85 @@ class Place:
 
         return None if self.toy else int(torch.cuda.max_memory_allocated())
 
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Context manager: models are made on the device and in its dtype, not on the CPU in float32."""
+        import torch
+
+        with ExitStack() as stack:
+            if not self.toy:
+                before = torch.get_default_dtype()
+                stack.callback(torch.set_default_dtype, before)
+                torch.set_default_dtype(torch.bfloat16)
+                stack.enter_context(torch.device("cuda"))
+            yield
+
+
+Found = Iterator[tuple[str, object]]
+"""What a part finds, name by name."""
+
 
 def measure(toy: bool | None = None, budget_s: float = _BUDGET_S) -> dict[str, Any]:
-    """Run every part for which there is time; a part that fails says why, and the others go on."""
+    """Run every part for which there is time; each prints a line of its own when it is done, or was stopped.
+
+    A part that fails says why; a part that is stopped keeps what it had found. The first parts are worth most.
+    """
     import torch
 
-    place, start = Place(not torch.cuda.is_available() if toy is None else toy), time.perf_counter()
-    parts: dict[str, Callable[[Place], Mapping[str, Any]]] = {
-        "sdxl": lambda where: _draw(where, "sdxl"),
-        "sharing": _share,
-        "flux-dev": lambda where: _draw(where, "flux-dev"),
-        "judge": _judge,
-    }
-    table: dict[str, Any] = {}
-    for name, part in parts.items():
-        if time.perf_counter() - start > budget_s * 0.6:
-            table[name] = {"left_out": "no time is left"}
-            continue
-        place.clear()
-        try:
-            table[name] = dict(part(place))
-        except (RuntimeError, MemoryError) as error:
-            table[name] = {"failed": str(error).splitlines()[0]}
+    toy, start = not torch.cuda.is_available() if toy is None else toy, time.perf_counter()
+    table: dict[str, dict[str, Any]] = {}
+    for name, share in _SHARES.items():
+        left = budget_s - (time.perf_counter() - start)
+        table[name] = _apart(name, toy, min(share, left)) if left > _LEAST_S else {"left_out": "no time is left"}
+        print(json.dumps({"benchmark": f"gpu: {name}", **table[name]}), flush=True)
     return {
-        "device": "toy size on the CPU: no figure counts" if place.toy else torch.cuda.get_device_name(),
+        "device": "toy size on the CPU: no figure counts" if toy else torch.cuda.get_device_name(),
         "date": time.strftime("%Y-%m-%d"),
-        "side": place.side,
+        "side": Place(toy).side,
         **table,
         "seconds": round(time.perf_counter() - start, 1),
     }
 
 
-def _draw(place: Place, name: str) -> Mapping[str, Any]:
+def _apart(name: str, toy: bool, seconds: float) -> dict[str, Any]:
+    """Return what the part found in a process of its own, which is ended after so many `seconds`."""
+    command = [sys.executable, "-m", "benchmarks.gpu", name, *(["toy"] if toy else [])]
+    try:
+        done = subprocess.run(command, cwd=_ROOT, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as stopped:
+        return _figures(stopped.stdout) | {"stopped": f"after {seconds:.0f} s"}
+    found = _figures(done.stdout)
+    if done.returncode and "failed" not in found:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        found["failed"] = f"exit status {done.returncode}: {said[-1] if said else 'no word'}"
+    return found
+
+
+def _figures(printed: bytes | None) -> dict[str, Any]:
+    """Return the figures of the whole lines that a part has printed; libraries may print others between them."""
+    found: dict[str, Any] = {}
+    for line in (printed or b"").decode("utf-8", "replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        found |= row if isinstance(row, dict) else {}
+    return found
+
+
+def run_part(name: str, place: Place) -> None:
+    """Print each figure of a part as a line, and why it fails, if it does."""
+    start = time.perf_counter()
+    try:
+        for key, value in _PARTS[name](place):
+            print(json.dumps({key: value}), flush=True)
+    except Exception as error:  # whatever it is, the other parts and what was found are worth having
+        reason = (str(error).strip().splitlines() or [""])[0]
+        print(json.dumps({"failed": f"{type(error).__name__}: {reason}"}), flush=True)
+    print(json.dumps({"part_s": round(time.perf_counter() - start, 1)}), flush=True)
+
+
+def _draw(place: Place, name: str) -> Found:
     """A frame of `name`, exact; one of a batch of four; and, of a transformer, fast."""
     import torch
 
@@ -151,12 +209,13 @@ def _draw(place: Place, name: str) -> Mapping[str, Any]:
         whole = one + (shape.steps - 1) * step
         return {"seconds_per_frame": round(whole / batch, 3), "step_s": round(step / batch, 4), "peak": place.peak()}
 
-    table: dict[str, Any] = {"steps": shape.steps, "exact": seconds_a_frame(), "batch_of_4": seconds_a_frame(4)}
+    yield "steps", shape.steps
+    yield "exact", seconds_a_frame()
+    yield "batch_of_4", seconds_a_frame(4)
     if shape.denoiser == "transformer":
         found = shortcuts_of(Calling(away="never"), place.device, "full", adapted=False, steps=shape.steps)
         take_shortcuts(denoiser, found)
-        table["fast"] = {"shortcuts": dict(found.spec()), **seconds_a_frame()}
-    return table
+        yield "fast", {"shortcuts": dict(found.spec()), **seconds_a_frame()}
 
 
 def _embeddings(pipe: Any) -> dict[str, Any]:
@@ -170,29 +229,50 @@ def _embeddings(pipe: Any) -> dict[str, Any]:
     return {"prompt_embeds": torch.randn(1, 16, 32), "pooled_prompt_embeds": torch.randn(1, 32)}
 
 
-def _share(place: Place) -> Mapping[str, Any]:
+def _share(place: Place) -> Found:
     """Five frames of one subject by each of the renderers that share attention, in seconds a frame of 50 steps."""
-    pipe, table = place.pipeline("sdxl"), {}
+    pipe, steps = place.pipeline("sdxl"), 2 * _STEPS
     for method in ("sdxl", "consistory", "storydiffusion"):
         shared_attention.draw_random(pipe, method, side=place.side, steps=2)
         place.clear()
-        steps = 2 * _STEPS
         seconds = place.timed(lambda: shared_attention.draw_random(pipe, method, side=place.side, steps=steps))  # noqa: B023
-        table[method] = {"seconds_per_frame": round(seconds / steps * 50 / 5, 2), "peak": place.peak()}
-    return table
+        yield method, {"seconds_per_frame": round(seconds / steps * 50 / 5, 2), "peak": place.peak()}
 
 
-def _judge(place: Place) -> Mapping[str, Any]:
+def _judge(place: Place) -> Found:
     """Packets a second of a local judge that reads a board of five pictures once for six questions."""
     from katha.eval_bridge.judges.local import LocalJudge
     from tests.support.tiny_vlm import build
 
     with tempfile.TemporaryDirectory() as folder:
         shape = _TOY_JUDGE if place.toy else _JUDGE
-        model = build("qwen2_5_vl", Path(folder), side=64 if place.toy else prefix_reuse.SIDE, **shape)
-        judge = LocalJudge(str(model), device=place.device, dtype="float32" if place.toy else "bfloat16")
-        prompts = prefix_reuse.prompts()[: 2 if place.toy else None]
-        prefix_reuse.ask(judge, prefix_reuse.board(99), prompts)
+        with place.building():
+            model = build("qwen2_5_vl", Path(folder), side=64 if place.toy else prefix_reuse.SIDE, **shape)
         place.clear()
-        wall, _, replies = prefix_reuse.ask(judge, prefix_reuse.board(0), prompts)
-        return {"packets_per_s": round(len(replies) / wall, 2), "peak": place.peak(), "questions": len(replies)}
+        prompts = prefix_reuse.prompts()[: 2 if place.toy else None]
+        boards = [prefix_reuse.board(seed) for seed in range(2 if place.toy else 4)]
+        yield "questions", len(prompts)
+        for reuse in ("batched", "off"):
+            judge = LocalJudge(
+                str(model), device=place.device, dtype="float32" if place.toy else "bfloat16", reuse=reuse
+            )
+            prefix_reuse.ask(judge, boards[0], prompts)
+            place.clear()
+            walls = [prefix_reuse.ask(judge, board, prompts)[0] for board in boards[1:]]
+            rates = {"packets_per_s": round(len(walls) / sum(walls), 3), "peak": place.peak()}
+            yield reuse, rates | {"questions_per_s": round(len(walls) * len(prompts) / sum(walls), 2)}
+            judge.close()
+            place.clear()
+
+
+_PARTS: Mapping[str, Callable[[Place], Found]] = {
+    "flux-dev": lambda where: _draw(where, "flux-dev"),
+    "sdxl": lambda where: _draw(where, "sdxl"),
+    "judge": _judge,
+    "sharing": _share,
+}
+_SHARES: Mapping[str, float] = {"flux-dev": 200.0, "sdxl": 90.0, "judge": 130.0, "sharing": 110.0}
+"""Seconds that each part may take at most: what it takes on an H200, by calculation, is a third of it."""
+
+if __name__ == "__main__":
+    run_part(sys.argv[1], Place("toy" in sys.argv[2:]))

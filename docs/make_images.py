@@ -14,6 +14,9 @@ import opentimelineio
 import pypdfium2
 from PIL import Image, ImageDraw
 
+from katha import run_story
+from katha.agents.editing import edit_board, read_board
+from katha.agents.edits import ChangeFrame, InsertBridge, LockFrame
 from katha.app.reports.page import load_run
 from katha.app.reports.sheet import write_sheet
 from katha.language import load_vocabulary
@@ -23,14 +26,29 @@ from katha.renderers.sketch.props import draw_prop
 from katha.renderers.sketch.settings import draw_setting
 from katha.renderers.sketch.style import PAPER
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from browser import chromium, resize
+from desk import DeskProcess
+
 __all__ = ["main"]
 
 IMAGES = Path(__file__).parent / "images"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 STORY = "lion_and_mouse"
 TUTORIAL = Path(__file__).parent / "tutorial" / "picture-book.md"
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BRIDGE = "#c9560f"
 _WIDTH, _CELL = 1560, 78
+_SETTLED = """
+const done = arguments[arguments.length - 1];
+const settled = (img) => img.complete || img.getBoundingClientRect().top > innerHeight;
+const look = () => {
+  const shown = [...document.querySelectorAll("#cards img")], idle = document.body.dataset.ready === "idle";
+  idle && shown.length && shown.every(settled) ? done() : setTimeout(look, 50);
+};
+look();
+"""
 
 
 def _ids(kind: str) -> list[str]:
@@ -145,10 +163,38 @@ def tutorial_images() -> None:
         timeline_strip(work / "lantern.otioz", IMAGES / "lantern_timeline.png")
 
 
+def desk_image(target: Path, size: tuple[int, int] = (1440, 1110), width: int = 1080) -> None:
+    """A board at the desk as a person has left it: a bridge, a frame with everything that can be said of it, a lock."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        run = work / "lion"
+        run_story(EXAMPLES / f"{STORY}.txt", seeds=(42,), mode="base", out=run)
+        weakest = min(read_board(run).measured.transitions, key=lambda item: (item.recoverability or 0.0, item.pair))
+        said = {
+            "time_of_day": "night",
+            "shot_size": "close-up",
+            "dialogue": "Please let me go!",
+            "notes": "Slow zoom in.",
+        }
+        edits = [InsertBridge(pair=weakest.pair), ChangeFrame(frame=2, duration=3, **said)]
+        edit_board(run, edits)
+        held = next(frame.index for frame in read_board(run).board.frames if frame.kind == "bridge")
+        edit_board(run, [LockFrame(frame=held)])
+        with DeskProcess(work, run) as desk, chromium(work / "profile") as driver:
+            resize(driver, *size)
+            driver.get(desk.address)
+            driver.set_script_timeout(60)
+            driver.execute_async_script(_SETTLED)
+            picture = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
+    small = picture.resize((width, round(size[1] * width / size[0])), Image.Resampling.LANCZOS)
+    small.quantize(255).save(target, optimize=True)
+
+
 def main() -> None:
     """Draw every picture of the documents; the storyboard comes from `make story`."""
     IMAGES.mkdir(exist_ok=True)
     tutorial_images()
+    desk_image(IMAGES / "desk.png")
     vocabulary_sheet(IMAGES / "vocabulary.png")
     run = Path("out") / STORY
     if (run / "storyboard.json").is_file():

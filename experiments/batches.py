@@ -1,7 +1,7 @@
-"""`--batch`: first every question that has to be asked is collected and sent in batches, then the answers are read.
+"""`--batch`: first every question or picture that is needed is collected and sent in batches, then what came is read.
 
-Requests are the same bytes as those of single calls and carry the key of the answer's cache entry, so an answer from a
-batch and one from a call are the same answer. Nothing is asked twice: what waits in a batch that was sent before a kill
+Requests say the same as those of single calls and carry the key of the answer's or frame's cache entry, so one from a
+batch and one from a call are the same. Nothing is asked twice: what waits in a batch that was sent before a kill
 is not collected again, and a batch whose id was lost in the kill is looked for before it is made anew.
 
 `OUT/batches/` holds them, and every step is durable before the next one is taken: a batch's requests are written first,
@@ -22,14 +22,15 @@ from typing import Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.errors import UsageError
-from katha.eval_bridge.judging.abilities import AsksInBatches, BatchResult, Sent
+from katha.errors import RenderError, UnfitFrameError, UsageError
+from katha.eval_bridge.judging.abilities import AsksInBatches
 from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import canonical, digest, read_json, write_json
-from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
+from katha.models.batches import Batcher, BatchResult, DrawsInBatches, Sent
+from katha.protocols import CostsMoney, Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
 from katha.store import Store
 
 OnBatch = Callable[[str, int, int], None]
@@ -37,7 +38,8 @@ OnBatch = Callable[[str, int, int], None]
 
 
 class Chunk(BaseModel):
-    """One batch: whose it is (judge and the hash of its specification), how far it is, and the keys of its requests."""
+    """One batch: whose it is (a judge, or a renderer and a kind of request, and the hash of its specification), how far
+    it is, and the keys of its requests."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -85,11 +87,13 @@ class BatchFolder:
         return fresh
 
     def begin(self, judge: str, spec: str) -> Chunk:
-        """Return a new batch to write requests for."""
+        """Return a new batch to write requests for; several may be written at once, each with its file from here on."""
         self.path.mkdir(parents=True, exist_ok=True)
-        number = max((chunk.number for chunk in self.every()), default=0) + 1
+        number = max((int(path.name.partition(".")[0]) for path in self.path.glob("[0-9]*")), default=0) + 1
         now = datetime.now(UTC).isoformat()
-        return Chunk(number=number, judge=judge, spec=spec, state="ready", since=now, keys=())
+        chunk = Chunk(number=number, judge=judge, spec=spec, state="ready", since=now, keys=())
+        self.requests(chunk).touch()
+        return chunk
 
     def keep_results(self, chunk: Chunk, results: Iterator[BatchResult]) -> None:
         """Write what came of a batch, then say so; its requests are not needed any more."""
@@ -144,6 +148,38 @@ def batchable(judges: Mapping[str, Judge]) -> dict[str, AsksInBatches]:
     return found
 
 
+class Outbox:
+    """Writes requests into batches of one sender, and sends each when it is full. What waits already is left out."""
+
+    def __init__(self, name: str, sender: Batcher, folder: BatchFolder, spec: str) -> None:
+        """spec: the hash of the specification that the requests are made by."""
+        self._name, self._sender, self._folder, self._spec = name, sender, folder, spec
+        self.waiting = {key for chunk in folder.chunks(name) for key in chunk.keys if chunk.spec == spec}
+        self._draft: _Draft | None = None
+
+    def add(self, key: str, request: Mapping[str, Any]) -> None:
+        """Write one request."""
+        self.waiting.add(key)
+        terms = self._sender.batch_terms
+        if self._draft and (len(self._draft.keys) >= terms["requests"] or self._draft.size >= terms["bytes"]):
+            self.finish()
+        if self._draft is None:
+            chunk = self._folder.begin(self._name, self._spec)
+            self._draft = _Draft(chunk, self._folder.requests(chunk).open("wb"))
+        line = canonical({"key": key, "request": dict(request)}) + b"\n"
+        self._draft.file.write(line)
+        self._draft.keys.append(key)
+        self._draft.size += len(line)
+
+    def finish(self) -> None:
+        """Send what has been collected: keep the requests, then the record."""
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            with draft.file as file:
+                _sync(file)
+            _send(self._sender, self._folder, self._folder.keep(draft.chunk, keys=tuple(draft.keys)))
+
+
 class BatchedJudge:
     """Stands in for a judge on both passes, with the same specification and so with the same keys.
 
@@ -155,11 +191,10 @@ class BatchedJudge:
         require_prices({name: judge}, budget)
         self._name, self._judge, self._folder, self._budget = name, judge, folder, budget
         self._spec = digest(dict(judge.spec()))
-        self._waiting = {key for chunk in folder.chunks(name) for key in chunk.keys if chunk.spec == self._spec}
+        self._outbox = Outbox(name, judge, folder, self._spec)
         price, share = judge.price, judge.batch_terms["price"]
         self._price = {kind: value * share for kind, value in price.items()} if price is not None else None
         self._denied: set[str] = set()
-        self._draft: _Draft | None = None
         self._places: dict[str, tuple[Path, int]] | None = None
 
     def spec(self) -> Mapping[str, Any]:
@@ -182,32 +217,18 @@ class BatchedJudge:
                 yield self._judge.batch_reply(_read_result(*self._places[key]), prompt)
 
     def _collect(self, key: str, evidence: Evidence, prompt: JudgePrompt) -> None:
-        if key in self._waiting:
+        if key in self._outbox.waiting:
             return
         cost = expected_cost(self._price, estimate_tokens(evidence, prompt), 1)
         if not self._budget.grant(1, cost):
             self._denied.add(key)
             return
         self._budget.settle(cost, cost)
-        self._waiting.add(key)
-        terms = self._judge.batch_terms
-        if self._draft and (len(self._draft.keys) >= terms["requests"] or self._draft.size >= terms["bytes"]):
-            self.finish()
-        if self._draft is None:
-            chunk = self._folder.begin(self._name, self._spec)
-            self._draft = _Draft(chunk, self._folder.requests(chunk).open("wb"))
-        line = canonical({"key": key, "request": dict(self._judge.batch_request(evidence, prompt))}) + b"\n"
-        self._draft.file.write(line)
-        self._draft.keys.append(key)
-        self._draft.size += len(line)
+        self._outbox.add(key, self._judge.batch_request(evidence, prompt))
 
     def finish(self) -> None:
-        """Send what has been collected: keep the requests, then the record."""
-        draft, self._draft = self._draft, None
-        if draft is not None:
-            with draft.file as file:
-                _sync(file)
-            _send(self._judge, self._folder, self._folder.keep(draft.chunk, keys=tuple(draft.keys)))
+        """Send what has been collected."""
+        self._outbox.finish()
 
     def read(self) -> None:
         """Answer from now on, by what the batches have brought."""
@@ -231,12 +252,12 @@ def _read_result(path: Path, start: int) -> BatchResult:
     return BatchResult(row["key"], row["body"], row["error"])
 
 
-def _send(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk, *, tried: bool = False) -> None:
+def _send(sender: Batcher, folder: BatchFolder, chunk: Chunk, *, tried: bool = False) -> None:
     """Upload and make one batch, once; each id is on the disk before the next step.
 
     tried: it may have been made before a kill. Then, and after an answer that never came, the vendor is asked first.
     """
-    batches = judge.batches
+    batches = sender.batches
 
     def find() -> str | None:
         known = (other.batch_id for other in folder.every())
@@ -247,22 +268,22 @@ def _send(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk, *, tried: boo
         made, tried = find() if tried else None, True
         return made if made is not None else batches.create(folder.requests(chunk), chunk.sent)
 
-    made = judge.patiently(find) if tried else None
+    made = sender.patiently(find) if tried else None
     if made is None and chunk.file_id is None:
-        file_id = judge.patiently(lambda: batches.upload(folder.requests(chunk)))
+        file_id = sender.patiently(lambda: batches.upload(folder.requests(chunk)))
         if file_id is not None:
             chunk = folder.keep(chunk, file_id=file_id)
     tried = False
-    folder.keep(chunk, state="sent", batch_id=made if made is not None else judge.patiently(create))
+    folder.keep(chunk, state="sent", batch_id=made if made is not None else sender.patiently(create))
 
 
-def _fetch(judges: Mapping[str, AsksInBatches], folder: BatchFolder, on_batch: OnBatch | None) -> None:
-    """Wait until every batch of `judges` has ended, and keep what came of each as soon as it has."""
+def _fetch(senders: Mapping[str, Batcher], folder: BatchFolder, on_batch: OnBatch | None) -> None:
+    """Wait until every batch of `senders` has ended, and keep what came of each as soon as it has."""
     told: dict[str, tuple[int, int]] = {}
     while True:
-        open_ones = [chunk for chunk in folder.chunks() if chunk.judge in judges and chunk.state == "sent"]
-        left = [judges[chunk.judge] for chunk in open_ones if not _fetched(judges[chunk.judge], folder, chunk)]
-        for name in judges:
+        open_ones = [chunk for chunk in folder.chunks() if chunk.judge in senders and chunk.state == "sent"]
+        left = [senders[chunk.judge] for chunk in open_ones if not _fetched(senders[chunk.judge], folder, chunk)]
+        for name in senders:
             chunks = folder.chunks(name)
             state = (sum(chunk.state == "ended" for chunk in chunks), len(chunks))
             if on_batch is not None and chunks and told.get(name) != state:
@@ -273,12 +294,22 @@ def _fetch(judges: Mapping[str, AsksInBatches], folder: BatchFolder, on_batch: O
         left[0].rest(left[0].batch_terms["poll"])
 
 
-def _fetched(judge: AsksInBatches, folder: BatchFolder, chunk: Chunk) -> bool:
+def _fetched(sender: Batcher, folder: BatchFolder, chunk: Chunk) -> bool:
     batch_id = chunk.batch_id or ""
-    if not judge.patiently(lambda: judge.batches.ended(batch_id)):
+    if not sender.patiently(lambda: sender.batches.ended(batch_id)):
         return False
-    judge.patiently(lambda: folder.keep_results(chunk, judge.batches.results(batch_id)))
+    sender.patiently(lambda: folder.keep_results(chunk, sender.batches.results(batch_id)))
     return True
+
+
+def _take_up(senders: Mapping[str, Batcher], folder: BatchFolder) -> None:
+    """Send what a kill left about to be sent, or sent without its id having come back; drop what it left unwritten."""
+    known = {folder.requests(chunk) for chunk in folder.every()}
+    for path in set(folder.path.glob("*.requests.jsonl")) - known:
+        path.unlink()
+    for chunk in folder.chunks():
+        if chunk.judge in senders and chunk.state == "ready":
+            _send(senders[chunk.judge], folder, chunk, tried=True)
 
 
 def ask_in_batches(
@@ -297,9 +328,7 @@ def ask_in_batches(
         UsageError, JudgeError: a vendor refuses, or stays broken; the batches go on there, and the same command comes
         back to them.
     """
-    for chunk in folder.chunks():
-        if chunk.judge in judges and chunk.state == "ready":
-            _send(judges[chunk.judge], folder, chunk, tried=True)
+    _take_up(judges, folder)
     asked = {name: BatchedJudge(name, judge, folder, budget) for name, judge in judges.items()}
     collect(JudgingEngine(asked, store))
     for judge in asked.values():
@@ -308,3 +337,55 @@ def ask_in_batches(
     for judge in asked.values():
         judge.read()
     return asked
+
+
+def draw_in_batches(
+    name: str,
+    renderer: DrawsInBatches,
+    wanted: Mapping[str, FrameRequest],
+    keep: Callable[[str, bytes], None],
+    folder: BatchFolder,
+    budget: Budget | None = None,
+    on_batch: OnBatch | None = None,
+) -> dict[str, str]:
+    """Have the vendor draw what is `wanted`, by key, in batches; wait for them, and `keep` each picture that came.
+
+    Batches of an earlier call are come back to first, and stay until `folder.close`: what they brought may be wanted by
+    a later call. Gives by key why there is no picture. What the budget does not
+    cover is not sent, and has no entry.
+
+    Raises:
+        UsageError, RenderError: the vendor refuses, or stays broken; the batches go on there, and the same command
+        comes back to them.
+    """
+    senders = {f"{name}, {kind}": sender for kind, sender in renderer.batchers().items()}
+    spec, failed = digest(dict(renderer.spec())), dict[str, str]()
+    _take_up(senders, folder)
+    boxes = {sent_by: Outbox(sent_by, sender, folder, spec) for sent_by, sender in senders.items()}
+    price = renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
+    waiting = set[str]().union(*(box.waiting for box in boxes.values()))
+    for key, request in wanted.items():
+        if key in waiting:
+            continue
+        try:
+            kind, body = renderer.batch_request(request)
+        except UnfitFrameError as error:
+            failed[key] = error.message
+            continue
+        cost = (price or 0.0) * senders[f"{name}, {kind}"].batch_terms["price"]
+        if budget is not None and not budget.grant(1, cost):
+            break
+        if budget is not None:
+            budget.settle(cost, cost)
+        boxes[f"{name}, {kind}"].add(key, body)
+    for box in boxes.values():
+        box.finish()
+    _fetch(senders, folder, on_batch)
+    for sent_by in senders:
+        for key, place in folder.index(sent_by).items():
+            try:
+                if key in wanted:
+                    keep(key, renderer.batch_frame(_read_result(*place), wanted[key]))
+            except RenderError as error:
+                failed[key] = error.message
+    return failed

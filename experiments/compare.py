@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from katha.agents.context import RunContext
 from katha.agents.folder import by_service
+from katha.agents.frames import keep_drawn, missing_portraits, missing_scenes
+from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.compass.modes import load_mode
-from katha.errors import RecordError
+from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers, outcome_of
 from katha.eval_bridge.matching.match import require_rule
@@ -21,6 +26,7 @@ from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
+from katha.experiments.batches import BatchFolder, draw_in_batches
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory, stages_of
@@ -47,6 +53,8 @@ from katha.experiments.runner import (
     write_records,
 )
 from katha.jsonio import write_json
+from katha.models.batches import DrawsInBatches
+from katha.protocols import FrameRequest, MayBeWithdrawn
 from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
@@ -196,6 +204,7 @@ def run_comparison(
     on_story: OnStep | None = None,
     fleet: Fleet | None = None,
     heard: OnWorkers = unheard,
+    batch: bool = False,
 ) -> CompareResult:
     """Compare into the folder `out`: boards, answers, `scores.json` and `table.json`.
 
@@ -203,7 +212,8 @@ def run_comparison(
     cannot draw is invalid for it, with the reason, and stops nothing. A budget that is used up leaves the comparison
     unfinished: what was paid for is kept, and the same call with a larger one goes on. The workers of a `fleet`
     draw and judge. Without one, models of a method that fill the memory take turns: every plan, then every picture,
-    then every answer that a repair needs; `heard` is told how that stands.
+    then every answer that a repair needs; `heard` is told how that stands. With `batch`, scenes and portraits of image
+    services come in batches, which are waited for before anything else is drawn; `on_story` is told how many ended.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`); or a service
@@ -213,12 +223,30 @@ def run_comparison(
     for record in job.records:  # a story's id becomes the name of a folder
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
-    return _Comparison(job, Workspace(out, COMPARISON), fleet, heard).run(on_story)
+    made = job.plugins.values() if batch else ()
+    if batch and not any(isinstance(one.renderer, DrawsInBatches) for one in made):
+        message = "--batch is given, but no renderer here has a batch API."
+        raise UsageError(message, hint="Use --renderer openai:MODEL or gemini:MODEL.")
+    return _Comparison(job, Workspace(out, COMPARISON), fleet, heard, batch=batch, told=on_story).run(on_story)
+
+
+def _keep(whose: Mapping[str, RunContext], wanted: Mapping[str, FrameRequest], key: str, png: bytes) -> None:
+    keep_drawn(whose[key], key, wanted[key], png)
 
 
 class _Comparison(Experiment[CompareState, CompareTable]):
-    def __init__(self, job: CompareJob, folder: Workspace[CompareState], fleet: Fleet | None, heard: OnWorkers) -> None:
+    def __init__(
+        self,
+        job: CompareJob,
+        folder: Workspace[CompareState],
+        fleet: Fleet | None,
+        heard: OnWorkers,
+        *,
+        batch: bool = False,
+        told: OnStep | None = None,
+    ) -> None:
         super().__init__(folder)
+        self._batch, self._told = batch, told
         self._job, self._out, self._fleet, self._heard = job, folder.path, fleet, heard
         self._records: list[StoryRecord] = []
         self._failures: dict[str, dict[str, Failure]] = {}
@@ -236,6 +264,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         self._records = read_records(path, StoryRecord)
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         self._drawer = BoardDrawer(self._job, self._out, self.store)
+        if self._batch:
+            self._draw_in_batches()
         turns = Turns(self._heard) if any(map(self._take_turns, self._job.methods)) else None
         brought = self._by_stages(self._fleet or turns)
         del turns  # its models are not those that judge
@@ -253,6 +283,38 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                     self._note(name, record.story_id, failed)
                 self.save(failures=self._failures)
                 yield f"{method.name}: {record.story_id}"
+
+    def _draw_in_batches(self) -> None:
+        """Have the vendors draw the missing portraits of every board, then its scenes; what they do not bring is drawn
+        by calls later."""
+        folder = BatchFolder(self._out / "batches")
+        for method in self._job.methods:
+            renderer, contexts = self._job.plugins[method.name].renderer, list[RunContext]()
+            if not isinstance(renderer, DrawsInBatches):
+                continue
+            if isinstance(renderer, MayBeWithdrawn):
+                renderer.require_served()
+            for record in self._records:
+                if any(self._open(name, record.story_id) for name in self._job.boards(method)):
+                    with suppress(*OF_ONE_STORY):  # told when its board is drawn
+                        contexts.append(self._drawer.scenes(method, record))
+            seeds = method.config.seeds if method.repairs else self._job.seeds(method)
+            for missing in (missing_portraits, partial(missing_scenes, emit=ignore_event)):
+                whose: dict[str, RunContext] = {}
+                wanted: dict[str, FrameRequest] = {}
+                for context in contexts:
+                    with suppress(*OF_ONE_STORY, BudgetError):
+                        found = missing(context, seeds)
+                        wanted |= found
+                        whose |= dict.fromkeys(found, context)
+                keep = partial(_keep, whose, wanted)
+                name = method.config.renderer
+                draw_in_batches(name, renderer, wanted, keep, folder, self._job.budget, self._tell_batch)
+        folder.close()
+
+    def _tell_batch(self, name: str, ended: int, of: int) -> None:
+        if self._told is not None:
+            self._told(f"{name}: {ended} of {of} batches have ended", 0)
 
     def _open(self, name: str, story: str) -> bool:
         """Return whether a board may be drawn: nothing is known against it that another try would not change."""
@@ -305,6 +367,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         rows = iter_answers(evaluated.out / "answers.jsonl")
         told = [reason for found in reasons.values() for reason in found.values()]
         outcome = outcome_of(rows, unusable=told, first=evaluated.outcome.first)
+        calls = {name: call.prefix_cache for name, call in evaluated.state.done.calls.items()}
+        outcome = outcome.with_caches({name: cache for name, cache in calls.items() if cache is not None})
         lost = any(failure.again for failures in self._failures.values() for failure in failures.values())
         again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
-from katha.agents.folder import RunFolder, prompt_hashes
+from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
@@ -214,6 +214,13 @@ class BoardDrawer:
     def keep_plan(self, method: Method, record: StoryRecord, plan: Plan) -> None:
         """Keep the plan of one planner."""
         write_json(self.plan_file(method, record), plan.model_dump(mode="json"))
+
+    def scenes(self, method: Method, record: StoryRecord) -> RunContext:
+        """Return the surroundings in which the scenes of a story are drawn, whatever the seed; nothing is written."""
+        plan = self.plan(method, record)
+        config = method.config.model_copy(update={"matching": "exact-set", "panels": len(plan.panels)})
+        made, files = self.job.plugins[method.name], MemoryFiles(self.out)
+        return RunContext.open(record, config, made, self.store, files, ready=Prepared(plan, record))
 
     def _board(self, method: Method, name: str, seed: int, folder: RunFolder, record: StoryRecord, plan: Plan) -> None:
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}

@@ -6,6 +6,7 @@ is the same step however many there are. The first process writes the folder, th
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import os
@@ -24,6 +25,11 @@ from katha.planners.training_data import Collator, Example, encode, pack
 _TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"
 """Every linear layer of the language model; a vision tower keeps its weights."""
 OnStep = Callable[[int, int, float | None], None]
+_LOGITS = 1 << 26
+"""How many scores of words are held at once while the loss is taken: 256 tokens of a vocabulary of 262,144."""
+_IGNORED = -100
+_SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
+"""What a configuration calls a change of the scores after the head."""
 
 
 class TrainSettings(BaseModel):
@@ -258,6 +264,50 @@ def fit_adapter(
     )
 
 
+def chunked_loss(hidden: Any, labels: Any, head: Any, items: Any = None) -> Any:
+    """Return the cross-entropy of the next tokens, as transformers takes it, without the scores of all tokens at once.
+
+    hidden: of shape (B, S, D), what the head reads. labels: (B, S), -100 where nothing is learnt: there no score is
+    made. head: from D to the vocabulary. items: what the sum is divided by, else the number of labels. The scores of a
+    part are made again on the way back.
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+    from torch.utils.checkpoint import checkpoint
+
+    def part(states: Any, targets: Any) -> Any:
+        return cross_entropy(head(states).float(), targets, reduction="sum")
+
+    wanted = labels[:, 1:].to(hidden.device)
+    kept = wanted != _IGNORED
+    states, targets = hidden[:, :-1][kept], wanted[kept]
+    size = max(1, _LOGITS // head.weight.shape[0])
+    total = torch.zeros((), device=hidden.device)
+    for at in range(0, len(targets), size):
+        total = total + checkpoint(part, states[at : at + size], targets[at : at + size], use_reentrant=False)
+    return total / (len(targets) if items is None else items)
+
+
+def take_loss_in_parts(model: Any) -> None:
+    """Have a causal language model take its loss by `chunked_loss`, if its scores are its head's and nothing else."""
+    from transformers.modeling_outputs import CausalLMOutputWithPast
+
+    head, text = model.get_output_embeddings(), model.config.get_text_config()
+    if head is None or not hasattr(model, "model") or any(getattr(text, name, None) is not None for name in _SCALED):
+        return
+    whole = model.forward
+
+    @functools.wraps(whole)
+    def forward(*args: Any, **inputs: Any) -> Any:
+        if args or inputs.get("labels") is None:
+            return whole(*args, **inputs)
+        labels, items = inputs.pop("labels"), inputs.pop("num_items_in_batch", None)
+        hidden = model.model(**{**inputs, "return_dict": True}).last_hidden_state
+        return CausalLMOutputWithPast(loss=chunked_loss(hidden, labels, head, items))
+
+    model.forward = forward
+
+
 def free_memory() -> None:
     """Give back what models that nobody names any more held."""
     import torch
@@ -272,6 +322,7 @@ def _with_adapter(model: Any, settings: TrainSettings) -> Any:
 
     if settings.quantize:
         model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+    take_loss_in_parts(model)
     # A cache would hide from the model's mask where a packed example ends, and nobody reads it.
     model.config.get_text_config().use_cache = False
     lora = LoraConfig(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import UsageError
@@ -180,6 +181,10 @@ class ConsistoryOptions(SharedOptions):
     """How many frames of each subject the others read, the first that name it."""
     dropout: float = 0.5
     """The probability that an anchor's token is left out at a step."""
+    characters: Path | None = None
+    """A folder with a picture of every character, NAME.png: it is then the only anchor of that character."""
+    reference: tuple[str, ...] = ()
+    """NAME=FILE, a picture of the plan's character NAME."""
     sharing: bool = True
     query_blend: bool = True
     """Early queries partly as without sharing, for varied layouts."""
@@ -210,10 +215,12 @@ class ConsistoryRenderer(SharedRenderer):
         return SharingRules(board.seed, 1 - options.dropout, masked=True, separate=options.separate, blend=blend)
 
     def sources(self, board: StoryBoard, pipe: Any) -> list[list[Part]]:
-        """Return the anchors: of each subject the first frames that name it, in one group: they read one another."""
+        """Return the anchors in one group, as they read one another: of each subject the first frames that name it, or
+        the user's picture, which reads nothing."""
         words = [self.words(request, board, pipe) for request in board.scenes]
         shows: dict[int, list[bool]] = {}
-        for subject in range(len(board.subjects)):
+        given = self.pictured(board)
+        for subject in (number for number in range(len(board.subjects)) if number not in given):
             naming = [scene for scene, named in enumerate(words) if named[subject]]
             for scene in naming[: self.options.anchors]:
                 shows.setdefault(scene, [False] * len(board.subjects))[subject] = True
@@ -221,6 +228,10 @@ class ConsistoryRenderer(SharedRenderer):
         for number, (scene, shown) in enumerate(sorted(shows.items())):
             reads, key = tuple(map(bool, words[scene])), frame_key(board.scenes[scene])
             anchors.append((board.scenes[scene], Member(reads, tuple(shown), words[scene], number, key)))
+        for subject, request in given.items():
+            only = tuple(number == subject for number in range(len(board.subjects)))
+            own = self.words(request, board, pipe)
+            anchors.append((request, Member((False,) * len(only), only, own, len(anchors), frame_key(request))))
         return [anchors] if anchors else []
 
     def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
@@ -230,8 +241,9 @@ class ConsistoryRenderer(SharedRenderer):
         return Member(tuple(map(bool, words)), tuple(map(bool, none)), words)
 
     def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
-        """Return the number of anchors, all denoised together: no more than `anchors` of each subject."""
-        shown = min(len(board.scenes), self.options.anchors * len(board.subjects))
+        """Return the number of anchors, all denoised together: of each subject its picture, or at most `anchors`."""
+        given = len(self.pictured(board))
+        shown = given + min(len(board.scenes), self.options.anchors * (len(board.subjects) - given))
         return (shown,) if shown else ()
 
     def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import sha256_hex
-from katha.pictures import decode, read_picture
+from katha.pictures import as_png, decode, read_picture
 from katha.schema import Character
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"
 _SMALLEST = 16
 _LONGEST = 8
 """The longest side over the shortest that FLUX.2's own input check takes."""
+_KEPT_SIDE = 2048
 _ARTICLE = re.compile(r"^(the|an?) ")
 
 
@@ -56,10 +57,6 @@ class CharacterPictures(Mapping[str, bytes]):
 
     def __getitem__(self, name: str) -> bytes:
         return self._pictures[_plain(name)]
-
-    def key(self, name: str) -> str:
-        """Return what a character's picture is called in `spec`."""
-        return _plain(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._pictures)
@@ -98,8 +95,28 @@ def _found(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _read(name: str, path: Path) -> bytes:
-    where = f"The reference of {name!r} ({str(path)!r})"
-    data = read_picture(path, where)
+    data = read_picture(path, f"The reference of {name!r} ({str(path)!r})")
+    decode_reference(data, f"The reference of {name!r} ({str(path)!r})", f"The reference of {name!r}, {str(path)!r},")
+    return data
+
+
+def reference_png(data: bytes, what: str) -> bytes:
+    """Return a character's picture as it is kept: a PNG of at most 2048 pixels a side without metadata.
+
+    Raises:
+        InputFileError: it is unreadable, too small, or too long for its height; the sentence begins with `what`.
+    """
+    picture = decode_reference(data, what)
+    picture.thumbnail((_KEPT_SIDE, _KEPT_SIDE))
+    return as_png(picture)
+
+
+def decode_reference(data: bytes, where: str, what: str | None = None) -> Image:
+    """Return a character's picture, decoded; `what`: what its size is told of, if not `where`.
+
+    Raises:
+        InputFileError: as for `reference_png`.
+    """
     picture = decode(data, where)
     hint = ""
     if min(picture.size) < _SMALLEST:
@@ -107,9 +124,8 @@ def _read(name: str, path: Path) -> bytes:
     elif max(picture.size) > _LONGEST * min(picture.size):
         hint = f"Give a picture of which no side is more than {_LONGEST} times the other."
     if hint:
-        size = f"{picture.width}x{picture.height} pixels"
-        raise InputFileError(f"The reference of {name!r}, {str(path)!r}, has {size}.", hint=hint)
-    return data
+        raise InputFileError(f"{what or where} has {picture.width}x{picture.height} pixels.", hint=hint)
+    return picture
 
 
 def joined(pictures: Sequence[Image]) -> Image:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from katha.configs import load_prompt
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.shared_attention.coupling import Member, SharingRules
 from katha.renderers.shared_attention.denoise import shown_bytes
-from katha.renderers.shared_attention.renderer import Part, SharedOptions, SharedRenderer, StoryBoard, frame_key
-from katha.schema import Character
+from katha.renderers.shared_attention.renderer import (
+    Part,
+    SharedOptions,
+    SharedRenderer,
+    StoryBoard,
+    frame_key,
+    portrait_of,
+)
 
 Identity = Literal["panels", "portraits"]
-VIEWS = ("full body, from the front", "close-up of the face", "full body, from the side", "walking")
-"""The views of a character's portraits, in order; more portraits than views repeat them with other noise."""
 _SKIP = ((0.4, 0.3), (1.0, 0.1))
 """A layer call shares nothing with probability 0.3 in the first 20 of 50 steps and 0.1 after."""
 _MIB = 1 << 20
@@ -32,16 +36,7 @@ def identity_images(board: StoryBoard, number: int, images: int, kind: Identity)
     if kind == "panels" and alone:
         return alone[:images]
     first = next(scene for scene in board.scenes if character.name in {item.name for item in scene.characters})
-    return [_portrait(first, character, place) for place in range(images)]
-
-
-def _portrait(like: FrameRequest, character: Character, place: int) -> FrameRequest:
-    """Return a request that shows `character` alone, in the size and style of `like`, with noise of its own."""
-    prompt = load_prompt("renderers/portrait").render(
-        anchor=character.anchor_prompt, appearance=character.appearance, view=VIEWS[place % len(VIEWS)]
-    )
-    seed = (like.seed + place) % 2**32
-    return replace(like, prompt=prompt, seed=seed, kind="extra", scene=None, characters=(character,))
+    return [portrait_of(first, character, place) for place in range(images)]
 
 
 def fitting_share(wanted: float, images: int, image_bytes: int, limit: int) -> float:
@@ -64,6 +59,10 @@ class StoryDiffusionOptions(SharedOptions):
     """The probability that a token of theirs is read at a step."""
     bank_mib: int = 2048
     """Device memory for what is read at one step; with many characters the sampling is lowered to fit."""
+    characters: Path | None = None
+    """A folder with a picture of every character, NAME.png: it is then the only identity image of that character."""
+    reference: tuple[str, ...] = ()
+    """NAME=FILE, a picture of the plan's character NAME."""
     sharing: bool = True
     separate: bool = True
     freeu: bool = True
@@ -100,9 +99,12 @@ class StoryDiffusionRenderer(SharedRenderer):
         count = 0
         for number, requests in enumerate(self._identities(board)):
             only = tuple(place == number for place in range(len(board.subjects)))
-            words = ((),) * len(only)
+            none, words = (False,) * len(only), ((),) * len(only)
             groups.append(
-                [(one, Member(only, only, words, count + at, frame_key(one))) for at, one in enumerate(requests)]
+                [
+                    (one, Member(none if one.pictures else only, only, words, count + at, frame_key(one)))
+                    for at, one in enumerate(requests)
+                ]
             )
             count += len(requests)
         return groups
@@ -120,5 +122,8 @@ class StoryDiffusionRenderer(SharedRenderer):
         return tuple(map(len, self._identities(board)))
 
     def _identities(self, board: StoryBoard) -> list[list[FrameRequest]]:
-        images, kind = self.options.identity_images, self.options.identity
-        return [identity_images(board, number, images, kind) for number in range(len(board.subjects))]
+        images, kind, given = self.options.identity_images, self.options.identity, self.pictured(board)
+        return [
+            [given[number]] if number in given else identity_images(board, number, images, kind)
+            for number in range(len(board.subjects))
+        ]

@@ -186,8 +186,8 @@ def tell_table(table: DataTable) -> None:
 
 
 def tell_outcome(outcome: Outcome) -> None:
-    """Print what a person is to know of missing answers."""
-    for sentence in outcome.sentences():
+    """Print what a person is to know of missing answers, and what the judges' servers had in their prefix caches."""
+    for sentence in [*outcome.sentences(), *outcome.cached()]:
         typer.echo(sentence)
 
 

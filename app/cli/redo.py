@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
-from katha.agents.editing import Version, diff_versions, edit_board, go_to, list_versions, undo
-from katha.agents.edits import ChangeFrame, Edit, TakeFrame
+from katha.agents.editing import (
+    Version,
+    diff_versions,
+    edit_board,
+    forward,
+    go_to,
+    keep_picture,
+    list_versions,
+    read_board,
+    undo,
+)
+from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
@@ -21,9 +31,10 @@ from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
 
-_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory")
+_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory", "characters")
 
 
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
@@ -38,7 +49,12 @@ def redo(
     takes: Annotated[
         int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
     ] = None,
-    back: Annotated[bool, typer.Option("--undo", help="Go back to the version before this one.")] = False,
+    back: Annotated[
+        bool | None,
+        typer.Option(
+            "--undo/--forward", help="Go back to the version before, or forward to the last one made from this one."
+        ),
+    ] = None,
     version: Annotated[
         str | None, typer.Option("--to", help="Go to this version, or compare with it (--diff).")
     ] = None,
@@ -51,22 +67,27 @@ def redo(
 ) -> None:
     """Change a frame of RUN by hand, keep the version before, and judge again what depends on it.
 
-    Without --frame an edited RUN/plan.json is drawn. The options of renderers go over the run's own, where they change
-    no picture: another rung of memory, a longer timeout.
+    Without --frame an edited RUN/plan.json is drawn. --characters puts pictures on the characters' sheets, and draws
+    their frames again. The options of renderers go over the run's own, where they change no picture: another rung of
+    memory, a longer timeout.
     """
     folder = finished_run(run)
     if listed:
         _list(folder, as_json, opened)
     elif differs:
         _diff(folder, version, as_json, opened)
-    elif back or version is not None:
-        _tell(undo(folder) if version is None else go_to(folder, version), as_json)
+    elif version is not None:
+        _tell(go_to(folder, version), as_json)
+    elif back is not None:
+        _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
         _takes(folder, _named(frame), takes, prompt, opened)
     else:
         with live_view(quiet=as_json) as on_event:
-            edits = [] if frame is None else [_edit(frame, seed, prompt)]
-            done = edit_board(folder, edits, on_event=on_event, changes=given.changes)
+            changes = {name: value for name, value in given.changes.items() if name != "characters"}
+            edits = [*_sheets(folder, given.changes.get("characters"))]
+            edits += [] if frame is None else [_edit(frame, seed, prompt)]
+            done = edit_board(folder, edits, on_event=on_event, changes=changes)
         _tell(done, as_json)
 
 
@@ -84,6 +105,17 @@ def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
             f"Nothing is to change in frame {frame}.", hint="Give --seed, --prompt or --takes, or several of them."
         )
     return TakeFrame(frame=frame, seed=seed)
+
+
+def _sheets(run: Path, folder: Path | None) -> list[Edit]:
+    """The edits that put the pictures of a folder on the sheets of the characters that they are named after."""
+    if folder is None:
+        return []
+    cast, pictures = read_board(run).plan.characters, CharacterPictures(folder)
+    if (stray := pictures.unused(cast)) is not None or not cast:
+        raise UsageError(stray or "This board has no characters.", hint="Name each picture after its character.")
+    kept = {item.name: keep_picture(run, pictures[item.name]) for item in cast if item.name in pictures}
+    return [ChangeCharacter(name=name, reference=sha256) for name, sha256 in kept.items()]
 
 
 def _tell(done: Edited, as_json: bool) -> None:

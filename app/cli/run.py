@@ -25,8 +25,8 @@ from katha.app.cli.console import (
     workers_view,
 )
 from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from
-from katha.app.cli.review import review_board, reviewer
-from katha.app.drawing import settings_for
+from katha.app.cli.review import at_terminal, review_board, reviewer
+from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
@@ -56,7 +56,7 @@ def run(
     options: Given,
     story: Annotated[
         str | None,
-        typer.Argument(help=f"{ANY_HELP} With --import it may be left out."),
+        typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
@@ -73,10 +73,15 @@ def run(
     its weakest transition is found.
     """
     changes = with_adapter(given, adapter)
+    if story is not None and _is_run(story):
+        if changes or options.changes or dry_run or any((given.preset, given.budget, plan, board, out, lock)):
+            hint = "Name its folder alone; to draw its story otherwise, name the story and another --out."
+            raise UsageError("A run is gone on with as it was begun.", hint=hint)
+        _go_on(Path(story), as_json)
+        return
     if story is not None and holds_several(story):
         if plan is not None or board is not None:
-            flag = "--plan" if plan is not None else "--import"
-            raise UsageError(f"{flag} is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+            raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
         return
     _refuse_for_one(options.changes)
@@ -99,11 +104,34 @@ def run(
             reviewer=reviewer() if reviews else None,
             **changes,
         )
+    finds = board is not None and result.board.mode == FINDS
+    _tell_reviewed(result, reviews, as_json, NEEDED if finds else "")
+
+
+def _is_run(story: str) -> bool:
+    """Whether it is the folder of a run, and no story."""
+    try:
+        return (Path(story) / "run.json").is_file()
+    except (OSError, ValueError):  # a story's own words are no path
+        return False
+
+
+def _go_on(run: Path, as_json: bool) -> None:
+    """Go on with a run that was begun here, at the desk or in LangGraph Studio, from what is in its folder."""
+    state = RunFolder(run).read()
+    reviews = at_terminal() and state is not None and bool(state.config.get("review"))
+    with live_view(quiet=as_json or reviews) as on_event:
+        result = resume_run(run, on_event=on_event, reviewer=reviewer() if reviews else None)
+    _tell_reviewed(result, reviews, as_json)
+
+
+def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, note: str = "") -> None:
+    """Go through the board of a run with review, and print its outcome."""
     if reviews and not as_json:
         review_board(result.out)
         result = RunFolder(result.out).load_result(reused=True)
-    if board is not None and result.board.mode == FINDS and not as_json:
-        typer.echo(NEEDED)
+    if note and not as_json:
+        typer.echo(note)
     tell_result(result, as_json)
 
 

@@ -226,10 +226,8 @@ def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
         if call.reuse is not None:
             checked, flipped = call.reuse.checked, call.reuse.flipped
             typer.echo(f"Prefix reuse ({name}): {checked:,} replies were asked again without it, {flipped:,} changed.")
-        if call.prefix_cache is not None and call.prefix_cache.looked_up:
-            share = f"{100 * call.prefix_cache.found / call.prefix_cache.looked_up:.0f}% of "
-            share += f"{call.prefix_cache.looked_up:,} tokens"
-            typer.echo(f"Prefix cache ({name}): the server had {share} already.")
+        if call.prefix_cache is not None and (share := call.prefix_cache.told(name)) is not None:
+            typer.echo(share)
     if leakage.pictures_read:
         typer.echo(f"Words drawn into pictures: {len(leakage.drawn)} lines in {leakage.pictures_read} pictures.")
     tell_outcome(result.outcome)
@@ -358,6 +356,9 @@ def compare(
         list[str] | None,
         typer.Option("--renderer-option", help="KEY=VALUE for those of the renderers that have it."),
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Have image services draw in batches: within a day, at half of the price.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", help="The folder of the comparison.")] = Path("out/compare"),
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -385,6 +386,7 @@ def compare(
             budget=given.budget,
             on_progress=on_progress,
             on_workers=workers_view(quiet=as_json),
+            batch=batch,
             **own,
         )
     _conclude(result, _tell_comparison, as_json, {"reused": result.reused})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
 from katha.agents import editing, versions
-from katha.agents.context import Plugins, load_plugins, make_renderer
+from katha.agents.context import Plugins, load_plugins, make_bridge, make_renderer
 from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
@@ -20,6 +22,7 @@ from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
 from katha.app.desk.view import BoardView, Review, asked_of, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story
+from katha.app.imports import import_board, name_of_files, put_files
 from katha.app.needs import needs_of_run
 from katha.app.reports.run_page import write_report
 from katha.config import Settings, read_settings, refuse_code
@@ -28,6 +31,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
 from katha.protocols import CostsMoney
+from katha.schema import StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -51,6 +55,26 @@ class Told(BaseModel):
     style: str = Field(default="", max_length=200)
 
 
+class File(BaseModel):
+    """One file of a board that is brought along, by the name that it had there."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(max_length=1000)
+    data: Base64Bytes
+
+
+class Brought(BaseModel):
+    """A board that is drawn already. text: the story that it tells; its own words unless told. pages: "2-9"."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    files: Annotated[list[File], Field(min_length=1, max_length=500)]
+    title: str = Field(default="", max_length=200)
+    text: str = Field(default="", max_length=MAX_STORY_BYTES)
+    pages: str = Field(default="", max_length=200)
+
+
 class Cost(BaseModel):
     """What drawing a story would take at most. `dollars` is None where a price is unknown."""
 
@@ -68,12 +92,14 @@ class Cost(BaseModel):
 
 
 class Price(BaseModel):
-    """Whether a change of a run is free, and what one picture of it costs; None where nobody knows."""
+    """Whether a change of a run is free, and what one picture of it and the whole run cost at most; None where nobody
+    knows."""
 
     model_config = ConfigDict(frozen=True)
 
     free: bool
     picture: float | None = 0.0
+    whole: float | None = 0.0
 
 
 class Page(BaseModel):
@@ -129,6 +155,7 @@ class Desk:
     _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _ticks: int = field(default=1, init=False)
+    _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.worker = Worker(self._tick)
@@ -235,7 +262,7 @@ class Desk:
         Raises:
             UsageError: the story cannot be read, or a setting is wrong.
         """
-        record = story_of_text(_text_of(told), self.name_of(told)[0])
+        record = story_of_text(text_of(told), self.name_of(told)[0])
         changes, chosen = self._changes(told), settings or self.settings
         plan = plan_story(record, chosen, **changes)
         needs = needs_of_run(record, chosen, **changes)
@@ -256,26 +283,72 @@ class Desk:
         name, folder = self.name_of(told)
         story = self.home / f"{name}.txt"
         self.home.mkdir(parents=True, exist_ok=True)
-        write_bytes_atomic(story, _text_of(told).encode("utf-8"))
+        write_bytes_atomic(story, text_of(told).encode("utf-8"))
         changes, chosen = {**self._changes(told), "review": review}, settings or self.settings
+        self._begin(f"Drawing {draft.board.title}", folder, story, chosen, changes)
+
+    def take_in(self, brought: Brought, *, agreed: bool) -> Cost:
+        """Keep a board that is drawn already in the desk's folder, and begin to judge it and to propose a bridge, which
+        the desk's renderer draws. What costs something is not begun until somebody has `agreed`.
+
+        Returns:
+            What it costs at most.
+
+        Raises:
+            UsageError: the board or its story cannot be read, or work is under way. Nothing is kept then.
+        """
+        with self._taking:
+            return self._take_in(brought, agreed)
+
+    def _take_in(self, brought: Brought, agreed: bool) -> Cost:
+        self._idle()
+        title = brought.title.strip() or name_of_files([item.name for item in brought.files])
+        name, folder = self._free(story_of_text("-", title).story_id, lambda place: False)
+        place = self.home / f"{name}_board"
+        drawer = {"bridge_renderer": self.settings.renderer, "bridge_renderer_options": self.settings.renderer_options}
+        own = {} if self.settings.bridge_renderer is not None else drawer
+        chosen = self.settings.model_copy(update={"size": None, "renderer_options": {}, **own})
+        changes = {"renderer_options": {"pages": brought.pages.strip()}} if brought.pages.strip() else {}
+        try:
+            board = put_files(place, [(item.name, item.data) for item in brought.files])
+            told = Told(title=brought.title, text=brought.text)
+            story = story_of_text(text_of(told), name) if told.text.strip() else None
+            taken = import_board(board, story, chosen, changes)
+            cost = _cost_of(needs_of_run(taken.story, chosen, **taken.changes))
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        if cost.free or agreed:
+            reviewed = {**taken.changes, "review": True}
+            self._begin(f"Looking at {taken.story.title}", folder, taken.story, chosen, reviewed)
+        else:
+            shutil.rmtree(place)
+        return cost
+
+    def _begin(
+        self, what: str, folder: Path, story: StoryRecord | Path, settings: Settings, changes: Mapping[str, Any]
+    ) -> None:
+        """Open the folder of a new run, and draw and repair its story there."""
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            run_story(story, chosen, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
+            run_story(story, settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
 
-        self.worker.start(f"Drawing {draft.board.title}", work)
+        self.worker.start(what, work)
         self.run = folder
         self._tick()
 
-    def go_on(self) -> None:
+    def go_on(self, *, agreed: bool = False) -> None:
         """Go on with the open run where it was stopped, whoever began it.
 
         Raises:
-            UsageError: no run is open, or work is under way.
+            UsageError: no run is open, it would be paid for and nobody has agreed, or work is under way.
         """
         run = self._open_run()
+        if not agreed and not self.price().free:
+            raise UsageError("This run's pictures or answers are paid for.", hint="Agree to the price first.")
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            resume_run(run, on_event=emit, reviewer=ask)
+            resume_run(run, on_event=emit, reviewer=ask, budget=self.budget)
 
         self.worker.start(f"Going on with {run.name}", work)
 
@@ -286,6 +359,14 @@ class Desk:
             UsageError: nothing waits, or the choice cannot be followed.
         """
         self.worker.choose(choice)
+
+    def keep_picture(self, data: bytes) -> str:
+        """Keep a picture of a character in the open run and return its sha256; the board does not change.
+
+        Raises:
+            UsageError: no run is open. InputFileError: it is no picture that can be used.
+        """
+        return editing.keep_picture(self._open_run(), data)
 
     # What a person changes on a finished board. Each is one version of it.
 
@@ -399,14 +480,19 @@ class Desk:
 
     def name_of(self, told: Told) -> tuple[str, Path]:
         """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""
-        text = _text_of(told)
-        stem = story_of_text(text, told.title.strip() or None).story_id
+        text = text_of(told)
+        same = text.encode("utf-8")
+        return self._free(
+            story_of_text(text, told.title.strip() or None).story_id,
+            lambda file: file.is_file() and file.read_bytes() == same,
+        )
+
+    def _free(self, stem: str, known: Callable[[Path], bool]) -> tuple[str, Path]:
+        """A name that begins with `stem` and is free, and the folder of its run; `known`: a text file is its own."""
         for number in range(1, _SAME_NAME):
             name = stem if number == 1 else f"{stem}_{number}"
-            file, folder = self.home / f"{name}.txt", self.home / name
-            if not file.exists() and not folder.exists():
-                return name, folder
-            if file.is_file() and file.read_bytes() == text.encode("utf-8") and not folder.exists():
+            file, folder, board = self.home / f"{name}.txt", self.home / name, self.home / f"{name}_board"
+            if not folder.exists() and not board.exists() and (not file.exists() or known(file)):
                 return name, folder
         raise UsageError("There are a thousand stories of that name here.", hint="Give it another title.")
 
@@ -421,14 +507,17 @@ def _price_of(files: RunFolder) -> Price:
     try:
         state = files.read()
         if state is None or not files.story.is_file():
-            return Price(free=False, picture=None)
+            return Price(free=False, picture=None, whole=None)
         refuse_code(state.config, f"The run in {str(files.path)!r}", received=True)
         config = read_settings(Settings, state.config)
         renderer = make_renderer(config)
+        if renderer.capabilities.source == "found":
+            renderer = make_bridge(config) or renderer
         picture = renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
-        return Price(free=needs_of_run(files.load_story(), config).cost == 0.0, picture=picture)
+        whole = needs_of_run(files.load_story(), config).cost
+        return Price(free=whole == 0.0, picture=picture, whole=whole)
     except KathaError:
-        return Price(free=False, picture=None)
+        return Price(free=False, picture=None, whole=None)
 
 
 def _cost_of(needs: Needs) -> Cost:
@@ -443,8 +532,12 @@ def _cost_of(needs: Needs) -> Cost:
     return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
 
 
-def _text_of(told: Told) -> str:
-    """The story as its text file holds it, the title first."""
+def text_of(told: Told) -> str:
+    """Return the story as its text file holds it, the title first.
+
+    Raises:
+        UsageError: there are no words.
+    """
     text, title = told.text.replace("\r\n", "\n").strip(), " ".join(told.title.split())
     if not text:
         raise UsageError("The story is empty.", hint="Paste a story of a few sentences.")

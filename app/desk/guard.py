@@ -7,7 +7,8 @@ another, and a name that it makes point to this machine is not one of ours (DNS 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any
 
 Message = MutableMapping[str, Any]
@@ -17,6 +18,8 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 1_000_000
 """Bytes of a request; a story is at most a fifth of it."""
+MOST_FILES: Mapping[str, int] = MappingProxyType({"api/picture": 20_000_000, "api/import": 60_000_000})
+"""Bytes of those that bring files: a character's picture, a board that is drawn already."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
@@ -52,7 +55,7 @@ class Guard:
             return
         headers = dict(scope["headers"])
         refused = self._refusal(scope, headers)
-        limit = MOST_BODY
+        limit = MOST_FILES.get(scope["path"].removeprefix("/").partition("/")[2], MOST_BODY)
         length = headers.get(b"content-length", b"0")
         if refused:
             await _answer(send, 403, refused)

@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 from katha.agents.edits import Edit
 from katha.agents.folder import RunFolder
 from katha.agents.state import ReviewAction, ReviewChoice
-from katha.app.desk.desk import Desk, StaleError, Told
+from katha.app.desk.desk import Brought, Desk, StaleError, Told
 from katha.app.desk.guard import TooLargeError
 from katha.app.exports import FORMATS, ExportOptions, export_board
 from katha.app.reports.page import asset, template, thumbnail
@@ -44,9 +44,16 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Draw(_Body):
-    story: Told
+class _Agreed(_Body):
     agreed: bool = False
+
+
+class _Draw(_Agreed):
+    story: Told
+
+
+class _Import(_Agreed):
+    board: Brought
 
 
 class _Named(_Body):
@@ -110,6 +117,7 @@ def make_application(desk: Desk) -> Starlette:
         ("GET", "/report", routes.report),
     ]
     table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
+    table += [("POST", "/api/picture", routes.picture)]
     return Starlette(routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in table])
 
 
@@ -118,12 +126,14 @@ class Routes:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._uploads = asyncio.Lock()
         self.actions: dict[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
             "read": (Told, desk.read),
             "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
             "open": (_Named, lambda body: desk.open(body.name)),
             "close": (_Body, lambda body: desk.close()),
-            "go-on": (_Body, lambda body: desk.go_on()),
+            "go-on": (_Agreed, lambda body: desk.go_on(agreed=body.agreed)),
+            "import": (_Import, lambda body: desk.take_in(body.board, agreed=body.agreed)),
             "stop": (_Body, lambda body: desk.worker.stop()),
             "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
             "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),
@@ -220,6 +230,22 @@ class Routes:
             return await run_in_threadpool(_tried, lambda: act(body))
 
         return endpoint
+
+    async def picture(self, request: Request) -> Response:
+        """Keep a picture of a character, the request's body, and return its hash.
+
+        One at a time is taken in and decoded, so that many at once need the memory of one.
+        """
+        from starlette.concurrency import run_in_threadpool
+
+        if not request.headers.get("content-type", "").startswith("image/"):
+            return _failed(UsageError("A picture is sent as image/..."), 415)
+        async with self._uploads:
+            try:
+                data = await request.body()
+            except TooLargeError as error:
+                return _failed(UsageError(str(error), hint="Scale the picture down."), 413)
+            return await run_in_threadpool(_tried, lambda: {"sha256": self._desk.keep_picture(data)})
 
     def _exported(self, body: _Export) -> object:
         """The open run's board in another form, as a download."""

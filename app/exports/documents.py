@@ -11,13 +11,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
-from katha.app.exports.fonts import Fonts
+from katha.app.exports.fonts import (
+    Fonts,
+    as_seen,
+    broken,
+    has_leftward,
+    has_no_blanks,
+    is_leftward,
+    needs_shaping,
+)
 from katha.app.exports.vectors import vectors
 from katha.errors import UsageError
 
 if TYPE_CHECKING:
     from reportlab.graphics.shapes import Drawing
     from reportlab.pdfgen.canvas import Canvas
+    from reportlab.platypus import Paragraph
 
 _MM = 72 / 25.4
 _PAGES: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -29,6 +38,8 @@ _GRIDS = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 5: (2, 3), 6: (2, 3), 7: (
 _CONTACT = 4
 _INK, _SOFT, _MARK = "#1f1e26", "#6a6873", "#c2571a"
 _CUT = 1.14
+_LEAST = 0.42
+"""How small words are made at most, of their size."""
 _MARGIN, _GAP = 14 * _MM, 6 * _MM
 
 
@@ -104,32 +115,64 @@ class _Page:
     def words(self, rows: Sequence[tuple[str, str, float, str]], box: Box, *, centre: bool = False) -> None:
         """Write rows of (label, text, size in points, colour) from the box's top or in its middle.
 
-        They are made smaller where they would not fit.
+        They are made smaller where they would not fit, and end in an ellipsis where even that is too much.
         """
-        from reportlab.lib.styles import ParagraphStyle
-        from reportlab.platypus import Paragraph
-
         told = [row for row in rows if row[1].strip()]
         made: list[Paragraph] = []
         heights: list[float] = []
-        for shrink in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.42):
-            made = []
-            for label, text, size, colour in told:
-                points = size * shrink
-                style = ParagraphStyle(
-                    "words", fontName=self._name(self.fonts.best(text)), fontSize=points, leading=points * 1.3,
-                    textColor=colour, alignment=1 if centre else 0, shaping=True, wordWrap=_wrap(text),
-                )  # fmt: skip
-                made.append(Paragraph(self._markup(f"{label} {text}" if label else text), style))
+        for shrink in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, _LEAST):
+            made = [self._paragraph(row, shrink, box.width, centre) for row in told]
             heights = [item.wrap(box.width, 10_000)[1] for item in made]
             if sum(heights) <= box.height:
                 break
         top = box.y + box.height - (max(0.0, box.height - sum(heights)) / 2 if centre else 0.0)
-        for item, tall in zip(made, heights, strict=True):
-            if top - tall < box.y - 1:
+        for row, item, tall in zip(told, made, heights, strict=True):
+            fitting = (item, tall) if top - tall >= box.y - 1 else self._cut(row, tall, top - box.y, box.width, centre)
+            if fitting is None:
                 break
-            item.drawOn(self.canvas, box.x, top - tall)
-            top -= tall
+            fitting[0].drawOn(self.canvas, box.x, top - fitting[1])
+            top -= fitting[1]
+
+    def _paragraph(self, row: tuple[str, str, float, str], shrink: float, width: float, centre: bool) -> Paragraph:
+        """Return a row as a paragraph; words that run from right to left are put into lines and into order here."""
+        from reportlab.lib.styles import ParagraphStyle
+        from reportlab.platypus import Paragraph
+
+        label, text, size, colour = row
+        points, leftward = size * shrink, is_leftward(text)
+        told = f"{label} {text}" if label else text
+        style = ParagraphStyle(
+            "words", fontName=self._name(self.fonts.best(text)), fontSize=points, leading=points * 1.3,
+            textColor=colour, alignment=1 if centre else 2 if leftward else 0, shaping=needs_shaping(text),
+            wordWrap=_wrap(text),
+        )  # fmt: skip
+        if not has_leftward(text):
+            return Paragraph(self._markup(told), style)
+        lines = broken(told, width - 1, lambda part: self._width(part, points))
+        return Paragraph("<br/>".join(self._markup(as_seen(line, leftward)) for line in lines), style)
+
+    def _cut(
+        self, row: tuple[str, str, float, str], tall: float, room: float, width: float, centre: bool
+    ) -> tuple[Paragraph, float] | None:
+        """Return as much of a row as there is room for, with an ellipsis; None where there is room for no line."""
+        label, text, size, colour = row
+        while len(text) > 1 and room >= size * _LEAST * 1.3:
+            text = text[: int(len(text) * min(0.95, room / tall))].rstrip()
+            item = self._paragraph((label, f"{text}\u2026", size, colour), _LEAST, width, centre)
+            tall = item.wrap(width, 10_000)[1]
+            if tall <= room + 1:
+                return item, tall
+        return None
+
+    def _width(self, text: str, points: float) -> float:
+        """How wide words are in points, each shaped by itself as it will be drawn."""
+        from reportlab.pdfbase.pdfmetrics import stringWidth
+        from reportlab.pdfbase.ttfonts import shapeStr
+
+        runs = [(self._name(font), part) for word in text.split() for font, part in self.fonts.runs(word)]
+        blanks = stringWidth(" ", self._name(self.fonts.best(text)), points) * text.count(" ")
+        wide: float = sum(stringWidth(shapeStr(part, name, points), name, points) for name, part in runs) + blanks
+        return wide
 
     def _markup(self, text: str) -> str:
         return "".join(f'<font name="{self._name(font)}">{escape(part)}</font>' for font, part in self.fonts.runs(text))
@@ -181,7 +224,7 @@ class _Page:
 
 def _wrap(text: str) -> str | None:
     """Say that words are broken between any two letters, where a script has no blanks."""
-    return "CJK" if any("\u2e80" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7af" for letter in text) else None
+    return "CJK" if any(map(has_no_blanks, text)) else None
 
 
 def _seconds(value: float) -> str:

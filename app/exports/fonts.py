@@ -1,9 +1,11 @@
-"""Fonts for any script: the user's own first, then what is installed, then what comes with packages."""
+"""Fonts for any script: the user's own first, then what is installed, then what comes with packages; and how words of
+any script are broken into lines and ordered on them."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Self
@@ -75,6 +77,10 @@ class Fonts:
             raise InputFileError("No TrueType font was found.", hint="Give one with --font FILE.ttf.")
         return best
 
+    def lacks(self, font: Path, text: str) -> bool:
+        """Return whether a font has not every letter of `text`."""
+        return any(ord(letter) not in self._of(font) for letter in text if not letter.isspace())
+
     def checked(self, sheet: Sheet) -> Self:
         """Return these fonts, if they have every letter of a board's words.
 
@@ -138,3 +144,104 @@ def _letters(path: Path) -> frozenset[int]:
             return frozenset(font.getBestCmap() or ()) if "glyf" in font else frozenset()
     except (TTLibError, OSError, ValueError, KeyError, AssertionError):
         return frozenset()
+
+
+# Lines. A font's own tables join and place letters within a word (HarfBuzz does that); what is left is where a line
+# ends and, where some words run from right to left, in which order they stand on it.
+
+_OPENING, _CLOSING = "\u201c\u2018\u300c\u300e\uff08\u300a\u3010", "\u201d\u2019\u300d\u300f\uff09\u300b\u3011"
+_NEVER_FIRST = frozenset(_CLOSING + "\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1a\uff1b\u2026\u30fc\u3005")
+
+
+def has_no_blanks(letter: str) -> bool:
+    """Return whether a letter's script is written without blanks, so that a line may end beside it."""
+    return any(
+        first <= letter <= last for first, last in (("\u2e80", "\u9fff"), ("\uac00", "\ud7af"), ("\uff00", "\uffef"))
+    )
+
+
+def needs_shaping(text: str) -> bool:
+    """Return whether letters of a text are joined, reordered or stacked; others look better without odd ligatures."""
+    return any(
+        unicodedata.combining(letter) or (letter >= "\u0590" and letter.isalpha() and not has_no_blanks(letter))
+        for letter in text
+    )
+
+
+def broken(text: str, width: float, measure: Callable[[str], float]) -> list[str]:
+    """Return `text` in lines that are no wider than `width`, as `measure` gives it.
+
+    Lines end at blanks, or between letters of scripts that have none, never before a closing mark; a word that is
+    wider than a line is broken anywhere.
+    """
+    lines: list[str] = []
+    for piece in _pieces(text):
+        joined = f"{lines[-1]}{piece}" if lines else piece.lstrip()
+        if lines and measure(joined.rstrip()) <= width:
+            lines[-1] = joined
+            continue
+        rest = piece.lstrip()
+        while measure(rest.rstrip()) > width and len(rest) > 1:
+            fits = next((at for at in range(len(rest) - 1, 1, -1) if measure(rest[:at]) <= width), 1)
+            lines.append(rest[:fits])
+            rest = rest[fits:]
+        lines.append(rest)
+    return [line.strip() for line in lines]
+
+
+def _pieces(text: str) -> list[str]:
+    """What may stand on a line of its own, with the blank before it."""
+    pieces: list[str] = []
+    for letter in " ".join(text.split()):
+        opens = not pieces or letter == " "
+        if not opens and has_no_blanks(letter) and letter not in _NEVER_FIRST:
+            opens = pieces[-1][-1] not in _OPENING and pieces[-1] != " "
+        elif not opens:
+            opens = has_no_blanks(pieces[-1][-1]) and letter not in _NEVER_FIRST and pieces[-1][-1] not in _OPENING
+        if opens:
+            pieces.append(letter)
+        else:
+            pieces[-1] += letter
+    return pieces
+
+
+def is_leftward(text: str) -> bool:
+    """Return whether a text begins with a letter of a script that runs from right to left."""
+    found = (unicodedata.bidirectional(letter) for letter in text)
+    return next((kind != "L" for kind in found if kind in ("L", "R", "AL")), False)
+
+
+def has_leftward(text: str) -> bool:
+    """Return whether any letter of a text runs from right to left."""
+    return any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text)
+
+
+def as_seen(line: str, leftward: bool) -> str:
+    """Return a line's words from left to right as they are seen, by the bidirectional algorithm (UAX 9) over words.
+
+    Letters within a word are left to the shaping. Numbers and marks between words of one direction go with them.
+    leftward: whether the whole text runs from right to left.
+    """
+    words = line.split(" ")
+    runs = [_direction(word) for word in words]
+    for at, run in enumerate(runs):
+        if run is None:  # a number or a mark
+            before = next((item for item in reversed(runs[:at]) if item is not None), leftward)
+            after = next((item for item in runs[at + 1 :] if item is not None), leftward)
+            counted = before is False and any(map(str.isdigit, words[at]))  # a number goes with the Latin before it
+            runs[at] = before if before == after or counted else leftward
+    ordered: list[str] = []
+    held: list[str] = []
+    for word, run in zip(words, runs, strict=True):
+        if run == leftward:
+            ordered += [*reversed(held), word]
+            held = []
+        else:
+            held.append(word)
+    ordered += reversed(held)
+    return " ".join(reversed(ordered) if leftward else ordered)
+
+
+def _direction(word: str) -> bool | None:
+    """Whether a word runs from right to left; None where it has no letter that says so."""
+    return is_leftward(word) if any(unicodedata.bidirectional(letter) in ("L", "R", "AL") for letter in word) else None

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
-from katha.app.exports.fonts import Fonts
+from katha.app.exports.fonts import Fonts, as_seen, broken, has_leftward, is_leftward
 from katha.app.reports.page import open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont
 
 _QUALITY = 92
+_LEADING, _SMALLEST = 1.25, 9
 _INK, _PAPER = "#1f1e26", "#ffffff"
 
 
@@ -51,36 +54,69 @@ def listing(sheet: Sheet, suffix: str) -> dict[str, Any]:
 
 
 def with_words(shot: Shot, width: int, height: int, bar: int, fonts: Fonts) -> Image:
-    """Return the frame fitted into `width` x `height` pixels, its words on a bar of `bar` pixels below."""
-    from PIL import Image, ImageDraw, ImageFont, ImageOps
+    """Return the frame fitted into `width` x `height` pixels, its words on a bar of `bar` pixels below.
+
+    They are made smaller where they would not fit, and end in an ellipsis where even that is too much.
+    """
+    from PIL import Image, ImageDraw, ImageOps
 
     picture = ImageOps.contain(open_picture(shot.picture), (width, height), Image.Resampling.LANCZOS)
     out = Image.new("RGB", (width, height + bar), _PAPER)
-    out.paste(picture, ((width - picture.width) // 2, (height - picture.height) // 2))
+    place = ((width - picture.width) // 2, (height - picture.height) // 2)
     if not bar:
+        out.paste(picture, place)
         return out
-    words = shot.dialogue or shot.caption
-    size, face = max(12, bar // 4), str(fonts.best(words))
-    draw = ImageDraw.Draw(out)
+    words, size = shot.dialogue or shot.caption, max(12, bar // 4)
+    room = width - 2 * size
     while True:
-        font = ImageFont.truetype(face, size)
-        lines = _lines(words, font, width - 2 * size)
-        if len(lines) * size * 1.25 <= bar or size <= 9:
+        lines = broken(words, room, _Letters(fonts, size).width)
+        most = max(1, int(bar / (size * _LEADING)))
+        if len(lines) <= most or size <= _SMALLEST:
             break
         size -= 1
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{lines[most - 1][:-1].rstrip()}\u2026"]
+    draw, letters = ImageDraw.Draw(out), _Letters(fonts, size)
     for number, line in enumerate(lines):
-        top = height + (bar - len(lines) * size * 1.25) / 2 + number * size * 1.25
-        draw.text((width / 2, top), line, fill=_INK, font=font, anchor="ma")
+        top = height + (bar - len(lines) * size * _LEADING) / 2 + number * size * _LEADING
+        letters.draw(draw, line, width / 2, top + size, is_leftward(words))
+    out.paste(picture, place)
     return out
 
 
-def _lines(words: str, font: Any, width: float) -> list[str]:
-    """Break `words` into lines that are no wider than `width` pixels."""
-    lines: list[str] = []
-    for word in words.split():
-        joined = f"{lines[-1]} {word}" if lines else word
-        if lines and font.getlength(joined) <= width:
-            lines[-1] = joined
-        else:
-            lines.append(word)
-    return lines
+class _Letters:
+    """Words of any script in one size of pixels, each letter from a font that has it."""
+
+    def __init__(self, fonts: Fonts, size: int) -> None:
+        self._fonts, self._size = fonts, size
+        self._faces: dict[Path, FreeTypeFont] = {}
+
+    def _face(self, path: Path) -> FreeTypeFont:
+        from PIL import ImageFont
+
+        if path not in self._faces:
+            self._faces[path] = ImageFont.truetype(str(path), self._size)
+        return self._faces[path]
+
+    def _runs(self, text: str) -> list[tuple[FreeTypeFont, str]]:
+        best = self._fonts.best(text)
+        return (
+            [(self._face(best), text)]
+            if not self._fonts.lacks(best, text)
+            else [(self._face(path), part) for path, part in self._fonts.runs(text)]
+        )
+
+    def width(self, text: str) -> float:
+        """Return how wide words are in pixels."""
+        return sum(face.getlength(part) for face, part in self._runs(text))
+
+    def draw(self, draw: ImageDraw, line: str, middle: float, base: float, leftward: bool) -> None:
+        """Draw one line around `middle`, its letters standing on `base`."""
+        parts = as_seen(line, leftward).split(" ") if has_leftward(line) else [line]
+        blank = self.width(" ")
+        x = middle - (sum(map(self.width, parts)) + blank * (len(parts) - 1)) / 2
+        for part in parts:
+            for face, run in self._runs(part):
+                draw.text((x, base), run, fill=_INK, font=face, anchor="ls")
+                x += face.getlength(run)
+            x += blank

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
@@ -56,7 +57,8 @@ def _timeline(sheet: Sheet, options: ExportOptions, folder: str) -> Timeline:
     timeline.tracks.append(track)
     for shot in sheet.shots:
         name = f"{shot.name}{shot.picture.suffix}"
-        media = schema.ExternalReference(target_url=f"{folder}{name}", available_range=span(shot.seconds))
+        address = quote(f"{folder}{name}", safe="/:")
+        media = schema.ExternalReference(target_url=address, available_range=span(shot.seconds))
         clip = schema.Clip(shot.name, media_reference=media, source_range=span(shot.seconds), metadata=_told(shot))
         if shot.kind != "scene":
             clip.markers.append(
@@ -95,8 +97,9 @@ def write_fcpxml(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     at = 0
     for number, shot in enumerate(sheet.shots, 3):
         name = f"{shot.name}{shot.picture.suffix}"
-        source = {"id": f"r{number}", "name": shot.name, "src": f"{media.name}/{name}", "start": "0s", "duration": "0s"}
-        ElementTree.SubElement(resources, "asset", {**source, "hasVideo": "1", "format": "r1"})
+        source = {"id": f"r{number}", "name": shot.name, "src": quote(f"{media.name}/{name}")}
+        still = {"start": "0s", "duration": "0s", "hasVideo": "1", "format": "r1"}
+        ElementTree.SubElement(resources, "asset", {**source, **still})
         length = _ticks(shot.seconds, options)
         video = ElementTree.SubElement(
             spine,

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.eval_bridge.judging.abilities import BatchResult, Sent
+from katha.models.batches import LOOKED_AT, BatchResult, Sent
 from katha.models.client import AnthropicClient, Received, Request
 from katha.protocols import Evidence, PlainPrompt
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
 
-_LOOKED_AT = 200
 _CLOCKS = timedelta(minutes=5)
 """How far the vendor's clock may be off."""
 
@@ -38,7 +37,7 @@ class AnthropicBatches:
         If it should be another's after all, its results have other keys and nothing of it is used.
         """
         found: str | None = None
-        for batch in islice(self._client.messages.batches.list(limit=100), _LOOKED_AT):
+        for batch in islice(self._client.messages.batches.list(limit=100), LOOKED_AT):
             counts = batch.request_counts
             size = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
             if batch.created_at < sent.since - _CLOCKS:

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from katha.errors import JudgeError, ModelError, UsageError
-from katha.eval_bridge.judging.abilities import BatchApi, BatchResult
 from katha.eval_bridge.packets.instructions import parse_reply, question_text
+from katha.models.batches import BatchApi, BatchResult
 from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 

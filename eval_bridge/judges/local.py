@@ -101,15 +101,15 @@ def require_extra() -> None:
 def reusable(source: ModelSource) -> tuple[str | None, str | None]:
     """Return why the model's cache may not be shared between questions (None: it may), and its position state's name.
 
-    With a sliding window an id does not see the whole beginning, which the shared attention takes for granted; five
-    pictures of Gemma 3 alone outgrow its window.
+    With a sliding window an id sees the end of the beginning only: that is checked for the architectures whose entry
+    says `windows`, whose layers are called with their window. For all others the cache is not shared.
     """
     entry = load_config("local.yaml")["reusable"].get(source.architecture)
     text = source.text_config
     windowed = bool(text.get("use_sliding_window")) or not _FULL.issuperset(text.get("layer_types") or ())
     # Models of the Mistral family have a window wherever the number stands, and no other sign of it.
     windowed |= bool(text.get("sliding_window")) and not text.keys() & {"use_sliding_window", "layer_types"}
-    if windowed:
+    if windowed and not (entry or {}).get("windows"):
         return "attends through a sliding window, so that its cache cannot be shared", None
     return (None, entry["position_state"]) if entry else ("is not known to share its cache", None)
 

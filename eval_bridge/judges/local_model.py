@@ -28,7 +28,10 @@ from katha.models.checkpoints import ModelSource, load_pretrained
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
 
-_SEQUENCES = ("input_ids", "attention_mask", "mm_token_type_ids")
+_KINDS = ("mm_token_type_ids", "token_type_ids")
+"""What a processor calls the kind of each id. By the first a model counts positions; by the second Gemma 3 lets the ids
+of one picture see each other."""
+_SEQUENCES = ("input_ids", "attention_mask", *_KINDS)
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,14 @@ class EncodedPacket:
 
     vision: what the processor made of the pictures, tensors by name. pictures_end: how many ids at the start of every
     prompt reach past the last picture; 0 without pictures. kinds: the kind of each of those ids (0 text, 1 picture),
-    for models that ask for it.
+    for models that ask for it, under the name `kinds_name`.
     """
 
     prompts: tuple[tuple[int, ...], ...]
     vision: Mapping[str, Any]
     pictures_end: int
     kinds: tuple[int, ...] | None
+    kinds_name: str
 
     def only(self, kept: Sequence[bool]) -> EncodedPacket:
         """Return the packet with those prompts alone that are `kept`."""
@@ -100,14 +104,15 @@ class LoadedModel:
         vision = {name: value for name, value in first.items() if name not in _SEQUENCES}
         whole = tuple(first["input_ids"][0].tolist())
         end = len(whole) - whole[::-1].index(self.model.config.image_token_id) if evidence.images else 0
-        kinds = tuple(first["mm_token_type_ids"][0, :end].tolist()) if "mm_token_type_ids" in first else None
+        named = next((name for name in _KINDS if name in first), "")
+        kinds = tuple(first[named][0, :end].tolist()) if named else None
         tails = [self._tail(evidence, prompt, plain=plain) for prompt in prompts] if evidence.images else []
         if tails and whole[end:][-len(tails[0]) :] == tails[0]:
             start = whole[: len(whole) - len(tails[0])]
-            return EncodedPacket(tuple(start + tail for tail in tails), vision, end, kinds)
+            return EncodedPacket(tuple(start + tail for tail in tails), vision, end, kinds, named)
         others = [self.full_inputs(self.messages(evidence, prompt, plain=plain)) for prompt in prompts[1:]]
         ids = (whole, *(tuple(inputs["input_ids"][0].tolist()) for inputs in others))
-        return EncodedPacket(ids, vision, end, kinds)
+        return EncodedPacket(ids, vision, end, kinds, named)
 
     def _tail(self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool) -> tuple[int, ...]:
         messages = self.messages(evidence, prompt, plain=plain, decoded=False)
@@ -328,7 +333,7 @@ class Asker:
         if start is None and packet.pictures_end:
             inputs |= packet.vision
             if packet.kinds is not None:
-                inputs["mm_token_type_ids"] = torch.tensor([packet.kinds], device=self.loaded.device)
+                inputs[packet.kinds_name] = torch.tensor([packet.kinds], device=self.loaded.device)
         with _inference():
             self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
         return Prefix(ids, cache, self._position())
@@ -342,9 +347,9 @@ class Asker:
         ids = [[*prefix.ids, *[self.loaded.pad] * (width - len(one)), *one[start:]] for one in prompts]
         mask = [[1] * start + [0] * (width - len(one)) + [1] * (len(one) - start) for one in prompts]
         tensors = {"input_ids": ids, "attention_mask": mask}
-        if packet.kinds is not None:
+        if packet.kinds is not None and packet.kinds_name == _KINDS[0]:  # the others are for pictures, read already
             kinds = (*packet.kinds[:start], *[0] * (width - min(start, len(packet.kinds))))
-            tensors["mm_token_type_ids"] = [list(kinds)] * rows
+            tensors[packet.kinds_name] = [list(kinds)] * rows
         inputs: dict[str, Any] = {
             name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
         }
@@ -433,8 +438,27 @@ def follow(cache: DynamicCache) -> DynamicCache:
 def use_shared_attention(model: Any) -> None:
     """Let the language model attend over `follow`'s caches; over every other it attends as before (`sdpa`)."""
     AttentionInterface.register(_NAME, attend)
-    AttentionMaskInterface.register(_NAME, sdpa_mask)
+    AttentionMaskInterface.register(_NAME, shared_mask)
     model.set_attn_implementation({"text_config": _NAME})
+
+
+def shared_mask(
+    *, q_length: int, q_offset: Any, attention_mask: torch.Tensor | None, local_size: int | None = None, **options: Any
+) -> torch.Tensor | None:
+    """transformers' mask interface: `sdpa`'s own, of shape (rows, 1, ids, all ids), but for rows with pads in a window.
+
+    There transformers counts how far an id is from another by their columns. Behind a shared beginning the pads stand
+    between the two, and a window would end too early by as many ids: here pads have no place of their own.
+    """
+    if local_size is None or attention_mask is None or bool(attention_mask.all()):
+        theirs: torch.Tensor | None = sdpa_mask(
+            q_length=q_length, q_offset=q_offset, attention_mask=attention_mask, local_size=local_size, **options
+        )
+        return theirs
+    there, columns = attention_mask.bool(), torch.arange(attention_mask.shape[1], device=attention_mask.device)
+    places, asking = there.cumsum(-1), columns[q_offset : q_offset + q_length]
+    near = places[:, asking, None] - places[:, None, :] < local_size
+    return (near & there[:, None, :] & (columns <= asking[:, None]))[:, None]
 
 
 def attend(
@@ -442,7 +466,8 @@ def attend(
 ) -> tuple[torch.Tensor, None]:
     """transformers' attention interface. query: of shape (rows, heads, ids, size); the result (rows, ids, heads, size).
 
-    Every id sees the whole shared part. Scores and their sum are in float32, and one softmax goes over both parts.
+    Every id sees the whole shared part, but for a layer with a window, where the mask says how much of its end. Scores
+    and their sum are in float32, and one softmax goes over both parts.
     """
     if not isinstance(key, SharedStates):
         result: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
@@ -450,7 +475,13 @@ def attend(
     rows, heads, count, size = query.shape
     few = key.own.shape[1]  # several query heads share one head of keys and values
     asked = (query.float() * options["scaling"]).reshape(rows, few, -1, size)
-    shared = _together(asked) @ key.shared[0].float().mT
+    window = options.get("sliding_window") or key.shared.shape[-2]
+    before, values = key.shared[0, :, -window:].float(), value.shared[0, :, -window:].float()
+    shared = _together(asked) @ before.mT
+    if attention_mask is not None and options.get("sliding_window"):
+        ends = attention_mask.shape[-1] - key.own.shape[-2]
+        seen = attention_mask[..., ends - before.shape[-2] : ends].expand(rows, heads // few, -1, -1)
+        shared = shared.masked_fill_(~seen.reshape(-1, before.shape[-2]), -torch.inf)
     own = (asked @ key.own.float().mT).view(rows, few, heads // few, count, -1)
     if attention_mask is not None:
         own = own.masked_fill(~attention_mask[:, :, None, :, -own.shape[-1] :], -torch.inf)
@@ -458,7 +489,7 @@ def attend(
     top = torch.maximum(shared.amax(-1, keepdim=True), own.amax(-1, keepdim=True))
     shared, own = shared.sub_(top).exp_(), own.sub_(top).exp_()
     total = shared.sum(-1, keepdim=True) + own.sum(-1, keepdim=True)
-    found = _apart(shared @ value.shared[0].float(), rows) + _apart(own, rows) @ value.own.float()
+    found = _apart(shared @ values, rows) + _apart(own, rows) @ value.own.float()
     found = found / _apart(total, rows)
     return found.reshape(rows, heads, count, size).transpose(1, 2).to(query.dtype).contiguous(), None
 

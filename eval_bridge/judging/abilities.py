@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from katha.border import checked, named_failures, spec_of
 from katha.errors import UsageError
 from katha.jsonio import digest
+from katha.models.batches import Batcher, BatchResult
 from katha.protocols import (
     AlwaysChooses,
     AsksSideBySide,
@@ -26,7 +25,6 @@ from katha.protocols import (
 )
 from katha.registry import default_registry, option_names
 
-T = TypeVar("T")
 _MOST_THREADS = 256
 
 
@@ -69,64 +67,9 @@ def asked_as(judge: Judge) -> str:
     return digest({**judge.spec(), **(judge.amended if isinstance(judge, ChangesWhileAsked) else {})})
 
 
-# Batches of a vendor: requests in a file, an id to come back with, results by each request's own key.
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """One request's outcome: the reply's body as JSON, or (None) why there is none."""
-
-    key: str
-    body: Mapping[str, Any] | None
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What is known of a batch that is about to be made: how many requests, since when, and the uploaded file's id."""
-
-    count: int
-    since: datetime
-    file_id: str | None = None
-
-
-class BatchApi(Protocol):
-    """One vendor's batches, over its own SDK. The SDK's errors pass through."""
-
-    def upload(self, requests: Path) -> str | None:
-        """Bring the requests to the vendor, where that is a step of its own: its id. Costs nothing."""
-        ...
-
-    def find(self, sent: Sent, known: frozenset[str]) -> str | None:
-        """Return the id of a batch that was made although the answer never came; `known` belong elsewhere."""
-        ...
-
-    def create(self, requests: Path, sent: Sent) -> str:
-        """Make the batch: from here on it costs money. Its id."""
-        ...
-
-    def ended(self, batch_id: str) -> bool:
-        """Return whether all that will come of it is there."""
-        ...
-
-    def results(self, batch_id: str) -> Iterator[BatchResult]:
-        """Yield what came of it, request by request, in any order."""
-        ...
-
-
 @runtime_checkable
-class AsksInBatches(Judge, HasAPrice, Protocol):
+class AsksInBatches(Judge, HasAPrice, Batcher, Protocol):
     """A judge whose vendor also answers whole files of requests, within a day and at a lower price."""
-
-    @property
-    def batches(self) -> BatchApi:
-        """The vendor's batches."""
-        ...
-
-    @property
-    def batch_terms(self) -> Mapping[str, float]:
-        """Of one batch: most `requests` and `bytes`, its `price` (a share of the usual), `poll` in seconds."""
-        ...
 
     def batch_request(self, evidence: Evidence, prompt: JudgePrompt) -> dict[str, Any]:
         """Return the body of one call: the same as a call of its own would have."""
@@ -134,14 +77,6 @@ class AsksInBatches(Judge, HasAPrice, Protocol):
 
     def batch_reply(self, result: BatchResult, prompt: JudgePrompt) -> JudgeReply:
         """Return the reply that a batch brought, at the batch's price."""
-        ...
-
-    def patiently(self, call: Callable[[], T]) -> T:
-        """Return what a call of `batches` gives, tried again while the server is busy or broken."""
-        ...
-
-    def rest(self, seconds: float) -> None:
-        """Wait before the next look at a batch."""
         ...
 
 

@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal, Self, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, StoreError
+from katha.eval_bridge.judging.budget import PrefixCache
 from katha.jsonio import MOST_LINE, canonical, loads, read_lines
 from katha.schema import Answer, AnswerStatus
 
@@ -173,13 +174,15 @@ class Outcome(BaseModel, frozen=True):
     """What came of asking.
 
     statuses: answers by status. scored: whether any question was answered under all three conditions by one judge.
-    first: what failed first. causes: why answers are missing, the most frequent first.
+    first: what failed first. causes: why answers are missing, the most frequent first. caches: what the prefix caches
+    of judges' servers counted meanwhile, where they count.
     """
 
     statuses: dict[AnswerStatus, int]
     scored: bool
     first: Cause | None
     causes: tuple[Cause, ...]
+    caches: Mapping[str, PrefixCache] = {}
 
     @classmethod
     def of_finished(
@@ -241,6 +244,14 @@ class Outcome(BaseModel, frozen=True):
         if self.failed:
             told.append("The same command asks them again.")
         return told
+
+    def with_caches(self, caches: Mapping[str, PrefixCache]) -> Outcome:
+        """Return the outcome with what the prefix caches of judges' servers counted."""
+        return self.model_copy(update={"caches": dict(caches)})
+
+    def cached(self) -> list[str]:
+        """Return a sentence for each judge whose server's prefix cache was asked."""
+        return [said for name, cache in self.caches.items() if (said := cache.told(name)) is not None]
 
     @property
     def told(self) -> list[Cause]:

@@ -120,6 +120,13 @@ class PrefixCache(BaseModel, frozen=True):
     looked_up: int
     found: int
 
+    def told(self, judge: str) -> str | None:
+        """Return it in words; None where nothing was looked up."""
+        if not self.looked_up:
+            return None
+        share = f"{100 * self.found / self.looked_up:.0f}% of {self.looked_up:,} tokens"
+        return f"Prefix cache ({judge}): the server had {share} already."
+
 
 class Account(BaseModel, frozen=True):
     """What one judge was asked in a command: calls, replies by status, dollars (if known) and tokens by kind."""

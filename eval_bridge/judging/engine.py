@@ -314,10 +314,10 @@ class _Line:
             self._on_reply(self.name, reply)
 
 
-def _account(line: _Line) -> Account:
-    counted = line.judge.prefix_hits() if isinstance(line.judge, CountsPrefixHits) else None
-    cache = PrefixCache(found=counted[0], looked_up=counted[1]) if counted is not None else None
-    return line.tally.account().model_copy(update={"prefix_cache": cache})
+def prefix_caches(judges: Mapping[str, Judge]) -> dict[str, PrefixCache]:
+    """Return what the prefix caches of judges' servers counted since each judge was first asked, where they count."""
+    counted = {name: judge.prefix_hits() for name, judge in judges.items() if isinstance(judge, CountsPrefixHits)}
+    return {name: PrefixCache(found=row[0], looked_up=row[1]) for name, row in counted.items() if row is not None}
 
 
 class JudgingEngine:
@@ -362,7 +362,11 @@ class JudgingEngine:
 
     def accounts(self) -> dict[str, Account]:
         """Return what each judge was asked, and what its server's prefix cache counted meanwhile."""
-        return {name: _account(line) for name, line in self._lines.items()}
+        caches = prefix_caches({name: line.judge for name, line in self._lines.items()})
+        return {
+            name: line.tally.account().model_copy(update={"prefix_cache": caches.get(name)})
+            for name, line in self._lines.items()
+        }
 
     @property
     def abilities(self) -> dict[str, JudgeAbilities]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from katha.agents.graph import build_graph
 from katha.agents.state import Emit, ignore_event
 from katha.eval_bridge.judging.answers import outcome_of
+from katha.eval_bridge.judging.engine import prefix_caches
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
 from katha.experiments.ablate.job import AblationFolder, AblationJob, AblationResult, AblationState
@@ -118,4 +119,5 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         rows = self.folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
         again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
-        return Made(table, outcome_of(rows, unusable=reasons), again)
+        judges = {name: judge for row in self._job.suite.rows for name, judge in self._job.plugins(row).judges.items()}
+        return Made(table, outcome_of(rows, unusable=reasons).with_caches(prefix_caches(judges)), again)

@@ -308,6 +308,9 @@ class _Draining:
         ending = told.ending
         if ref == seat.opening:
             self._began(seat, ending)
+        elif isinstance(ending, Failed) and ending.place:  # it would soon have everything, and fail by it
+            seat.lost = _TRIES
+            self._lost(seat, f"cannot keep what it does ({ending.cause.rstrip('.')})")
         else:
             self._end_item(seat.has.pop(ref), ending, seat.name, told.seconds)
 

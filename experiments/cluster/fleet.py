@@ -200,6 +200,8 @@ class Fleet:
                 object_store_memory=_SHARED_MEMORY,
                 **quiet,
             )
+        # Of a worker or machine that dies Ray prints lines of a log on standard output, where `--json` has one object.
+        ray._private.worker._worker_logs_enabled = False
         self._began = True
         return ray
 

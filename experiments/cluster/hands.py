@@ -20,7 +20,16 @@ from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities
 from katha.experiments.cluster.work import HERE, HOME, Done, Ending, Failed, Onward
 from katha.jsonio import sha256_hex
 from katha.models.client import keyless
-from katha.protocols import BoardContext, CostsMoney, Evidence, FillsTheMemory, FrameRequest, JudgeReply, PlanRequest
+from katha.protocols import (
+    BoardContext,
+    CostsMoney,
+    Evidence,
+    FillsTheMemory,
+    FrameRequest,
+    Judge,
+    JudgeReply,
+    PlanRequest,
+)
 from katha.registry import Family, default_registry, option_names
 from katha.schema import StoryRecord
 from katha.store import Store
@@ -106,15 +115,16 @@ class Hands:
     def plugins(self, config: Settings, made: Plugins) -> Plugins:
         """Return `made` for `config` as this station has them."""
         bridge = made.bridge
+
+        def judging(name: str, judge: Judge) -> Judge:
+            return self._as(judge, lambda: judged_at(name, judge_abilities(judge)), self._judging)
+
         return replace(
             made,
-            planner=self._as(made.planner, planned_at(config), self._planning),
-            renderer=self._as(made.renderer, drawn_at(config.renderer, made.renderer), self._drawing),
-            bridge=bridge and self._as(bridge, drawn_at(str(config.bridge_renderer), bridge), self._drawing),
-            judges={
-                name: self._as(judge, judged_at(name, judge_abilities(judge)), self._judging)
-                for name, judge in made.judges.items()
-            },
+            planner=self._as(made.planner, lambda: planned_at(config), self._planning),
+            renderer=self._as(made.renderer, lambda: drawn_at(config.renderer, made.renderer), self._drawing),
+            bridge=bridge and self._as(bridge, lambda: drawn_at(str(config.bridge_renderer), bridge), self._drawing),
+            judges={name: judging(name, judge) for name, judge in made.judges.items()},
         )
 
     def work(self, load: Load, do: Callable[[Any], object]) -> Ending:
@@ -127,20 +137,17 @@ class Hands:
                 return Failed(f"it came to {error.stage!r} again and again.")
             return Onward(error.stage, Load(load.of, self.memory.copy(), load.hops + 1))
 
-    def _as(self, plugin: T, stage: str, verbs: Callable[[T, str], Mapping[str, Callable[..., object]]]) -> T:
+    def _as(
+        self, plugin: T, held_at: Callable[[], str], verbs: Callable[[T, str], Mapping[str, Callable[..., object]]]
+    ) -> T:
         """Return a plug-in that remembers what it gives, and refuses to work where it is not held.
 
         It is of a class of its own below the plug-in's, so that everything that the plug-in says of itself stays.
+        held_at: asked once for each plug-in, since the registry looks through everything that is installed.
         """
-        if stage == HERE:
-            return plugin
         if id(plugin) not in self._seen:
-            kind: Any = type(plugin)
-            about = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__slots__": ()}
-            own = {name: verb for name, verb in verbs(plugin, stage).items() if hasattr(kind, name)}
-            seen = copy.copy(plugin)
-            object.__setattr__(seen, "__class__", type(kind.__name__, (kind,), {**about, **own}))
-            self._seen[id(plugin)] = (plugin, seen)
+            stage = held_at()
+            self._seen[id(plugin)] = (plugin, plugin if stage == HERE else _remembering(plugin, verbs(plugin, stage)))
         found: Any = self._seen[id(plugin)][1]
         return found  # type: ignore[no-any-return]
 
@@ -234,6 +241,15 @@ class Hands:
             return ask
 
         return {verb: asking(verb) for verb in ("ask", "ask_plainly")}
+
+
+def _remembering(plugin: T, verbs: Mapping[str, Callable[..., object]]) -> T:
+    kind: Any = type(plugin)
+    about = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__slots__": ()}
+    own = {name: verb for name, verb in verbs.items() if hasattr(kind, name)}
+    seen = copy.copy(plugin)
+    object.__setattr__(seen, "__class__", type(kind.__name__, (kind,), {**about, **own}))
+    return seen
 
 
 def _key(*of: object) -> str:

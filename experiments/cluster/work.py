@@ -15,9 +15,11 @@ from queue import Empty, Full, Queue
 from threading import Event, Thread
 from typing import Any, Protocol
 
+from katha.addresses import store_address
+from katha.artifacts import patiently
 from katha.border import cause
 from katha.config import cache_folder
-from katha.errors import KathaError
+from katha.errors import KathaError, StoreError
 from katha.experiments.cluster.standing import Standing
 from katha.store import Store
 
@@ -54,9 +56,13 @@ class Onward:
 
 @dataclass(frozen=True)
 class Failed:
-    """An item that could not be done. It is left to the command itself, which says what is wrong in its own words."""
+    """An item that could not be done. It is left to the command itself, which says what is wrong in its own words.
+
+    place: whether that is not the item's: what was done could not be kept (a full disk), and another worker may.
+    """
 
     cause: str
+    place: bool = False
 
 
 Ending = Done | Onward | Failed
@@ -96,14 +102,23 @@ def attempt(station: Station, load: Any) -> Ending:
     try:
         return station(load)
     except KathaError as error:
-        return Failed(str(error))
+        return Failed(str(error), place=isinstance(error, StoreError))
     except Exception as error:
         return Failed(cause(error))
 
 
 def open_store(owner: str) -> Store:
-    """Return the cache that the command and its workers share."""
-    return Store(cache_folder(), owner=owner)
+    """Return the cache that the command and its workers share.
+
+    Its address was proved when the command began: a shared place that does not answer now is away for a while, and a
+    worker that begins in that while is not given up for it.
+
+    Raises:
+        StoreError: it cannot be opened, for as long as the store's patience lasts.
+    """
+    address = store_address()
+    seconds = address.patience if address.index else 0.0
+    return patiently(lambda: Store(cache_folder(), owner=owner), seconds, lambda error: isinstance(error, StoreError))
 
 
 _CAPACITY = 8

@@ -6,14 +6,24 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.config import cache_folder
-from katha.errors import AbsentModelError, InputFileError, KathaError, UsageError, first_line, unreadable
+from katha.errors import (
+    AbsentModelError,
+    InputFileError,
+    KathaError,
+    MissingExtraError,
+    UsageError,
+    first_line,
+    unreadable,
+)
 from katha.jsonio import digest, file_sha256, read_json, write_json
-from katha.models.checkpoints import HUB_NAME, hub_commit
-from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, diffusion_data
+from katha.models.checkpoints import HUB_NAME, hub_commit, need
+from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, Packing, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,15 +34,19 @@ _LONGEST_HEADER = 100 << 20
 _PREFIX = "model.diffusion_model."
 """What whole checkpoints of other programs put before the denoiser's names."""
 Shapes = Mapping[str, tuple[int, ...]]
-"""The tensors of one safetensors file, by name."""
+"""The tensors of one file, by name."""
+_SINGLE = (".safetensors", ".gguf")
+_EXTRA = "packed"
 
 
 def read_header(file: Path) -> Shapes:
-    """Return the shapes of a safetensors file's tensors; none is read.
+    """Return the shapes of the tensors of a safetensors or GGUF file, unpacked; none is read.
 
     Raises:
-        InputFileError: it is no whole safetensors file.
+        InputFileError: it is no whole file of its kind. MissingExtraError: GGUF without the package that reads it.
     """
+    if file.suffix == ".gguf":
+        return _gguf_header(file)
     broken = InputFileError(f"{str(file)!r} is no whole safetensors file.", hint="Download it again.")
     try:
         with file.open("rb") as stream:
@@ -50,6 +64,16 @@ def read_header(file: Path) -> Shapes:
     if file.stat().st_size < 8 + length + end:
         raise InputFileError(f"{str(file)!r} is cut off.", hint="Download it again.")
     return shapes
+
+
+def _gguf_header(file: Path) -> Shapes:
+    reader = need("gguf", "Reading a GGUF file", _EXTRA).GGUFReader
+    try:
+        return {row.name: tuple(int(size) for size in reversed(row.shape)) for row in reader(file).tensors}
+    except OSError as error:
+        raise unreadable(file, error) from error
+    except (ValueError, IndexError, KeyError) as error:
+        raise InputFileError(f"{str(file)!r} is no whole GGUF file.", hint="Download it again.") from error
 
 
 def weight_files(folder: Path, variant: str | None) -> list[Path]:
@@ -90,7 +114,7 @@ def _remembered(memory: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint's files.
+    """A checkpoint's files; what packs its weights, if anything does, it says itself.
 
     folder: the diffusers folder; for a single file the one that brings its configuration and what the file lacks.
     file: the single file, or None. revision: the hub's commit, or `sha256:` of the files. components: component name to
@@ -123,6 +147,16 @@ class Checkpoint:
                 return value if isinstance(value, dict) else {}
         return {}
 
+    @cached_property
+    def packing(self) -> Mapping[str, str]:
+        """What packs a component's weights into fewer bits, by component; empty for plain floats."""
+        said = {name: self.config(name).get("quantization_config") for name in self.components}
+        found = {name: str(row.get("quant_method")) for name, row in said.items() if isinstance(row, dict)}
+        if self.file is not None:
+            found.pop("transformer", None)
+            found |= {"transformer": "gguf"} if self.file.suffix == ".gguf" else {}
+        return found
+
     @property
     def latent_halvings(self) -> int:
         """How often the decoder doubles the sides of a latent."""
@@ -151,13 +185,47 @@ def find_checkpoint(family: Family, argument: str | None, options: DiffusionOpti
     if path.is_file():
         return _single_file(family, named, path.resolve(), options)
     folder = _folder(family, named, options)
-    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder), options.variant)
+    found = Checkpoint(named, folder, None, "", *_read_index(family, named, folder, options), options.variant)
     if not found.weights():
         wanted = f"weights of the variant {options.variant!r}" if options.variant else "weights (*.safetensors)"
         raise InputFileError(
             f"{named!r} holds no {wanted}.", hint="Download the whole checkpoint; pickles are not read."
         )
     return replace(found, revision=hub_commit(folder) or _hashed(found))
+
+
+def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Packing, ...]:
+    """Return what packs the weights of `checkpoint`, looked up in the data.
+
+    Raises:
+        UsageError: something that is not read here, or that cannot be moved or changed as the options ask.
+        MissingExtraError: its package is missing.
+    """
+    named, known, found = checkpoint.name, diffusion_data().packings, []
+    for part, method in checkpoint.packing.items():
+        if method not in known:
+            raise UsageError(
+                f"{named!r} holds a {part} that is packed by {method!r}, which is not read here.",
+                hint=f"Give one of plain floats, or one packed by {', '.join(known)}.",
+            )
+        packing = known[method]
+        if find_spec(packing.package) is None:
+            raise MissingExtraError(
+                f"{named!r} holds a {part} that is packed by {method!r}: that needs {packing.package}.",
+                hint=f"Install it with: pip install 'katha[{_EXTRA}]'.",
+            )
+        if options.memory not in packing.rungs:
+            raise UsageError(
+                f"{named!r} is packed by {method!r}: it is kept small already.",
+                hint=f"Give --memory {' or '.join(packing.rungs)}.",
+            )
+        if options.lora and not packing.adapters:
+            raise UsageError(
+                f"Adapters are not put on weights that are packed by {method!r}.",
+                hint="Give the checkpoint of plain floats, or its GGUF file.",
+            )
+        found.append(packing)
+    return tuple(found)
 
 
 def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
@@ -170,12 +238,12 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
     if path.is_absolute() or named.startswith((".", "~")) or not HUB_NAME.fullmatch(named):
         raise InputFileError(
             f"There is no checkpoint {named!r}.",
-            hint="Give a diffusers folder (with model_index.json), a .safetensors file, or OWNER/NAME of the hub.",
+            hint="Give a diffusers folder (with model_index.json), a .safetensors or .gguf file, or OWNER/NAME.",
         )
     from huggingface_hub import snapshot_download
 
     revision = options.revision
-    wanted = f"{named} --revision {revision}" if revision else named
+    command, needed = _fetching(family, named, options)
     try:
         if options.download:
             import diffusers
@@ -187,15 +255,26 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
         if not options.download:
             raise AbsentModelError(
                 f"The checkpoint {named!r} is not on this machine.",
-                hint=f"Run `hf download {wanted}` where there is a network, or give its folder.",
+                hint=f"Run `{command}` where there is a network{needed}, or give its folder.",
             ) from error
         raise UsageError(
             f"The checkpoint {named!r} cannot be fetched: {first_line(error)}.",
-            hint=f"Try again, or run `hf download {wanted}`: what is there already is kept.",
+            hint=f"Try again, or run `{command}`: what is there already is kept.",
         ) from error
 
 
-def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str, str]]:
+def _fetching(family: Family, named: str, options: DiffusionOptions) -> tuple[str, str]:
+    """Return the command that fetches a checkpoint, and what else is to be given then: of the family's own model its
+    16-bit files alone, because a whole repository holds every format there is."""
+    command = f"hf download {named}" + (f" --revision {options.revision}" if options.revision else "")
+    variant = options.variant or (family.published if named == family.model else None)
+    if variant is None:
+        return command, ""
+    files = " ".join(f'--include "{name}"' for name in ("*.json", "*.txt", f"*.{variant}.safetensors"))
+    return f"{command} {files}", "" if options.variant else f" and give --renderer-option variant={variant}"
+
+
+def _read_index(family: Family, named: str, folder: Path, options: DiffusionOptions) -> tuple[str, dict[str, str]]:
     """Return the pipeline's class and its components, checked."""
     path = folder / "model_index.json"
     if not path.is_file():
@@ -212,7 +291,9 @@ def _read_index(family: Family, named: str, folder: Path) -> tuple[str, dict[str
     missing = next((name for name, row in rows.items() if not _is_there(folder / name, str(row[1]))), None)
     if missing is not None:
         hub = HUB_NAME.fullmatch(named) and not Path(named).exists()
-        again = f"Run `hf download {named}` again." if hub else "Download the whole checkpoint again."
+        again = (
+            f"Run `{_fetching(family, named, options)[0]}` again." if hub else "Download the whole checkpoint again."
+        )
         raise InputFileError(f"{named!r} lacks its {missing!r}.", hint=again)
     return index["_class_name"], {name: str(row[1]) for name, row in rows.items()}
 
@@ -224,8 +305,8 @@ def _is_there(folder: Path, kind: str) -> bool:
 
 
 def _single_file(family: Family, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
-    if file.suffix != ".safetensors":
-        raise InputFileError(f"{named!r} is no .safetensors file.", hint="Pickled checkpoints are not read.")
+    if file.suffix not in _SINGLE:
+        raise InputFileError(f"{named!r} is no {' or '.join(_SINGLE)} file.", hint="Pickled checkpoints are not read.")
     kind, base = _find_kind(family, named, file), options.base or family.model
     try:
         folder = _folder(family, base, replace(options, revision=None))
@@ -234,7 +315,7 @@ def _single_file(family: Family, named: str, file: Path, options: DiffusionOptio
             f"The file {named!r} needs the configuration of {base!r}, which is not here.",
             hint="Give base=FOLDER with the same family's model_index.json and tokenizers, or " + (error.hint or ""),
         ) from error
-    found = Checkpoint(named, folder, file, "", *_read_index(family, base, folder), options.variant)
+    found = Checkpoint(named, folder, file, "", *_read_index(family, base, folder, options), options.variant)
     _check_base(kind, found, file, base)
     return replace(found, revision=_hashed(found))
 
@@ -251,6 +332,11 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
     """Return what `file` holds, by the names of its tensors; UsageError where that is nothing that `family` draws with,
     or weights packed for another program."""
     tensors, data = read_header(file), diffusion_data()
+    if (packed := next((name for name in tensors if name.endswith(data.packed)), None)) is not None:
+        raise UsageError(
+            f"{named!r} is packed for another program: it holds {packed!r}.",
+            hint="Give the file of plain 16-bit or 8-bit floats (--memory quantized keeps it small), or a GGUF file.",
+        )
     names = [name.removeprefix(_PREFIX) for name in tensors]
     unknown = Kind("", "no checkpoint that is known here")
     kind = next((kind for kind in data.single_files if any(name.startswith(kind.starts) for name in names)), unknown)
@@ -258,11 +344,6 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
         raise UsageError(
             f"{named!r} holds {kind.what}, which {family.name!r} cannot draw with.",
             hint=f"Give a checkpoint such as {family.model}.",
-        )
-    if (packed := next((name for name in tensors if name.endswith(data.packed)), None)) is not None:
-        raise UsageError(
-            f"{named!r} is packed for another program: it holds {packed!r}.",
-            hint="Give the file of plain 16-bit or 8-bit floats; --memory quantized keeps it small in memory.",
         )
     return kind
 
@@ -300,8 +381,11 @@ def part_numbers(file: Path) -> int:
 
 
 def read_part(file: Path) -> dict[str, Tensor]:
-    """Return the denoiser's tensors, under the names that diffusers' readers expect."""
-    from safetensors.torch import load_file
+    """Return the denoiser's tensors, packed ones as they are, under the names that diffusers' readers expect."""
+    if file.suffix == ".gguf":
+        from diffusers.models.model_loading_utils import load_gguf_checkpoint as load_file
+    else:
+        from safetensors.torch import load_file
 
     tensors: dict[str, Tensor] = load_file(file)
     return {name.removeprefix(_PREFIX): tensors[name] for name in _part(tensors)}

@@ -256,7 +256,8 @@ class FluxRenderer(DiffusionRenderer):
         options = self.options
         if options.speed == "exact":
             return None
-        found = shortcuts_of(self.calling, self.device, options.memory, adapted=bool(self.loras), steps=self.steps)
+        changed = bool(self.loras or self.packings)
+        found = shortcuts_of(self.calling, self.device, options.memory, adapted=changed, steps=self.steps)
         if found == Shortcuts():
             raise UsageError(
                 f"speed=fast would change nothing for {self.checkpoint.pipeline} with {self.steps} steps here.",

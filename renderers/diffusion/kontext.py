@@ -72,7 +72,12 @@ class KontextRenderer(FluxRenderer):
     options_class = KontextOptions
     options: KontextOptions
     capabilities = Capabilities(
-        identity="bank", insertion="reference", default_size=(1024, 1024), size_multiple=16, prompt_tokens=416
+        identity="bank",
+        insertion="reference",
+        default_size=(1024, 1024),
+        size_multiple=16,
+        prompt_tokens=416,
+        pictures=True,
     )
     wording_tokens = 96
 
@@ -113,9 +118,9 @@ class KontextRenderer(FluxRenderer):
 
     def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the embeddings of a scene's prompt; portraits that it needs are drawn first."""
-        names = [character.name for character in request.characters if self._has_picture(character)]
+        names = [character.name for character in request.characters if self._has_picture(character, request)]
         for character in request.characters:
-            if self.options.portraits and character.name not in self.references:
+            if self.options.portraits and self._given(character, request) is None:
                 self._draw_portrait(loaded, character, request)
         worded = _worded("scene", request.prompt, names) if names else request.prompt
         return self.encode_with(loaded, replace(request, prompt=worded), self._characters(request))
@@ -132,9 +137,10 @@ class KontextRenderer(FluxRenderer):
         if not around:
             return next(iter(self.render_board([request])))
         self.check(request)
-        known = [character for character in request.characters if character.name in self.references]
-        worded = _worded("bridge", request.prompt, [character.name for character in known], len(around))
-        pictures = [*map(decode, around), *(decode(self.references[item.name]) for item in known)]
+        given = {item.name: self._given(item, request) for item in request.characters}
+        known = {name: data for name, data in given.items() if data is not None}
+        worded = _worded("bridge", request.prompt, list(known), len(around))
+        pictures = [*map(decode, around), *map(decode, known.values())]
         stitched = len(pictures) > self.calling.pictures
         shown = at_most(pictures, self.calling.pictures)
         with self.pipeline([request]) as loaded, self.device_failures():
@@ -161,17 +167,18 @@ class KontextRenderer(FluxRenderer):
         return self.call(pipe, [job], **shown)
 
     def _characters(self, request: FrameRequest) -> list[Image]:
+        given = [(item, self._given(item, request)) for item in request.characters if self._has_picture(item, request)]
         pictures = [
-            decode(self.references[item.name])
-            if item.name in self.references
-            else self._drawn[_portrait_key(item, request)]
-            for item in request.characters
-            if self._has_picture(item)
+            decode(data) if data is not None else self._drawn[_portrait_key(item, request)] for item, data in given
         ]
         return at_most(pictures, self.calling.pictures)
 
-    def _has_picture(self, character: Character) -> bool:
-        return self.options.portraits or character.name in self.references
+    def _given(self, character: Character, request: FrameRequest) -> bytes | None:
+        """The picture that a person gave of a character: the one on its sheet, else the renderer's own."""
+        return dict(request.pictures).get(character.name) or self.references.get(character.name)
+
+    def _has_picture(self, character: Character, request: FrameRequest) -> bool:
+        return self.options.portraits or self._given(character, request) is not None
 
     def _draw_portrait(self, loaded: Loaded, character: Character, request: FrameRequest) -> None:
         """Draw `character` alone, from its anchor prompt, with the frame's seed, style and size."""

@@ -33,6 +33,8 @@ Encoded = Mapping[str, "Tensor"]
 
 _HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(\S+\.safetensors)")
 _DOWN = ("lora_A.", "lora_down.", "lora.down.", "lora_linear_layer.down.", "lora.down_layer.")
+_PIECE = re.compile(r"\._(weight|bias)_\w+$")
+"""What torchao calls the tensors that one packed tensor is kept as."""
 _PROMPTS = 512
 
 
@@ -184,10 +186,11 @@ def _transformer(checkpoint: Checkpoint, file: Path, dtype: Any) -> Any:
             f"{checkpoint.name!r} holds {stored:,} numbers; the transformer of its base has {wanted:,}.",
             hint="Give base=FOLDER of the same model, or download the whole file again.",
         )
+    options = {"dtype": dtype, "local_files_only": True}
+    if file.suffix == ".gguf":
+        options["quantization_config"] = diffusers.GGUFQuantizationConfig(compute_dtype=dtype)
     with unwarned("diffusers"):  # about a list of modules that is empty
-        return part.from_single_file(
-            read_part(file), config=place, subfolder="transformer", dtype=dtype, local_files_only=True
-        )
+        return part.from_single_file(read_part(file), config=place, subfolder="transformer", **options)
 
 
 def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
@@ -197,7 +200,7 @@ def _check_weights(checkpoint: Checkpoint, pipe: Any) -> None:
     parts = [(name, part) for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)]
     for name, files in checkpoint.weights().items() if checkpoint.file is None else ():
         model = getattr(pipe, name)
-        stored = {tensor for file in files for tensor in read_header(file)}
+        stored = {_PIECE.sub(r".\1", tensor) for file in files for tensor in read_header(file)}
         wanted = dict(model.named_parameters())
         missing = sorted(set(wanted) - stored) if hasattr(model, "register_to_config") else []
         if missing or len(stored) < len(wanted):

@@ -42,6 +42,7 @@ class Family:
     pixels: tuple[float, float]
     aspect: float
     variants: tuple[Variant, ...]
+    published: str | None = None
 
     def variant(self, facts: Mapping[str, object]) -> Variant:
         """Return the settings for a checkpoint with `facts` (pipeline class, guidance embedding)."""
@@ -73,6 +74,17 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """How weights are packed into fewer bits; the fields are explained in the data file."""
+
+    package: str
+    rungs: tuple[Rung, ...]
+    device: str | None = None
+    dtype: str | None = None
+    adapters: bool = False
+
+
+@dataclass(frozen=True)
 class Scheduler:
     """A scheduler that may replace the checkpoint's own: its class, and what differs from the checkpoint's settings."""
 
@@ -89,6 +101,7 @@ class DiffusionData:
     calls: Mapping[str, Calling]
     single_files: tuple[Kind, ...]
     packed: tuple[str, ...]
+    packings: Mapping[str, Packing]
     schedulers: Mapping[str, Scheduler]
 
 

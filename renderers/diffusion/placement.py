@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from katha.errors import UsageError, first_line
 from katha.models.checkpoints import free_bytes
 from katha.renderers.diffusion.checkpoint import Checkpoint, Shapes, read_header
-from katha.renderers.diffusion.options import DTYPES, Rung
+from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,34 +63,58 @@ class Frames:
 
 
 def needs_of(
-    checkpoint: Checkpoint, dtype: str, frames: Frames, *, denoiser: str = "", loaded: Rung | None = None
+    checkpoint: Checkpoint,
+    dtype: str,
+    frames: Frames,
+    *,
+    denoiser: str = "",
+    loaded: Rung | None = None,
+    added: Sequence[Path] = (),
+    read: Sequence[Path] = (),
 ) -> dict[Rung, Need]:
     """Return what drawing `frames` needs on each rung; nothing is loaded.
 
-    Beyond weights a frame needs what denoising holds or what decoding does, whichever is more: frames are decoded after
-    they are denoised, one at a time. denoiser: the component that is asked at every step; it stays on the device
-    together with the decoder. loaded: the rung on which the weights are in their place already; there, what is needed
-    beside them.
+    Beyond weights a frame needs what denoising holds or what decoding does, whichever is more: frames are decoded
+    after they are denoised, one at a time. denoiser: the component that is asked at every step; it stays on the
+    device together with the decoder. Packed weights take what their files take, and the largest of them once more
+    while it is used; rungs on which they cannot be kept are left out. loaded: the rung on which the weights are in
+    their place already; there, what is needed beside them.
     """
-    width, beyond = DTYPES[dtype], frames.work or Need()
+    width, beyond, packing = DTYPES[dtype], frames.work or Need(), checkpoint.packing
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
+    if added:
+        headers[denoiser] = [*headers[denoiser], *map(read_header, added)]
+    reading = DTYPES["float32"] * sum(math.prod(shape) for file in read for shape in read_header(file).values())
     sizes = {
         name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
     }
-    parts = {name: width * sum(found) for name, found in sizes.items()}
-    light = {name: parts[name] if name == "vae" else light_bytes(found, width) for name, found in headers.items()}
+    files, more = checkpoint.weights(), sum(file.stat().st_size for file in added)
+    parts = {
+        name: sum(file.stat().st_size for file in files[name]) + more * (name == denoiser)
+        if name in packing
+        else width * sum(found)
+        for name, found in sizes.items()
+    }
+    light = {
+        name: parts[name] if name == "vae" or name in packing else light_bytes(found, width)
+        for name, found in headers.items()
+    }
+    unpacked = max((width * size for name in packing for size in sizes.get(name, ())), default=0)
     largest = max((width * size for found in sizes.values() for size in found), default=0)
     held = beyond.device if frames.work is not None else _denoising_bytes(checkpoint, width, frames, denoiser)
-    frame = max(_decoding_bytes(checkpoint, dtype, frames), held)
+    frame = max(_decoding_bytes(checkpoint, dtype, frames), held + unpacked)
     total = sum(parts.values())
-    host = {rung: beyond.host + (0 if rung == loaded else total) for rung in get_args(Rung)}
+    aside = beyond.host + reading
+    host = {rung: aside + (0 if rung == loaded else total) for rung in get_args(Rung)}
     whole = 0 if loaded == "full" else total
-    return {
-        "full": Need(frame + whole, beyond.host, frame + whole),
+    kept = [diffusion_data().packings[method].rungs for method in packing.values()]
+    needs: dict[Rung, Need] = {
+        "full": Need(frame + whole, aside, frame + whole),
         "model-offload": Need(_widest(parts, denoiser, frame), host["model-offload"], total + frame),
         "sequential-offload": Need(2 * largest + frame, host["sequential-offload"], total + frame),
         "quantized": Need(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),
     }
+    return {rung: need for rung, need in needs.items() if all(rung in rungs for rungs in kept)}
 
 
 def _widest(parts: Mapping[str, int], denoiser: str, frame: int) -> int:

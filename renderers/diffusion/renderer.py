@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, free_bytes, require_local
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint
+from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint, packings_of
 from katha.renderers.diffusion.memory import (
     Encoded,
     Loaded,
@@ -118,6 +119,8 @@ class DiffusionRenderer(ABC):
         self.options = options or self.options_class()
         self.family: Family = diffusion_data().families[self.family_name]
         self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)
+        self.packings = packings_of(self.checkpoint, self.options)
+        self._check_device()
         self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
         self.facts = self.checkpoint.facts(self.family.denoiser)
         own = self.family.variant(self.facts)
@@ -138,13 +141,17 @@ class DiffusionRenderer(ABC):
 
     @cached_property
     def dtype(self) -> str:
-        """What it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it."""
+        """What it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it; packed
+        weights may have a dtype of their own."""
         own = "float16" if self.family_name == "sdxl" else "bfloat16"
-        return self.options.dtype or ("float32" if self.device.startswith("cpu") else own)
+        packed = next((packing.dtype for packing in self.packings if packing.dtype), None)
+        return self.options.dtype or packed or ("float32" if self.device.startswith("cpu") else own)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
         options = self.options
+        packed = {"packing": dict(self.checkpoint.packing)} if self.packings else {}
+        packages = ("torch", "diffusers", "transformers", *sorted({one.package for one in self.packings}))
         return {
             "name": self.renderer_name,
             "pipeline": self.checkpoint.pipeline,
@@ -159,8 +166,9 @@ class DiffusionRenderer(ABC):
             "scheduler": options.scheduler,
             "lora": [dict(lora.spec()) for lora in self.loras],
             "batch": options.batch,
-            "versions": {name: version(name) for name in ("torch", "diffusers", "transformers")},
+            "versions": {name: version(name) for name in packages},
             "negative": options.negative,
+            **packed,
             **options.of_the_family(),
         }
 
@@ -324,6 +332,12 @@ class DiffusionRenderer(ABC):
         """How many pictures a frame is drawn from, at most."""
         return 0
 
+    @property
+    def beside(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """Files of weights that are no part of the checkpoint: adapters on the denoiser, and what reads pictures on the
+        host."""
+        return [lora.file for lora in self.loras], ()
+
     @contextmanager
     def device_failures(self) -> Iterator[None]:
         """Context manager: a device that runs out of memory is a `RenderError` that says what to do."""
@@ -350,7 +364,9 @@ class DiffusionRenderer(ABC):
             work=work,
         )
         rung = options.memory if loaded else None
-        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=self.family.denoiser, loaded=rung)
+        added, read = self.beside
+        denoiser = self.family.denoiser
+        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=denoiser, loaded=rung, added=added, read=read)
         try:
             fits = check_fits(needs, options.memory, self.device)
         except UsageError:
@@ -371,6 +387,16 @@ class DiffusionRenderer(ABC):
         with unwarned("diffusers"):
             parking = apply_rung(pipe, options.memory, device, self.dtype, denoiser, tiling=tiling, resident=stays)
         return Loaded(pipe, parking)
+
+    def _check_device(self) -> None:
+        """Refuse packed weights that diffusers reads on another kind of device only (UsageError)."""
+        for part, packing in zip(self.checkpoint.packing, self.packings, strict=True):
+            if packing.device is not None and self.device not in (packing.device, f"{packing.device}:0"):
+                raise UsageError(
+                    f"{self.checkpoint.name!r} holds a {part} that is packed by {packing.package}, which diffusers "
+                    f"reads on {packing.device} only, not on {self.device!r}.",
+                    hint="Give the checkpoint of plain floats, or its GGUF file; CUDA_VISIBLE_DEVICES chooses a card.",
+                )
 
     def _key(self) -> str:
         """Return what a pipeline in memory must have in common with this renderer to be shared, hashed."""

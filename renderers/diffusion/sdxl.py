@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from katha.errors import InputFileError, UsageError
-from katha.jsonio import digest
+from katha.jsonio import digest, sha256_hex
 from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
@@ -113,7 +113,12 @@ class IpAdapter:
     @cached_property
     def sha256(self) -> str:
         """The hash of the weights of adapter and encoder."""
-        return files_sha256({"adapter": self.file, "encoder": self.encoder / "model.safetensors"})
+        return files_sha256({"adapter": self.file, "encoder": self.eye})
+
+    @property
+    def eye(self) -> Path:
+        """The image encoder's weights."""
+        return self.encoder / "model.safetensors"
 
     def spec(self) -> Mapping[str, Any]:
         """Return what of it can change the pixels."""
@@ -134,8 +139,8 @@ class IpAdapter:
             raise UsageError(message, hint=f"Use one for this model: {_FETCH}.") from error
         pipe.set_ip_adapter_scale(self.scale)
 
-    def read(self, pipe: Any, names: Sequence[str]) -> Encoded:
-        """Return the embeddings of the pictures of these characters, and of as many without anything to be seen."""
+    def read(self, pipe: Any, pictures: Sequence[bytes]) -> Encoded:
+        """Return the embeddings of these pictures of characters, and of as many without anything to be seen."""
         import torch
         from diffusers.models.embeddings import ImageProjection
         from transformers import CLIPImageProcessor, CLIPVisionModelWithProjection
@@ -144,7 +149,7 @@ class IpAdapter:
         side = encoder.config.image_size
         processor = CLIPImageProcessor(size=side, crop_size=side)
         pooled = isinstance(pipe.unet.encoder_hid_proj.image_projection_layers[0], ImageProjection)
-        shown = [decode(self.pictures[name]) for name in names]
+        shown = [decode(data) for data in pictures]
 
         def embed(pixels: Tensor) -> Tensor:
             out = encoder(pixels, output_hidden_states=not pooled)
@@ -187,7 +192,9 @@ def find_ip_adapter(
     folder = next((place for place in places if (place / "model.safetensors").is_file()), None)
     if folder is None:
         message = f"The IP-Adapter {path.name!r} needs its image encoder, which is not in {str(places[0])!r}."
-        raise InputFileError(message, hint="Give ip_encoder=FOLDER: hf download h94/IP-Adapter --include models/*.")
+        raise InputFileError(
+            message, hint="Give ip_encoder=FOLDER: hf download h94/IP-Adapter --include 'models/image_encoder/*'."
+        )
     return IpAdapter(path, folder, scale, pictures)
 
 
@@ -235,12 +242,18 @@ class SdxlRenderer(DiffusionRenderer):
             own = self.options
             self.adapter = find_ip_adapter(own.ip_adapter, own.ip_encoder, own.ip_scale, own.characters, own.reference)
         if self.adapter is not None:
-            self.capabilities = replace(self.capabilities, identity="bank")
+            self.capabilities = replace(self.capabilities, identity="bank", pictures=True)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
         spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
         return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+
+    @property
+    def beside(self) -> tuple[Sequence[Path], Sequence[Path]]:
+        """Files of adapters, and of the image encoder."""
+        added, read = super().beside
+        return (added, read) if self.adapter is None else ([*added, self.adapter.file], [*read, self.adapter.eye])
 
     def prepare(self, pipe: Any) -> None:
         """Put the IP-Adapter on the pipeline, if there is one."""
@@ -302,9 +315,11 @@ class SdxlRenderer(DiffusionRenderer):
         pictures: Encoded = {}
         if self.adapter is not None:
             adapter = self.adapter
-            names = [item.name for item in request.characters if item.name in adapter.pictures]
-            key = digest(["pictures", *(adapter.pictures.spec()[adapter.pictures.key(name)] for name in names)])
-            pictures = loaded.encoded(key, lambda: adapter.read(pipe, names))
+            sheets = dict(request.pictures)
+            given = [sheets.get(item.name) or adapter.pictures.get(item.name) for item in request.characters]
+            shown = [data for data in given if data is not None]
+            key = digest(["pictures", *map(sha256_hex, shown)])
+            pictures = loaded.encoded(key, lambda: adapter.read(pipe, shown))
         return {
             **pictures,
             "prompt_embeds": pad_sdxl(pipe, wanted["embeds"], length),

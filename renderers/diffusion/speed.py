@@ -39,8 +39,9 @@ class Shortcuts:
 def shortcuts_of(calling: Calling, device: str, memory: Rung, *, adapted: bool, steps: int) -> Shortcuts:
     """Return the shortcuts that there are for a pipeline class on `device`.
 
-    adapted: with adapters, which 8-bit layers do not take. steps: a model of a few steps changes too much between any
-    two of them. Layers that move at every call, or are kept as 8-bit floats already, are neither compiled nor scaled.
+    adapted: with adapters, which 8-bit layers do not take, or packed weights, which are small already. steps: a
+    model of a few steps changes too much between any two of them. Layers that move at every call, or are kept as
+    8-bit floats already, are neither compiled nor scaled.
     """
     plain = device.startswith("cuda") and memory in ("full", "model-offload")
     return Shortcuts(

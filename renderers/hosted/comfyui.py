@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -231,6 +232,7 @@ class ComfyRenderer:
         folder = Path(argument).expanduser().parent
         self._workflows = {wiring.workflow: _read_workflow(folder, wiring) for wiring in self._wirings()}
         self._references = CharacterPictures(characters, reference)
+        self.capabilities = replace(self.capabilities, pictures=any(wiring.characters for wiring in self._wirings()))
         self.concurrency = max(1, concurrency)
         vendor = Vendor("comfyui", Path(argument).name, base_url.rstrip("/"), "base_url", {}, "no key")
         backoff = Backoff(max_retries=retries, busy_retries=retries)

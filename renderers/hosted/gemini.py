@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import MissingExtraError
+from katha.models.batches import LOOKED_AT, BatchApi, BatchResult, Sent
 from katha.models.client import Fault, ProviderClient
 from katha.protocols import Capabilities
 from katha.renderers.hosted.service import Drawn, HostedRenderer
@@ -39,6 +45,46 @@ class GeminiClient(ProviderClient):
     def offered(self) -> dict[str, str | None]:
         """Return the models that are listed, without their folder."""
         return {str(item.name).removeprefix("models/"): None for item in self.sdk.models.list()}
+
+
+class GeminiBatches:
+    """Batches of one model. A lost one is known by its name, which is the uploaded file's."""
+
+    def __init__(self, client: Client, model: str) -> None:
+        self._client, self._model = client, model
+
+    def upload(self, requests: Path) -> str | None:
+        """Upload the file of requests, which is a JSON Lines file as it stands."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "requests.jsonl"
+            path.write_bytes(requests.read_bytes())
+            return str(self._client.files.upload(file=path, config={"mime_type": "jsonl"}).name)
+
+    def find(self, sent: Sent, known: frozenset[str]) -> str | None:
+        """Return the batch that was made from the uploaded file."""
+        listed = islice(self._client.batches.list(config={"page_size": 100}), LOOKED_AT)
+        return next((str(job.name) for job in listed if sent.file_id and job.display_name == sent.file_id), None)
+
+    def create(self, requests: Path, sent: Sent) -> str:
+        """Make the batch from the uploaded file."""
+        file_id = sent.file_id or self.upload(requests) or ""
+        job = self._client.batches.create(model=self._model, src=file_id, config={"display_name": file_id})
+        return str(job.name)
+
+    def ended(self, batch_id: str) -> bool:
+        """Whether it has succeeded, failed, expired or been cancelled."""
+        return bool(self._client.batches.get(name=batch_id).done)
+
+    def results(self, batch_id: str) -> Iterator[BatchResult]:
+        """Yield the lines of the file of responses; none where the whole batch failed."""
+        place = self._client.batches.get(name=batch_id).dest
+        if place is None or place.file_name is None:
+            return
+        for line in self._client.files.download(file=place.file_name).splitlines():
+            row = json.loads(line)
+            error = row.get("error") or row.get("status") or {}
+            reason = None if row.get("response") else str(error.get("message") or "no reason given")[:500]
+            yield BatchResult(row["key"], row.get("response"), reason)
 
 
 class GeminiRenderer(HostedRenderer):
@@ -77,6 +123,24 @@ class GeminiRenderer(HostedRenderer):
             image_config=types.ImageConfig(aspect_ratio=shape, image_size=self._quality),
         )
         return models.generate_content(model=self._vendor.model, contents=[*parts, prompt], config=config)
+
+    def _body(self, prompt: str, shape: str, references: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
+        shown = [
+            {"inlineData": {"mimeType": "image/png", "data": b64encode(png).decode("ascii")}} for png in references
+        ]
+        wanted = {"aspectRatio": shape, **({"imageSize": self._quality} if self._quality is not None else {})}
+        return "pictures", {
+            "contents": [{"role": "user", "parts": [*shown, {"text": prompt}]}],
+            "generationConfig": {"responseModalities": ["IMAGE"], "imageConfig": wanted},
+        }
+
+    def _batch_apis(self) -> Mapping[str, BatchApi]:
+        return {"pictures": GeminiBatches(self._client.sdk, self._vendor.model)}
+
+    def _answer(self, body: Mapping[str, Any]) -> Any:
+        from google.genai import types
+
+        return types.GenerateContentResponse.model_validate_json(json.dumps(body))
 
     def _read(self, answer: Any) -> Drawn:
         parts, usage, tokens = answer.parts or [], answer.usage_metadata, {}

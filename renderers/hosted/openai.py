@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from katha.models.batches import BatchApi, OpenAIBatches
 from katha.models.client import Fault, OpenAIClient
 from katha.protocols import Capabilities
 from katha.renderers.hosted.service import Drawn, HostedRenderer
+
+_ENDPOINTS = {"from words": "/v1/images/generations", "from pictures": "/v1/images/edits"}
+"""What draws in batches; a batch has one of them."""
 
 
 class OpenAIRenderer(HostedRenderer):
@@ -27,15 +31,34 @@ class OpenAIRenderer(HostedRenderer):
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
+        options = self._options(prompt, shape, references)
+        if not references:
+            return self._client.sdk.images.generate(**options)
+        named = [(f"frame{place}.png", png, "image/png") for place, png in enumerate(references, 1)]
+        return self._client.sdk.images.edit(image=named, **options)
+
+    def _options(self, prompt: str, shape: str, references: Sequence[bytes]) -> dict[str, Any]:
         options: dict[str, Any] = {"model": self._vendor.model, "prompt": prompt, "n": 1, "size": shape}
         if self._quality is not None:
             options["quality"] = self._quality
-        if not references:
-            return self._client.sdk.images.generate(**options)
-        if self._fidelity is not None:
+        if references and self._fidelity is not None:
             options["input_fidelity"] = self._fidelity
-        named = [(f"frame{place}.png", png, "image/png") for place, png in enumerate(references, 1)]
-        return self._client.sdk.images.edit(image=named, **options)
+        return options
+
+    def _body(self, prompt: str, shape: str, references: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
+        options = self._options(prompt, shape, references)
+        if not references:
+            return "from words", options
+        shown = [f"data:image/png;base64,{b64encode(png).decode('ascii')}" for png in references]
+        return "from pictures", {**options, "images": [{"image_url": url} for url in shown]}
+
+    def _batch_apis(self) -> Mapping[str, BatchApi]:
+        return {kind: OpenAIBatches(self._client.sdk, endpoint) for kind, endpoint in _ENDPOINTS.items()}
+
+    def _answer(self, body: Mapping[str, Any]) -> Any:
+        from openai.types import ImagesResponse
+
+        return ImagesResponse.model_validate(body)
 
     def _read(self, answer: Any) -> Drawn:
         picture = answer.data[0].b64_json if answer.data else None

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 from katha.configs import load_config, load_prompt
 from katha.errors import (
@@ -24,12 +24,14 @@ from katha.errors import (
     UnfitFrameError,
     UsageError,
 )
+from katha.models.batches import BatchApi, Batcher, BatchResult
 from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.references import CharacterPictures, at_most
 from katha.schema import Character
 
+T = TypeVar("T")
 _PROMPT_TOKENS = 1_000
 _PICTURES_SENT = 4
 """Two neighbours and two characters, for the price that a frame is expected to have at most."""
@@ -42,6 +44,16 @@ class Drawn:
     data: bytes
     model: str
     tokens: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One frame as it is asked for: prompt, the service's name for its size, pictures to draw from, and what it is."""
+
+    prompt: str
+    shape: str
+    references: Sequence[bytes]
+    what: str
 
 
 class HostedRenderer(ABC):
@@ -97,6 +109,7 @@ class HostedRenderer(ABC):
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
         self._fidelity: str | None = fidelity or highest
         self._references = CharacterPictures(characters, reference)
+        self.capabilities = replace(self.capabilities, pictures=self._vendor.card["references"] > 0)
         self._own = threading.local()
         self._remarks: list[str] = []
 
@@ -111,6 +124,18 @@ class HostedRenderer(ABC):
         Raises:
             Fault: no picture, `unwilling` where the service would not draw it.
         """
+
+    @abstractmethod
+    def _body(self, prompt: str, shape: str, references: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
+        """Return which of `_batch_apis` draws that in a batch, and the JSON that asks for it."""
+
+    @abstractmethod
+    def _batch_apis(self) -> Mapping[str, BatchApi]:
+        """Return the vendor's batches by the kind of request that they take."""
+
+    @abstractmethod
+    def _answer(self, body: Mapping[str, Any]) -> Any:
+        """Return the SDK's object for the answer that a batch brought."""
 
     def require_served(self) -> None:
         """Refuse a model that its vendor has taken away (UsageError); its pictures in the cache can still be used."""
@@ -179,7 +204,39 @@ class HostedRenderer(ABC):
         """About this thread's last frame: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
         return dict(getattr(self._own, "receipt", {}))
 
+    def batchers(self) -> Mapping[str, Batcher]:
+        """Return the vendor's batches by the kind of request that they take."""
+        terms: dict[str, float] = dict(self._vendor.card["batch"])
+        return {kind: _PictureBatches(self._client, api, terms) for kind, api in self._batch_apis().items()}
+
+    def batch_request(self, request: FrameRequest) -> tuple[str, Mapping[str, Any]]:
+        """Return the kind and the body of the call that draws a scene or a portrait."""
+        asked = self._asked(request, "image/frame", ())
+        return self._body(asked.prompt, asked.shape, asked.references)
+
+    def batch_frame(self, result: BatchResult, request: FrameRequest) -> bytes:
+        """Return the PNG that a batch brought, at the batch's price.
+
+        Raises:
+            RefusedFrameError: the service would not draw it. RenderError: there is no picture in it.
+        """
+        who, what = f"{self.SERVICE}:{self._vendor.model}", _named(request)
+        if result.body is None:
+            raise TransientRenderError(f"{who} did not draw {what} in its batch: {result.error}.")
+        try:
+            drawn = self._read(self._answer(result.body))
+        except Fault as fault:
+            kind = RefusedFrameError if fault.kind == "unwilling" else TransientRenderError
+            raise kind(f"{who} did not draw {what} in its batch: {fault.message[:400]}.") from None
+        except ValueError as error:  # of pydantic and base64, for a body of another shape
+            raise TransientRenderError(f"{who} sent a batch that cannot be read: {type(error).__name__}.") from None
+        return self._received(drawn, request, share=float(self._vendor.card["batch"]["price"]))
+
     def _draw(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> bytes:
+        asked = self._asked(request, template, neighbours)
+        return self._received(self._call(asked.prompt, asked.shape, asked.references, asked.what), request)
+
+    def _asked(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> _Asked:
         references = _fitted([*neighbours, *(data for _, data in request.pictures)], self._vendor.card["references"])
         prompt = load_prompt(template).render(
             shown=[name for name, _ in request.pictures] if len(references) > len(neighbours) else [],
@@ -189,23 +246,27 @@ class HostedRenderer(ABC):
             style=request.style,
             negative=request.negative_prompt,
         )
-        what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
-        most, size = self._vendor.card["prompt_letters"], (request.width, request.height)
+        what, most = _named(request), self._vendor.card["prompt_letters"]
         if len(prompt) > most:
             limit = f"{len(prompt):,} letters; {self.SERVICE} takes {most:,}"
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
-        shape = next(name for name, known in self.SHAPES.items() if known == size)
-        drawn = self._call(prompt, shape, references, what)
+        shape = next(name for name, known in self.SHAPES.items() if known == (request.width, request.height))
+        return _Asked(prompt, shape, references, what)
+
+    def _received(self, drawn: Drawn, request: FrameRequest, share: float | None = None) -> bytes:
+        """Return the PNG and keep the receipt. share: of the usual price, where a batch brought it."""
+        size, each, cost = (request.width, request.height), self._frame_dollars, self._vendor.cost(drawn.tokens)
         png, delivered = as_frame(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
-        cost = self._vendor.cost(drawn.tokens)
+        full = each if cost is None else cost
         self._own.receipt = {
             "service": self.SERVICE,
             "model": self._vendor.model,
             "served": drawn.model,
             "date": datetime.now(UTC).date().isoformat(),
             "tokens": dict(drawn.tokens),
-            "cost": self._frame_dollars if cost is None else cost,
+            "cost": full if full is None or share is None else full * share,
             "delivered": f"{delivered[0]}x{delivered[1]}",
+            **({} if share is None else {"batch": True}),
         }
         return png
 
@@ -224,6 +285,29 @@ class HostedRenderer(ABC):
                 raise RenderError(f"{who} rejected {what} (HTTP {fault.status}): {reason}.") from None
             hint = "The frames so far are kept: give the same command again to go on."
             raise TransientRenderError(f"{who} failed at {what}: {message}.", hint=hint) from None
+
+
+class _PictureBatches:
+    """Batches of one kind of request, over the client of a service."""
+
+    def __init__(self, client: ProviderClient, api: BatchApi, terms: Mapping[str, float]) -> None:
+        self._client, self.batches, self.batch_terms = client, api, terms
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Make `call` through the vendor's SDK, tried again while the server is busy or broken (RenderError)."""
+        try:
+            return self._client.patiently(call)
+        except Fault as fault:
+            message = f"{self._client.vendor.provider} did not take the batch call: {fault.message[:400]}"
+            raise TransientRenderError(message, hint="Give the same command again.") from None
+
+    def rest(self, seconds: float) -> None:
+        """Wait before the next look at a batch."""
+        self._client.backoff.sleep(seconds)
+
+
+def _named(request: FrameRequest) -> str:
+    return f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
 
 
 def _fitted(pictures: Sequence[bytes], most: int) -> list[bytes]:

@@ -14,6 +14,7 @@ from katha.renderers.diffusion.renderer import generator_of
 from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Group, StepRecord, grid_of
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from torch import Tensor
 
 FREEU: Mapping[str, float] = {"s1": 0.6, "s2": 0.4, "b1": 1.1, "b2": 1.2}
@@ -267,27 +268,49 @@ def size_conditioning(pipe: Any, width: int, height: int, dtype: Any) -> Tensor:
 
 def decode(pipe: Any, latents: Tensor) -> Tensor:
     """Return the image (3, H, W), values 0 to 1, of latents (1, C, h, w); in float32 where half precision overflows."""
-    import torch
-
-    config, dtype = pipe.vae.config, pipe.vae.dtype
-    upcast = dtype == torch.float16 and config.force_upcast
-    with torch.no_grad():
-        if upcast:
-            pipe.vae.to(dtype=torch.float32)
-        scaled = latents.to(pipe.vae.dtype)
-        mean, spread = (getattr(config, name, None) for name in ("latents_mean", "latents_std"))
-        if mean is not None and spread is not None:
-            centre, width = (scaled.new_tensor(list(item)).view(1, -1, 1, 1) for item in (mean, spread))
-            scaled = scaled * width / config.scaling_factor + centre
-        else:
-            scaled = scaled / config.scaling_factor
-        try:
-            image = pipe.vae.decode(scaled, return_dict=False)[0]
-        finally:
-            if upcast:
-                pipe.vae.to(dtype=dtype)
+    with _unflowing(pipe.vae) as vae:
+        scaled, factor, moments = latents.to(vae.dtype), vae.config.scaling_factor, _moments(vae, latents)
+        scaled = scaled / factor if moments is None else scaled * moments[1] / factor + moments[0]
+        image = vae.decode(scaled, return_dict=False)[0]
     picture: Tensor = pipe.image_processor.postprocess(image, output_type="pt")[0]
     return picture
+
+
+def encode(pipe: Any, picture: Image, dtype: Any) -> Tensor:
+    """Return the latents (1, C, h, w) of a picture whose sides are multiples of the decoder's; the inverse of `decode`,
+    with the encoder's most likely latents."""
+    pixels = pipe.image_processor.preprocess(picture.convert("RGB"))
+    with _unflowing(pipe.vae) as vae:
+        found = vae.encode(pixels.to(pipe._execution_device, vae.dtype)).latent_dist.mode()
+        factor, moments = vae.config.scaling_factor, _moments(vae, found)
+        latents: Tensor = found * factor if moments is None else (found - moments[0]) / moments[1] * factor
+    return latents.to(dtype)
+
+
+@contextmanager
+def _unflowing(vae: Any) -> Iterator[Any]:
+    """Context manager: the decoder in float32 where half precision overflows, without gradients; then as it was."""
+    import torch
+
+    dtype = vae.dtype
+    upcast = dtype == torch.float16 and vae.config.force_upcast
+    with torch.no_grad():
+        if upcast:
+            vae.to(dtype=torch.float32)
+        try:
+            yield vae
+        finally:
+            if upcast:
+                vae.to(dtype=dtype)
+
+
+def _moments(vae: Any, like: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return mean and deviation of a picture's latents by channel, where the checkpoint tells them."""
+    mean, deviation = (getattr(vae.config, name, None) for name in ("latents_mean", "latents_std"))
+    if mean is None or deviation is None:
+        return None
+    centre, width = (like.new_tensor(list(item), dtype=vae.dtype).view(1, -1, 1, 1) for item in (mean, deviation))
+    return centre, width
 
 
 @dataclass(frozen=True)
@@ -302,19 +325,32 @@ class Trajectory:
     """F frames denoised together: `latents` (F, C, h, w), their text, and the state that their layers share.
 
     embeds: (halves * F, L, D); short ones are continued with zeros that no layer reads. pooled: (halves * F, P).
-    features: the output of the first up block, (F, C, h, w), where it was asked for.
+    features: the output of the first up block, (F, C, h, w), where it was asked for. given: by frame, the latents
+    (1, C, h, w) of a picture that is not drawn but read: at every step it has as much noise as the others.
     """
 
-    def __init__(self, latents: Tensor, texts: Sequence[Conditioning], coupling: Coupling) -> None:
+    def __init__(
+        self,
+        latents: Tensor,
+        texts: Sequence[Conditioning],
+        coupling: Coupling,
+        given: Mapping[int, Tensor] | None = None,
+    ) -> None:
         import torch
         from torch.nn.functional import pad
 
         self.latents, self.coupling = latents, coupling
+        self._given = {at: (clean, latents[at : at + 1].clone()) for at, clean in (given or {}).items()}
         longest = max(item.embeds.shape[1] for item in texts)
         embeds = [pad(item.embeds, (0, 0, 0, longest - item.embeds.shape[1])) for item in texts]
         self.embeds = torch.stack(embeds, 1).flatten(0, 1)
         self.pooled = torch.stack([item.pooled for item in texts], 1).flatten(0, 1)
         self.features: Tensor | None = None
+
+    def set_given(self, scheduler: Any, timestep: Tensor) -> None:
+        """Put the pictures that are read into the latents, with the noise of `timestep`."""
+        for at, (clean, noise) in self._given.items():
+            self.latents[at : at + 1] = scheduler.add_noise(clean, noise, timestep[None])
 
 
 @dataclass(frozen=True)
@@ -367,6 +403,7 @@ class Denoiser:
         coupling, timestep = run.coupling, self.scheduler.timesteps[step]
         grids = shared_grids(self.unet, coupling.latent)
         with torch.no_grad():
+            run.set_given(self.scheduler, timestep)
             coupling.begin(record, step, self.steps, grids, run.latents.device)
             weight = coupling.query_weight()
             if weight is not None:

@@ -9,17 +9,21 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from katha.configs import load_prompt
 from katha.errors import UsageError
-from katha.jsonio import digest
+from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import free_bytes
+from katha.pictures import decode as open_picture
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
 from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.placement import Need, halvings, unet_row_bytes
 from katha.renderers.diffusion.renderer import ahead, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
+from katha.renderers.references import CharacterPictures
 from katha.renderers.shared_attention.coupling import (
     WINDOW,
     Bank,
@@ -36,6 +40,7 @@ from katha.renderers.shared_attention.denoise import (
     Trajectory,
     attention_layers,
     decode,
+    encode,
     make_scheduler,
     noise_of,
     shared_layers,
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
 
 Part = tuple[FrameRequest, Member]
 """A frame and its part in the sharing."""
+VIEWS = ("full body, from the front", "close-up of the face", "full body, from the side", "walking")
+"""The views of a character's portraits, in order; more portraits than views repeat them with other noise."""
 _GIB = 1 << 30
 _FLOAT = 4
 _WORDS = 77
@@ -100,7 +107,16 @@ def frame_key(request: FrameRequest) -> str:
     """Return a hash of what is drawn: requests that differ only in their place or kind give the same picture."""
     characters = [item.model_dump(mode="json") for item in request.characters]
     fields = (request.prompt, request.seed, request.width, request.height, request.negative_prompt, request.style)
-    return digest([*fields, characters])
+    return digest([*fields, characters, *(sha256_hex(data) for _, data in request.pictures)])
+
+
+def portrait_of(like: FrameRequest, character: Character, place: int = 0) -> FrameRequest:
+    """Return a request that shows `character` alone, in the size and style of `like`, with noise of its own."""
+    prompt = load_prompt("renderers/portrait").render(
+        anchor=character.anchor_prompt, appearance=character.appearance, view=VIEWS[place % len(VIEWS)]
+    )
+    seed = (like.seed + place) % 2**32
+    return replace(like, prompt=prompt, seed=seed, kind="extra", scene=None, characters=(character,))
 
 
 @dataclass
@@ -129,8 +145,18 @@ class Session:
         maps = SubjectMaps() if any(any(member.words) for member in members) else None
         lengths = [text.embeds.shape[1] for text in texts]
         coupling = Coupling(members, self.rules, grid, maps, self.denoiser.halves, lengths)
-        noise = [noise_of(self.pipe, request.seed, grid, texts[0].embeds.dtype) for request, _ in parts]
-        return Trajectory(torch.cat(noise), texts, coupling)
+        dtype = texts[0].embeds.dtype
+        noise = [noise_of(self.pipe, request.seed, grid, dtype) for request, _ in parts]
+        given = {at: self._read(request, dtype) for at, (request, _) in enumerate(parts) if request.pictures}
+        return Trajectory(torch.cat(noise), texts, coupling, given)
+
+    def _read(self, request: FrameRequest, dtype: Any) -> Tensor:
+        """Return the latents of the picture that stands for a frame, scaled and cut at its centre to the frame."""
+        from PIL import Image, ImageOps
+
+        picture = open_picture(request.pictures[0][1])
+        fitted = ImageOps.fit(picture, (request.width, request.height), Image.Resampling.LANCZOS)
+        return encode(self.pipe, fitted, dtype)
 
     def first_pass(self, features_at: int | None = None) -> tuple[list[Trajectory], list[Trajectory]]:
         """Denoise sources (none where the bank has them) and readers, sources first at every step; both as they are."""
@@ -235,9 +261,12 @@ class SharedOptions(SdxlOptions):
 
     sharing: false draws every frame alone. separate: a token of one subject reads that subject only. freeu: FreeU with
     the published factors. keep_gib: main memory in which the sources of the last board are kept for added frames, half
-    of what is free unless told; where they would need more, they are made again from their seed.
+    of what is free unless told; where they would need more, they are made again from their seed. characters, reference:
+    pictures of characters, a folder with NAME.png of each and NAME=FILE.
     """
 
+    characters: Path | None
+    reference: tuple[str, ...]
     sharing: bool
     separate: bool
     freeu: bool
@@ -246,6 +275,9 @@ class SharedOptions(SdxlOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least(0, keep_gib=self.keep_gib)
+        if not self.sharing and (self.characters or self.reference):
+            hint = "Leave sharing=false out."
+            raise UsageError("Pictures of characters are read by sharing: with sharing=false nothing reads.", hint=hint)
 
 
 class SharedRenderer(SdxlRenderer):
@@ -255,9 +287,28 @@ class SharedRenderer(SdxlRenderer):
     options: SharedOptions
     _kept: tuple[str, Bank] | None = None
 
+    def __init__(self, argument: str | None = None, options: SharedOptions | None = None) -> None:
+        """Find the checkpoint and read the characters' pictures; nothing is loaded."""
+        super().__init__(argument, options)
+        self.cast = CharacterPictures(self.options.characters, self.options.reference)
+
     def spec(self) -> Mapping[str, Any]:
-        """Return weights, adapters, settings and versions: everything that can change the pixels."""
-        return {**super().spec(), "scheduler": "ddim"}
+        """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
+        spec = {**super().spec(), "scheduler": "ddim"}
+        return {**spec, "pictures": self.cast.spec()} if self.cast else spec
+
+    def pictured(self, board: StoryBoard) -> dict[int, FrameRequest]:
+        """Return, by the number of the subject, those that a picture stands for: a frame that is read and not drawn.
+
+        Its prompt names the subject, whose place in the picture is found by that.
+        """
+        found = {}
+        for number, subject in enumerate(board.subjects):
+            if subject.name in self.cast:
+                plain = portrait_of(board.scenes[0], subject)
+                worded = replace(plain, prompt=f"{subject.name}, {plain.prompt}")
+                found[number] = replace(worded, pictures=((subject.name, self.cast[subject.name]),))
+        return found
 
     @abstractmethod
     def rules(self, board: StoryBoard) -> SharingRules:
@@ -333,6 +384,8 @@ class SharedRenderer(SdxlRenderer):
 
     def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
         """Yield one PNG per request, in order; frames advance in step, so that they are ready together."""
+        unused = self.cast.unused(item for request in requests for item in request.characters)
+        self._remarks += [unused] if unused else []
         if requests:
             yield from self._draw(board_of(requests), requests)
 

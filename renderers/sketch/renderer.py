@@ -9,9 +9,11 @@ from importlib import resources
 from typing import Any
 
 from katha.errors import UsageError
+from katha.language import read_scene
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.sketch.compose import compose, rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
+from katha.schema import Character
 
 __all__ = ["SketchRenderer"]
 
@@ -64,6 +66,15 @@ class SketchRenderer:
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one more frame; the others are not needed and do not change."""
         return self._draw(request)
+
+    def undrawn(self, character: Character) -> Sequence[str]:
+        """Return what of a character's kind, age and colour the vocabulary has no drawing for."""
+        told, kind = character.model_extra or {}, character.kind
+        plain = read_scene(f"The {kind} stands.").actors
+        if not plain:
+            return [kind]
+        words = [str(told[name]) for name in ("age", "color") if told.get(name)]
+        return [word for word in words if read_scene(f"The {word} {kind} stands.").actors == plain]
 
     def _draw(self, request: FrameRequest) -> bytes:
         width, height = request.width, request.height

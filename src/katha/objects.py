@@ -6,6 +6,7 @@ when it is needed.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -372,18 +373,36 @@ class RemoteObjects:
         """
         seconds = self._patience if patience is None else patience
         try:
-            return patiently(work, seconds, lambda error: not isinstance(error, (*_SURE, KathaError)))
+            return patiently(
+                work, seconds, lambda error: not isinstance(error, (*_SURE, KathaError)) and not _is_full(error)
+            )
         except KathaError:
             raise
         except Exception as error:  # the libraries behind fsspec raise errors of their own
+            hint = "Free some space there" if _is_full(error) else "Check KATHA_OBJECTS and its keys"
             raise StoreError(
                 f"The object store {self.place} {refused}: {first_line(error)[:300].rstrip('.')}.",
-                hint="Check KATHA_OBJECTS and its keys, and run the same command again: what is done is kept.",
+                hint=f"{hint}, and run the same command again: what is done is kept.",
             ) from error
 
 
 _SURE = (PermissionError, FileNotFoundError, FileExistsError)
 """What does not go away by waiting."""
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_FULL_CODES, _FULL_STATUS = ("QuotaExceeded", "XMinioStorageFull"), 507
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Return whether a place has no room left. S3 has no code for that; its servers have their own."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            return True
+        said = getattr(error, "response", None)
+        if isinstance(said, dict):
+            code, status = said.get("Error", {}).get("Code"), said.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return code in _FULL_CODES or status == _FULL_STATUS
+        error = error.__cause__
+    return False
 
 
 def _open(url: str) -> tuple[Any, str]:

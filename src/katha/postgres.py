@@ -155,13 +155,15 @@ class PostgresIndex:
             if self._heart is None:
                 self._heart = threading.Thread(target=self._beat, name="katha-leases", daemon=True)
                 self._heart.start()
+        give_back = self._once  # what failed may have failed by a lost database, which was waited for
         try:
             yield
+            give_back = self._run
         finally:
             with self._lock:
                 self._held.discard(holder)
-            with suppress(self._error):  # a claim that cannot be given back runs out
-                self._once("DELETE FROM katha_claims WHERE work = %s AND holder = %s", name, holder)
+            with suppress(self._error, StoreError):  # a claim that cannot be given back runs out
+                give_back("DELETE FROM katha_claims WHERE work = %s AND holder = %s", name, holder)
 
     def _beat(self) -> None:
         """Renew what is held, three times a lease; what is lost to another stays lost."""

@@ -54,6 +54,7 @@ class Capabilities:
     `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
+    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     """
 
     identity: Literal["none", "batch", "bank", "reference"] = "none"
@@ -64,13 +65,15 @@ class Capabilities:
     default_size: tuple[int, int] = (768, 512)
     prompt_tokens: int | None = None
     deterministic: bool = True
+    pictures: bool = False
 
 
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
     find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
-    one, for renderers that ask for them (`DrawsFromPictures`)."""
+    one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
+    those that a renderer asks for (`DrawsFromPictures`)."""
 
     prompt: str
     seed: int
@@ -156,6 +159,15 @@ class DrawsFromPictures(Protocol):
 
     def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
         """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
+        ...
+
+
+@runtime_checkable
+class KnowsItsWords(Protocol):
+    """A renderer that has drawings for some words only, and can say which of a character's it has none for."""
+
+    def undrawn(self, character: Character) -> Sequence[str]:
+        """Return what of the character's kind, age and colour no picture of it will show, in words as they stand."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from typing import Any
 
 import pytest
 from doubles import BlockRenderer, plugins, story
+from PIL import Image
 
 from katha.agents import folder, graph, names, steps
-from katha.agents.editing import draw_takes, edit_board, propose_bridge, read_board
+from katha.agents.editing import draw_takes, edit_board, keep_picture, propose_bridge, read_board
 from katha.agents.edits import (
     EDIT,
     AddFrame,
@@ -24,18 +26,22 @@ from katha.agents.edits import (
     LockFrame,
     MoveFrame,
     RemoveFrame,
+    ReplacePlan,
     SplitFrame,
     TakeFrame,
 )
 from katha.agents.folder import RunFolder
+from katha.agents.pictures import unfollowed
+from katha.agents.rewording import recast
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.agents.steps import Edited
 from katha.agents.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.config import Settings
-from katha.errors import KathaError, OutputFolderError, UsageError
-from katha.jsonio import digest
+from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError
+from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities
+from katha.renderers.sketch import SketchRenderer
 from katha.schema import Plan
 
 FILES = ("run.json", "storyboard.json", "candidates.json", "answers.jsonl", "scores.json", "plan.json", "story.jsonl")
@@ -69,6 +75,13 @@ def run(out: Path, mode: str = "base", **changes: Any) -> RunResult:
 
 def edit(out: Path, *edits: Edit, **more: Any) -> Edited:
     return edit_board(out, edits, plugins=more.pop("plugins", None) or plugins(), **more)
+
+
+def picture_file(size: tuple[int, int], kind: str) -> bytes:
+    """A picture as a person might have it."""
+    data = io.BytesIO()
+    Image.linear_gradient("L").resize(size).convert("RGB").save(data, kind)
+    return data.getvalue()
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -132,6 +145,94 @@ def test_a_character_changes_in_every_prompt(out: Path) -> None:
     assert prompts(out)[0] == "The small striped tiger walks past tree number 1."
     with pytest.raises(UsageError, match=r"no character 'bear'.*Known: lion"):
         edit(out, ChangeCharacter(name="bear", kind="cat"))
+
+
+def test_a_character_s_age_and_colour_are_said_in_every_prompt_and_taken_back(out: Path) -> None:
+    done = edit(out, ChangeCharacter(name="lion", age="old", color="red"))
+    assert done.drawn == (1, 2, 3, 4, 5)
+    assert prompts(out)[0] == "The old red lion walks past tree number 1."
+    (sheet,) = read_board(out).plan.characters
+    assert (sheet.model_extra or {}) == {"age": "old", "color": "red"}
+    assert "old red lion" in sheet.appearance
+    edit(out, ChangeCharacter(name="lion", color="blue"))
+    assert prompts(out)[4] == "The old blue lion walks past tree number 5."
+    found = {item.what: (item.before, item.after) for item in diff_versions(out)}
+    assert found["character lion, color"] == ("red", "blue")
+    edit(out, ChangeCharacter(name="lion", age="", color=""))
+    assert prompts(out)[0] == "The lion walks past tree number 1."
+    assert (read_board(out).plan.characters[0].model_extra or {}) == {}
+
+
+def test_a_look_that_a_person_writes_keeps_the_age_and_the_colour(out: Path) -> None:
+    edit(out, ChangeCharacter(name="lion", age="old", appearance="a lion with a white mane"))
+    assert prompts(out)[0] == "The old lion with a white mane walks past tree number 1."
+    edit(out, ChangeCharacter(name="lion", age="old", kind="owl", appearance="an old owl"))
+    assert prompts(out)[0] == "The old owl walks past tree number 1."
+
+
+def test_a_character_gets_another_name(out: Path) -> None:
+    edit(out, ChangeCharacter(name="lion", new_name="Leo"))
+    view = read_board(out)
+    assert [item.name for item in view.plan.characters] == ["Leo"]
+    assert {name for panel in view.plan.panels for name in panel.characters} == {"Leo"}
+    assert prompts(out)[0] == "The lion walks past tree number 1."
+    assert list_versions(out)[-1].says == "the character lion got another name"
+    edit(out, AddFrame(at=1, prompt="Leo sleeps."), ChangeCharacter(name="Leo", new_name="Leander"))
+    assert prompts(out)[0] == "Leander sleeps."
+
+
+def test_a_character_s_picture_goes_to_renderers_that_draw_from_one(out: Path) -> None:
+    made = plugins(renderer=BlockRenderer(Capabilities(default_size=(64, 48), pictures=True)))
+    sha256 = keep_picture(out, picture_file((40, 30), "JPEG"))
+    before = prompts(out)
+    done = edit(out, ChangeCharacter(name="lion", reference=sha256), plugins=made)
+    assert prompts(out) == before
+    assert done.remarks == ()
+    assert {name for request in made.renderer.drawn for name, _ in request.pictures} == {"lion"}
+    assert {sha256_hex(data) for request in made.renderer.drawn for _, data in request.pictures} == {sha256}
+    (change,) = diff_versions(out)[:1]
+    assert (change.what, change.before, change.after) == ("character lion, reference", None, "a picture")
+    assert change.pictures == (None, sha256)
+    made.renderer.drawn.clear()
+    (out / "panels" / f"{sha256}.png").unlink()  # lost, and taken from the cache
+    edit(out, TakeFrame(frame=1, seed=9), plugins=made)
+    assert [name for request in made.renderer.drawn for name, _ in request.pictures] == ["lion"]
+    undo(out)
+    edit(out, ChangeCharacter(name="lion", reference=""), plugins=made)
+    made.renderer.drawn.clear()
+    edit(out, TakeFrame(frame=2, seed=9), plugins=made)
+    assert [request.pictures for request in made.renderer.drawn] == [()]
+
+
+def test_what_a_renderer_cannot_follow_is_said(out: Path) -> None:
+    made = plugins()
+    sha256 = keep_picture(out, picture_file((40, 30), "PNG"))
+    done = edit(out, ChangeCharacter(name="lion", reference=sha256), plugins=made)
+    assert (made.renderer.drawn, done.drawn) == ([], ())  # nothing it is drawn from has changed
+    assert done.remarks == ("'block' draws from words alone: the picture of lion is kept, and changes no frame.",)
+    lion = read_board(out).plan.characters[0]
+    assert list(
+        unfollowed(SketchRenderer(), "sketch", (), [recast(lion, ChangeCharacter(name="lion", color="magenta"))])
+    ) == [
+        "'sketch' draws from words alone: the picture of lion is kept, and changes no frame.",
+        "'sketch' has no drawing for 'magenta': lion is drawn without it.",
+    ]
+    edit(out, ChangeFrame(frame=2, prompt="Somebody sleeps."))
+    done = edit(out, ChangeCharacter(name="lion", color="red"))
+    assert "No word for lion was found in the prompt of frame 2: write it there yourself." in done.remarks
+
+
+@pytest.mark.parametrize("sha256", ["0" * 64, "../../run"])
+def test_a_picture_that_the_run_does_not_keep_is_refused(out: Path, sha256: str) -> None:
+    before = contents(out)
+    plan = json.loads((out / "plan.json").read_text())
+    plan["characters"][0]["reference"] = sha256
+    with pytest.raises(UsageError, match="is no picture that this run keeps"):
+        edit(out, ReplacePlan(plan=Plan.model_validate(plan)))
+    assert contents(out) == before
+    for data, said in ((b"<svg/>", "not a picture"), (picture_file((9, 9), "PNG"), "9x9 pixels"), (b"", "empty")):
+        with pytest.raises(InputFileError, match=said):
+            keep_picture(out, data)
 
 
 def test_frames_are_moved_added_and_removed_and_what_stays_is_not_drawn(out: Path) -> None:

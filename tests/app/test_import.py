@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -296,3 +298,108 @@ def test_wrong_uses_name_what_to_do(tmp_path: Path, katha: Katha) -> None:
             katha(*words)
     done = CliRunner().invoke(app, ["run", "story.txt", "--import", str(place), "--judge", "pixel", "--out", "told"])
     assert "give --bridge-renderer NAME" in done.stdout
+
+
+def many_pages(count: int) -> bytes:
+    kids = " ".join(f"{at + 3} 0 R" for at in range(count))
+    each = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] >>"
+    whole = (f"<< /Type /Pages /Kids [{kids}] /Count {count} >>", *[each] * count)
+    return pdf("<< /Type /Catalog /Pages 2 0 R >>", *whole)
+
+
+def header_of(width: int, height: int) -> bytes:
+    """A PNG that says how large it is, and holds next to nothing."""
+    held = io.BytesIO()
+    Image.new("1", (8, 8)).save(held, "PNG")
+    data = held.getvalue()
+    told = b"IHDR" + width.to_bytes(4, "big") + height.to_bytes(4, "big") + data[24:29]
+    return data[:12] + told + zlib.crc32(told).to_bytes(4, "big") + data[33:]
+
+
+def zipped() -> bytes:
+    """Sixteen megabytes of zeros in sixteen kilobytes."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("1.png", bytes(2**24))
+    return held.getvalue()
+
+
+def toned(colour: str) -> Image.Image:
+    image = Image.new("RGB", (90, 60), colour)
+    image.paste("#000", (10, 10, 40, 40))
+    return image
+
+
+def spoil(path: Path, how: str) -> None:
+    """Put something else in the place of a picture."""
+    path.unlink(missing_ok=True)
+    if how == "bomb":
+        path.write_bytes(header_of(100_000, 100_000))
+    elif how == "zip":
+        path.write_bytes(zipped())
+    elif how == "sparse":
+        with path.open("wb") as file:
+            file.truncate(2**40)
+    elif how == "pipe":
+        os.mkfifo(path)
+    elif how == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("how", ["bomb", "zip", "sparse", "pipe", "folder", "empty"])
+@pytest.mark.parametrize("kind", ["project", "folder"])
+def test_what_lies_in_the_place_of_a_picture_is_one_sentence(tmp_path: Path, katha: Katha, kind: str, how: str) -> None:
+    if kind == "project":
+        source = project(tmp_path / "board")
+        spoil(source.parent / "images" / "board-2-AAAA2-fill.png", how)
+    else:
+        source = tmp_path / "pictures"
+        source.mkdir()
+        for at, colour in enumerate(COLOURS, 1):
+            toned(colour).save(source / f"{at}.png")
+        spoil(source / "2.png", how)
+    with pytest.raises(UsageError) as refused:
+        katha("story.txt", "--import", source, "--out", "out")
+    assert refused.value.exit_code == 2
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "out" / "storyboard.json").exists()
+
+
+def test_a_pdf_of_ten_thousand_pages_is_refused(tmp_path: Path, katha: Katha) -> None:
+    (tmp_path / "long.pdf").write_bytes(many_pages(10_000))
+    with pytest.raises(InputFileError, match=r"has 10000 pages; 1 to 500 are read"):
+        katha("story.txt", "--import", "long.pdf")
+    (tmp_path / "book.pdf").write_bytes(many_pages(40))
+    with pytest.raises(InputFileError, match=r"has 40 frames; 2 to 24.*pages=1-24"):
+        katha("story.txt", "--import", "book.pdf")
+
+
+def test_a_folder_of_two_thousand_pictures_says_how_to_choose(tmp_path: Path, katha: Katha) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    toned("#c33").save(folder / "1.png")
+    for at in range(2, 2_001):
+        os.link(folder / "1.png", folder / f"{at}.png")
+    with pytest.raises(InputFileError, match=r"has 2000 frames; 2 to 24.*pages=1-24"):
+        katha("story.txt", "--import", folder)
+    done = katha("story.txt", "--import", folder, "--renderer-option", "pages=7-10", "--out", "out")
+    assert json.loads(done.stdout)["frames"] == 4
+
+
+def test_what_a_pdf_would_do_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.setblocking(False)
+        url = f"http://127.0.0.1:{trap.getsockname()[1]}/"
+        catalog, pages_, sheet, stream = page("", "<< /Length 0 >>\nstream\n\nendstream")
+        script = f"<< /S /JavaScript /JS (app.launchURL\\('{url}'\\)) >>"
+        acts = f"/OpenAction << /S /URI /URI ({url}) >> /AA << /WC {script} >>"
+        link = f"/Annots [<< /Type /Annot /Subtype /Link /Rect [0 0 300 200] /A << /S /URI /URI ({url}) >> >>] >>"
+        launch = "<< /Type /Filespec /F (file:///etc/passwd) >>"
+        done = pdf(catalog.replace(">>", f"{acts} >>"), pages_, f"{sheet[:-2]}{link}", stream, launch)
+        (tmp_path / "a.pdf").write_bytes(done)
+        (image,) = drawn(tmp_path / "a.pdf", 1)
+        assert image.size == (1536, 1024)
+        with pytest.raises(BlockingIOError):
+            trap.accept()

@@ -68,8 +68,12 @@ def test_another_prompt_its_difference_and_back(run: Path) -> None:
     assert (run / "versions" / "001" / "sheet.png").is_file()
     assert "Version 001." in katha("redo", run, "--undo").output
     assert board(run) == before
-    katha("redo", run, "--to", "002")
+    assert "Version 002." in katha("redo", run, "--forward").output
     assert board(run)[1]["prompt"] == "In the forest. The fox hugs the crow."
+    assert "Nothing was made from version 002" in refused("redo", run, "--forward")
+    katha("redo", run, "--to", "001")
+    assert board(run) == before
+    katha("redo", run, "--to", "002")
     rows = json.loads(katha("redo", run, "--list", "--json").output)
     assert [(row["version"], row["current"]) for row in rows] == [("001", False), ("002", True)]
 
@@ -91,6 +95,24 @@ def test_an_edited_plan_is_drawn(run: Path) -> None:
     katha("redo", run)
     assert str(board(run)[0]["prompt"]).startswith("In the kitchen.")
     assert "nothing to do" in refused("redo", run)
+
+
+def test_pictures_of_characters_are_put_on_their_sheets(run: Path, tmp_path: Path) -> None:
+    cast = tmp_path / "cast"
+    cast.mkdir()
+    Image.radial_gradient("L").resize((300, 200)).convert("RGB").save(cast / "The_Fox.png")
+    done = katha("redo", run, "--characters", cast)
+    assert "'sketch' draws from words alone: the picture of fox is kept, and changes no frame." in done.output
+    plan = json.loads((run / "plan.json").read_text())
+    (fox,) = [item for item in plan["characters"] if item["name"] == "fox"]
+    assert (run / "panels" / f"{fox['reference']}.png").is_file()
+    fox |= {"color": "blue", "age": "old"}  # an edited plan is an edit
+    (run / "plan.json").write_text(json.dumps(plan))
+    katha("redo", run)
+    assert any("old blue fox" in str(frame["prompt"]) for frame in board(run))
+    assert "character fox, color: - -> blue" in katha("redo", run, "--diff").output
+    (cast / "The_Fox.png").rename(cast / "rabbit.png")
+    assert "None of the reference pictures (rabbit.png)" in refused("redo", run, "--characters", cast)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,20 @@ def test_a_run_refuses_a_withdrawn_judge_before_it_draws(
         run_story(story(), Settings(judges=("old",), mode="base", seeds=(7,)), tmp_path / "out", plugins=parts)
 
 
+def test_a_run_refuses_a_withdrawn_bridge_renderer_before_it_draws_but_only_where_it_inserts(
+    keys: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = plugins(bridge=GeminiRenderer("gemini-2.5-flash-image"))
+    config = Settings(judges=("pixel",), mode="caption_bridge", seeds=(7,), size=(1024, 1024))
+    base = config.model_copy(update={"mode": "base"})
+    run_story(story(), base, tmp_path / "base", plugins=parts)
+    with pytest.raises(UsageError, match=r"withdrew the model .gemini-2\.5-flash-image."):  # the scenes are there
+        run_story(story(), config, tmp_path / "bridged", plugins=parts)
+    monkeypatch.setattr(type(parts.renderer), "render_board", lambda *_: pytest.fail("drawn"))
+    with pytest.raises(UsageError, match=r"withdrew the model .gemini-2\.5-flash-image."):
+        run_story(story(), config.model_copy(update={"seeds": (8,)}), tmp_path / "other", plugins=parts)
+
+
 def test_a_withdrawn_judge_is_refused_in_an_evaluation(keys: None) -> None:
     (judge,) = dict(make_judges(["gemini:gemini-2.0-flash"])).values()
     with pytest.raises(UsageError, match=r"Use gemini:gemini-3\.5-flash-lite"):

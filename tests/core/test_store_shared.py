@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -154,6 +155,19 @@ def test_a_database_that_restarts_is_waited_for(
         assert store.answers.asked() == 2
 
 
+def test_a_claim_is_given_back_to_a_database_that_restarts(
+    tmp_path: Path, address: StoreAddress, postgres: PostgresServer
+) -> None:
+    """Who did the work has all of it, and would wait for its own lease where it comes to the same again."""
+    with Store(tmp_path / "cache", owner="me", address=replace(address, lease=600.0)) as store:
+        with store.claim("work"):
+            postgres.stop()
+            starter = threading.Thread(target=postgres.start)
+            starter.start()
+        starter.join()
+        assert rows(address.index, "SELECT * FROM katha_claims") == []
+
+
 def test_a_lost_database_is_one_sentence_and_loses_nothing(
     tmp_path: Path, database: str, postgres: PostgresServer
 ) -> None:
@@ -291,6 +305,22 @@ def test_a_lost_object_store_is_one_sentence_and_loses_nothing(
         assert store.frames.get("key") == sha256
         assert store.blobs.verify(sha256)
         assert [item.owner for item in store.index.records("frame")] == ["me"]
+
+
+def test_a_full_object_store_is_told_at_once(database: str, s3_keys: S3Server, tmp_path: Path) -> None:
+    address = StoreAddress(database, s3_keys.bucket(), patience=3_600.0)
+    with Store(tmp_path / "one", owner="me", address=address) as store:
+        s3_keys.room = 20
+        try:
+            assert store.frames.put("first", store.blobs.put(b"picture"))
+            sha256 = store.blobs.put(b"one picture too many")
+            with pytest.raises(StoreError, match=r"cannot take a picture: .*free space.*\. Free some space there"):
+                store.frames.put("key", sha256)
+        finally:
+            s3_keys.room = None
+    with Store(tmp_path / "one", address=address) as store:
+        assert store.frames.get("key") == sha256
+        assert store.blobs.verify(sha256)
 
 
 def test_a_wrong_bucket_is_refused_before_anything_is_drawn(remote: Store, s3_keys: S3Server, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -102,6 +103,28 @@ def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Pat
     sections = re.findall(r'<section id="(\w+)"', report)
     assert sections[-2:] == ["prompts", "repeat"]
     assert re.findall(r'<a href="#(\w+)">', report.partition("<nav")[2].partition("</nav>")[0])[-2:] == sections[-2:]
+
+
+def test_every_line_of_day_one_would_run(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--dry-run`, which checks all settings: neither weights, nor a key, nor a card is here."""
+    from typer.testing import CliRunner
+
+    from katha.app.cli.main import app
+
+    monkeypatch.setenv("KATHA_CACHE", str(cache))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    records = [
+        json.loads((ROOT / "examples" / f"{name}.json").read_text()) for name in ("lion_and_mouse", "fox_and_crow")
+    ]
+    (tmp_path / "stories.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = [line for line in told((DOCS / "howto" / "day-one.md").read_text(encoding="utf-8")) if " " in line]
+    drawing = [line for line in lines if line.split()[0] in ("run", "ablate", "compare")]
+    assert len(drawing) > 8
+    for line in drawing:
+        words = shlex.split(line, comments=True)
+        done = CliRunner().invoke(app, [*words, *(() if "--dry-run" in words else ("--dry-run",))])
+        assert done.exit_code == 0, f"katha {line}\n{done.output}\n{done.exception}"
 
 
 def told(text: str) -> list[str]:

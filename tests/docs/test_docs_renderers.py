@@ -124,3 +124,83 @@ def test_the_tables_name_every_layout_capability_and_renderer() -> None:
         assert f"`{field.name}`" in section("Write your own in ten minutes")
     for name in entry_points(group="katha.renderers").names:
         assert f"`{name}`" in PAGE
+
+
+def table(text: str, first: str) -> list[list[str]]:
+    """The rows of the table whose head begins with `first`, cell by cell."""
+    lines = text.partition(f"| {first}")[2].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return rows[: next(at for at, line in enumerate(lines) if not line.startswith("|"))]
+
+
+def test_every_renderer_has_a_row_with_what_it_says_of_itself() -> None:
+    from importlib.metadata import entry_points
+
+    rows = {row[0].strip("`"): row for row in table(PAGE, "renderer | identity")}
+    loaded = {found.name: found.load().capabilities for found in entry_points(group="katha.renderers")}
+    assert set(rows) == set(loaded)
+    said = {"none": "none", "bank": "bank|portraits|pictures", "batch": "^batch", "reference": "reference"}
+    late = {"alone": "^drawn alone", "reference": "neighbours", "bank": "added from the", "none": "comes from"}
+    for name, able in loaded.items():
+        if isinstance(able, property):  # a folder's are those of its pictures
+            continue
+        assert re.search(said[able.identity], rows[name][1]), name
+        assert re.search(late[able.insertion], rows[name][2]), name
+
+
+def test_the_table_of_models_says_what_the_code_does() -> None:
+    """Class, renderers, pictures, steps and memory of every row, by `configs/diffusion.yaml` and the rungs' table."""
+    from typing import get_args
+
+    from katha.renderers.diffusion.options import Rung, diffusion_data
+
+    data, told, known = diffusion_data(), set[str](), ""
+    rungs = {row[0].partition("`")[2].partition("`")[0]: row[2:] for row in table(section_of("Memory"), "rung")}
+    assert set(rungs) == set(get_args(Rung))
+    ladders = [[float(row[at].removesuffix(" GB")) for row in rungs.values()] for at in range(4)]
+    in_gb = {f"{max(each):.0f} to {min(each):.0f} GB" for each in ladders}
+    for row in table(PAGE, "renderer and model"):
+        name, pipeline, weights, pictures, memory, steps, seconds, use = row
+        known = pipeline.strip("`") if pipeline != "the same" else known
+        told.add(known)
+        assert weights, seconds and use
+        drawn_by = set(re.findall(r"`(\w+)`", name))
+        families = {family.name: family for family in data.families.values() if known in family.pipelines}
+        assert drawn_by == set(families) or drawn_by <= {"consistory", "storydiffusion"}, name
+        facts = {"pipeline": known, "guidance_embeds": "schnell" not in name, "is_distilled": "klein" in name}
+        first = int(re.findall(r"\d+", steps)[0])
+        assert {family.variant(facts).steps for family in families.values()} == {first}, name
+        most = data.calls[known].pictures if known in data.calls else int("a character" in pictures)
+        assert (re.findall(r"^\d+", pictures) or ["0"])[0] == str(most), name
+        ladder = re.match(r"\d+ to \d+ GB", memory)
+        assert ladder is None or ladder[0] in in_gb, name
+        assert ladder is not None or "about" in memory, name
+    assert told == {one for family in data.families.values() for one in family.pipelines}
+
+
+def section_of(title: str) -> str:
+    return re.split(r"^##", PAGE.partition(f"### {title}\n")[2], flags=re.M)[0]
+
+
+def test_which_one_to_use_is_five_lines_of_what_there_is() -> None:
+    from importlib.metadata import entry_points
+
+    lines = [line for line in PAGE.partition("Which should I use?\n")[2].partition("\n## ")[0].splitlines() if line]
+    assert len(lines) == 5
+    sizes = [line.partition(":")[0].strip("-* ") for line in lines]
+    assert sizes == ["8 to 12 GB", "24 GB", "40 to 48 GB", "80 GB", "No card"]
+    rungs, names = {"model-offload", "sequential-offload", "quantized"}, entry_points(group="katha.renderers").names
+    words = {word for line in lines for word in re.findall(r"`([^`]+)`", line)}
+    assert {word.removeprefix("--memory ") for word in words} <= rungs | set(names) | {"batch=8"}
+
+
+def test_models_of_diffusers_that_are_not_offered_lack_the_call_that_is_named() -> None:
+    """When diffusers learns it, the page is wrong and the models can be had."""
+    import inspect
+
+    from diffusers import JoyImageEditPlusPipeline, QwenImage21Pipeline
+
+    joy = inspect.getsource(JoyImageEditPlusPipeline.__call__)
+    assert joy.index("prompt[i] if i < len(prompt)") < joy.index("prompt_embeds, prompt_embeds_mask = self.encode")
+    assert "image_pad_mask" in inspect.signature(QwenImage21Pipeline.encode_prompt).parameters
+    assert "image_pad_mask" not in inspect.signature(QwenImage21Pipeline.__call__).parameters

@@ -135,6 +135,20 @@ def test_reuse_keeps_the_scores(
         assert torch.allclose(found, naive, atol=1e-4, rtol=0), (found - naive).abs().max()
 
 
+@pytest.mark.parametrize("window", [32, 90])
+def test_reuse_keeps_the_scores_behind_a_window(tmp_path: Path, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that end within the questions, the pictures, or before neither; questions of several lengths, so pads."""
+    folder = build("gemma3", tmp_path, sliding_window=window)
+    found = {}
+    for reuse in get_args(Reuse):
+        judge = LocalJudge(str(folder), device="cpu", reuse=reuse)
+        assert judge.spec()["reuse"] == reuse
+        found[reuse] = [_first_scores(judge, condition, monkeypatch) for condition in ("image", "text+image", "text")]
+    for reuse in ("sequential", "batched"):
+        for mine, naive in zip(found[reuse], found["off"], strict=True):
+            assert torch.allclose(mine, naive, atol=1e-4, rtol=0), (reuse, (mine - naive).abs().max())
+
+
 def test_pictures_are_seen_once_for_both_image_conditions(judges: Callable[..., LocalJudge]) -> None:
     judge = judges("qwen2_5_vl")
     asker = judge._load()

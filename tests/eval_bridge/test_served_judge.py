@@ -267,6 +267,31 @@ def test_an_evaluation_shows_what_the_prefix_cache_had(servers: Any, tmp_path: P
     assert f"Prefix cache (vllm:{MODEL}): the server had {share} already." in call().stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--mode", "base"),
+        ("compare", "--renderer", "sketch", "--renderer", "sketch:ink", "--resamples", "0"),
+        ("ablate", "--rows", "base", "--resamples", "0"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_that_draws_ends_with_what_the_prefix_cache_had(
+    servers: Any, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    server, story = servers(), tmp_path / "story.txt"
+    server.rule = lambda number, body: {"text": answer(body)}
+    story.write_text("A lion caught a mouse. The mouse begged. The lion let it go.")
+    given = ["--seeds", "1", "--judge", f"vllm:{MODEL}", "--base-url", server.url, "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [words[0], str(story), *words[1:], *given])
+    found, looked_up = 80 * (server.number - 1), PROMPT_TOKENS * server.number
+    assert server.number > 2
+    said = (
+        f"Prefix cache (vllm:{MODEL}): the server had {100 * found / looked_up:.0f}% of {looked_up:,} tokens already."
+    )
+    assert said in done.stdout, done.output
+
+
 def test_a_hundred_and_twenty_eight_questions_are_under_way_at_once(servers: Any) -> None:
     """The server answers the last 128 only when all of them have come."""
     server, together = servers(), threading.Barrier(128)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import crews
 import pytest
-from crews import settings
+from crews import results, settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
@@ -39,8 +38,6 @@ from katha.store import Store
 from katha.stories import load_stories
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
-"""What a state file or a story's result says of the process: when, how long, where its logs are."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,20 +95,6 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(tmp_path, monkeypatch, Told([]))
-
-
-def results(out: Path) -> dict[str, object]:
-    """Every result of a folder, without what the process says of itself."""
-    found: dict[str, object] = {}
-    for path in sorted(out.rglob("*")):
-        if path.parent.name == "workers":
-            continue
-        if path.suffix == ".json":
-            row = json.loads(path.read_bytes())
-            found[str(path.relative_to(out))] = {name: value for name, value in row.items() if name not in LOOSE}
-        elif path.suffix in (".jsonl", ".png"):
-            found[str(path.relative_to(out))] = path.read_bytes()
-    return found
 
 
 def same_specs(found: dict[str, object]) -> dict[str, object]:
@@ -248,6 +231,19 @@ def test_a_suite_whose_worker_is_killed_and_whose_renderer_refuses(bench: Bench,
     assert any("died" in said for said in bench.told.said)
     frames = [crews.lines(tmp_path / f"{name}.work/frames") for name in ("alone", "killed")]
     assert set(frames[0]) == set(frames[1])
+
+
+def test_a_worker_whose_disk_is_full_is_told_of_and_the_other_goes_on(bench: Bench, tmp_path: Path) -> None:
+    """It would fail by one item after the other and soon have had them all."""
+    mark = tmp_path / "full"
+    alone, out = bench.run("alone", 0, ablation()), bench.run("by", 2, ablation(drawing={"full": str(mark)}))
+    assert mark.exists()
+    assert same_specs(results(out)) == same_specs(results(alone))
+    (said,) = bench.told.said
+    assert "cannot keep what it does (The cache " in said
+    assert said.endswith("Its work goes to another.")
+    assert bench.told.standing is not None
+    assert not bench.told.standing.failed
 
 
 def test_a_comparison_by_workers_is_that_of_one_process(bench: Bench, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tiny_gemma import build_gemma
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
@@ -22,12 +23,18 @@ from katha.app.cli.train import steering_score
 from katha.errors import InputFileError, MissingExtraError, OutputFolderError, UsageError
 from katha.models import local
 from katha.models.local import merge_adapter
-from katha.planners import training
+from katha.planners import training, training_fit
 from katha.planners.gemma_st import GemmaPlanner
 from katha.planners.gold import OraclePlanner
 from katha.planners.training import load_settings, train_planner
 from katha.planners.training_data import Collator, encode, make_examples, pack
-from katha.planners.training_fit import Processes, TrainSettings, join_processes, training_arguments
+from katha.planners.training_fit import (
+    Processes,
+    TrainSettings,
+    join_processes,
+    take_loss_in_parts,
+    training_arguments,
+)
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -165,6 +172,57 @@ def test_packed_stories_do_not_see_one_another(gemma: Path) -> None:
     # Without positions that begin again, the later examples do see the earlier ones, and the loss is another.
     blind = [{name: row[name] for name in ("input_ids", "labels")} for row in packed]
     assert losses(blind)[0] != pytest.approx(together, rel=1e-4)
+
+
+class Largest(TorchDispatchMode):  # type: ignore[misc]
+    """Counts the bytes of the largest tensor that is made with a row of `width` numbers."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width, self.nbytes = width, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        found = made if isinstance(made, list | tuple) else [made]
+        tensors = [one for one in found if isinstance(one, torch.Tensor) and one.shape[-1:] == (self.width,)]
+        self.nbytes = max([self.nbytes, *(one.nbytes for one in tensors)])
+        return made
+
+
+@pytest.mark.parametrize("pictures", [True, False])
+@pytest.mark.parametrize("items", [None, 37])
+def test_the_loss_is_taken_in_parts(
+    tmp_path: Path, pictures: bool, items: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same loss and gradients as transformers', two stories at once, of which one is padded; far fewer bytes."""
+    examples = make_examples(TRAIN).kept
+    folder = build_gemma(tmp_path / "base", [item.prompt + item.reply for item in examples], pictures=pictures)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    batch = Collator(tokenizer.pad_token_id, typed=pictures)(encode(examples, tokenizer, 8192)[0][:2])
+    given = batch if items is None else {**batch, "num_items_in_batch": items}
+    monkeypatch.setattr(training_fit, "_LOGITS", 96 * len(tokenizer))
+    found = []
+    for parts in (False, True):
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
+        if parts:
+            take_loss_in_parts(model)
+        with Largest(len(tokenizer)) as largest:
+            loss = model(**given).loss
+            loss.backward()
+        layer = next(value for name, value in model.named_parameters() if name.endswith("0.mlp.up_proj.weight"))
+        found.append((float(loss), layer.grad, largest.nbytes))
+    (loss, gradient, whole), (own, mine, less) = found
+    assert own == pytest.approx(loss, rel=1e-6)
+    assert torch.allclose(mine, gradient, rtol=1e-4, atol=1e-6)
+    assert whole == 4 * batch["labels"].numel() * len(tokenizer)
+    assert less == 4 * 96 * len(tokenizer) < whole / 10
+
+
+def test_scores_that_are_changed_after_the_head_are_left_to_the_model(gemma: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(gemma)
+    model.config.get_text_config().final_logit_softcapping = 30.0
+    take_loss_in_parts(model)
+    assert "forward" not in vars(model)
 
 
 def test_a_packed_training_says_what_a_step_took(gemma: Path, tmp_path: Path) -> None:

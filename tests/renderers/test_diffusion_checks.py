@@ -86,7 +86,11 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("kind", "wanted"),
     [
-        (SdxlRenderer, "stabilityai/stable-diffusion-xl-base-1.0"),
+        (
+            SdxlRenderer,
+            r'stabilityai/stable-diffusion-xl-base-1.0 --include "\*.json" --include "\*.txt" '
+            r'--include "\*.fp16.safetensors"',
+        ),
         (FluxRenderer, "black-forest-labs/FLUX.1-dev"),
         (KontextRenderer, "black-forest-labs/FLUX.1-Kontext-dev"),
     ],
@@ -96,6 +100,15 @@ def test_weights_that_are_not_here_name_the_command_that_fetches_them(kind: Any,
         kind()
     with pytest.raises(UsageError, match=r"hf download someone/something --revision v2`"):
         kind("someone/something", kind.options_class(revision="v2"))
+    with pytest.raises(UsageError, match=r'something --include .* --include "\*.fp16.safetensors"` where'):
+        kind("someone/something", kind.options_class(variant="fp16"))
+
+
+def test_the_16_bit_files_are_proposed_with_the_option_that_reads_them() -> None:
+    with pytest.raises(UsageError, match=r"there is a network and give --renderer-option variant=fp16, or give its"):
+        SdxlRenderer()
+    with pytest.raises(UsageError, match="there is a network, or give its folder"):
+        SdxlRenderer(None, SdxlOptions(variant="fp16"))
 
 
 def test_a_lost_network_is_told_and_what_is_there_is_kept() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,12 @@ def test_a_scene_is_drawn_from_its_characters_pictures(model: Model, tmp_path: P
     assert len(set(drawn.values())) == 4
     plain_one = next(kontext(model(family), portraits=False).render_board([frame()]))
     assert drawn["none"] == plain_one
+    sheet = replace(request, pictures=(("lion", (tmp_path / "lion.png").read_bytes()),))
+    plain = kontext(model(family), portraits=False)
+    assert plain.capabilities.pictures
+    assert next(plain.render_board([sheet])) == drawn["lion"], "a picture that comes with the request is one"
+    other = kontext(model(family), portraits=False, reference=(names["other"],))
+    assert next(other.render_board([sheet])) == drawn["lion"], "and goes before the renderer's own"
     both = kontext(model(family), reference=(names["lion"],))
     assert both.spec() != kontext(model(family), reference=(names["other"],)).spec()
     before = process_pool().loads

@@ -1,10 +1,12 @@
-"""Single files as they are shared for other programs: a whole SDXL, a transformer of FLUX.1, FLUX.2 or Qwen-Image."""
+"""Single files as they are shared for other programs (a whole SDXL, a transformer of FLUX.1, FLUX.2 or Qwen-Image), and
+checkpoints whose weights are packed into fewer bits."""
 
 from __future__ import annotations
 
 import io
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,15 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors.torch import load_file, save_file
-from single_files import save_original, save_single_file
+from single_files import save_gguf, save_original, save_single_file
+from tiny_diffusion import save_lora
 
-from katha.errors import InputFileError, UsageError
+from katha.errors import InputFileError, MissingExtraError, UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.diffusion.placement import Frames, needs_of
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 
 Model = Callable[[str], Path]
@@ -177,3 +181,132 @@ def test_a_file_packed_for_another_program_is_refused(model: Model, tmp_path: Pa
     save_file({**load_file(file), packed: torch.ones(1)}, file)
     with pytest.raises(UsageError, match=f"is packed for another program: it holds '{packed}'"):
         renderer(FluxRenderer, file, base=str(model("flux2-dev")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "family", "options"),
+    [
+        (FluxRenderer, "klein", {}), (FluxRenderer, "flux2-dev", {"memory": "model-offload"}),
+        (KontextRenderer, "qwen-edit", {}),
+    ],
+)  # fmt: skip
+def test_a_gguf_file_draws_what_its_weights_draw(
+    model: Model, tmp_path: Path, kind: type[Any], family: str, options: dict[str, Any]
+) -> None:
+    """Held against a folder of the same numbers as floats; the weights stay packed in memory."""
+    whole = plain(Path(shutil.copytree(model(family), tmp_path / "whole")))
+    file = save_gguf(whole.transformer, tmp_path / "model.gguf")
+    whole.transformer.save_pretrained(tmp_path / "whole" / "transformer")
+    drawer = renderer(kind, file, base=str(model(family)), **options)
+    assert nearly(draw(drawer), draw(renderer(kind, tmp_path / "whole", **options)))
+    with drawer.pipeline([frame()]) as loaded:
+        layers = [type(layer).__name__ for layer in loaded.pipe.transformer.modules()]
+    assert layers.count("GGUFLinear") > 10
+    assert drawer.spec()["packing"] == {"transformer": "gguf"}
+    assert "gguf" in drawer.spec()["versions"]
+
+
+def test_an_adapter_fits_on_a_gguf_file(model: Model, tmp_path: Path) -> None:
+    whole = plain(Path(shutil.copytree(model("flux2-dev"), tmp_path / "whole")))
+    file = save_gguf(whole.transformer, tmp_path / "model.gguf")
+    whole.transformer.save_pretrained(tmp_path / "whole" / "transformer")
+    given = {"lora": (f"{save_lora(whole, 'transformer', tmp_path / 'lora.safetensors', targets=['to_q'])}@1",)}
+    adapted = draw(renderer(FluxRenderer, file, base=str(model("flux2-dev")), **given))
+    assert nearly(adapted, draw(renderer(FluxRenderer, tmp_path / "whole", **given)))
+    assert not nearly(adapted, draw(renderer(FluxRenderer, tmp_path / "whole")))
+
+
+def test_a_gguf_file_that_cannot_be_read_says_why(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, file = str(model("flux2-dev")), save_gguf(plain(model("flux2-dev")).transformer, tmp_path / "model.gguf")
+    with pytest.raises(UsageError, match=r"packed by 'gguf': it is kept small already.*full or model-offload"):
+        renderer(FluxRenderer, file, base=base, memory="quantized")
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(file.read_bytes()[:-1000])
+    with pytest.raises(InputFileError, match="no whole GGUF file"):
+        renderer(FluxRenderer, cut, base=base)
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(MissingExtraError, match=r"needs gguf.*pip install 'katha\[packed\]'"):
+        renderer(FluxRenderer, file, base=base)
+
+
+def packed_folder(model: Model, place: Path, config: Any) -> Path:
+    """A FLUX.1 whose transformer diffusers has packed and written."""
+    from diffusers import FluxTransformer2DModel
+
+    folder = Path(shutil.copytree(model("flux"), place / "packed"))
+    packed = FluxTransformer2DModel.from_pretrained(
+        model("flux") / "transformer", quantization_config=config, dtype=torch.bfloat16
+    )
+    shutil.rmtree(folder / "transformer")
+    packed.save_pretrained(folder / "transformer")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"), [("Int8WeightOnlyConfig", "model-offload"), ("Float8WeightOnlyConfig", "full")]
+)
+def test_a_folder_packed_by_torchao_draws(model: Model, tmp_path: Path, name: str, memory: Any) -> None:
+    """As the folder of floats does, but for what 8 bits lose; and each time the same."""
+    pytest.importorskip("torchao")
+    import torchao.quantization
+    from diffusers import TorchAoConfig
+
+    folder = packed_folder(model, tmp_path, TorchAoConfig(getattr(torchao.quantization, name)()))
+    drawer = renderer(FluxRenderer, folder, memory=memory)
+    found = draw(drawer)
+    assert drawer.spec()["packing"] == {"transformer": "torchao"}
+    assert drawer.spec()["dtype"] == "bfloat16"
+    with drawer.pipeline([frame()]) as loaded:
+        assert "8Tensor" in type(loaded.pipe.transformer.proj_out.weight).__name__
+    away = np.abs(found - draw(renderer(FluxRenderer, model("flux"), dtype="bfloat16"))).mean()
+    assert 0 < away < 8
+    process_pool().release()
+    assert (draw(drawer) == found).all()
+
+
+def test_packed_weights_that_are_not_read_here_say_why(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(model("flux"), tmp_path / "packed"))
+    path = folder / "transformer" / "config.json"
+
+    def packed_by(method: str, **options: Any) -> Any:
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"quantization_config": {"quant_method": method}}))
+        return renderer(FluxRenderer, folder, **options)
+
+    with pytest.raises(UsageError, match=r"packed by 'nunchaku_lite', which is not read here.*gguf, torchao"):
+        packed_by("nunchaku_lite")
+    with pytest.raises(UsageError, match=r"packed by bitsandbytes, which diffusers reads on cuda only, not on 'cpu'"):
+        packed_by("bitsandbytes")
+    with pytest.raises(UsageError, match=r"packed by 'bitsandbytes': it is kept small already.*--memory full"):
+        packed_by("bitsandbytes", memory="model-offload", device="cuda")
+    monkeypatch.setattr("katha.renderers.diffusion.checkpoint.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"that needs torchao.*pip install 'katha\[packed\]'"):
+        packed_by("torchao")
+
+
+def test_packed_weights_need_what_their_files_hold(model: Model, tmp_path: Path) -> None:
+    pipe = plain(model("flux2-dev"))
+    floats = save_original(pipe.transformer, tmp_path / "model.safetensors")
+    file = save_gguf(pipe.transformer, tmp_path / "model.gguf")
+    needs = [
+        needs_of(renderer(FluxRenderer, one, base=str(model("flux2-dev"))).checkpoint, "float32", Frames(32 * 32))
+        for one in (floats, file)
+    ]
+    saved = floats.stat().st_size - file.stat().st_size
+    assert saved > 0.5 * floats.stat().st_size
+    assert 0.8 * saved < needs[0]["full"].device - needs[1]["full"].device < 1.1 * saved
+    assert set(needs[1]) == {"full", "model-offload"}
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+def test_a_folder_packed_by_bitsandbytes_draws(model: Model, tmp_path: Path) -> None:
+    from diffusers import BitsAndBytesConfig
+
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+    drawer = renderer(FluxRenderer, packed_folder(model, tmp_path, config), device="cuda")
+    found = draw(drawer)
+    assert drawer.spec()["packing"] == {"transformer": "bitsandbytes"}
+    assert np.abs(found - draw(renderer(FluxRenderer, model("flux"), device="cuda"))).mean() < 16

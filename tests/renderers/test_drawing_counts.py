@@ -400,18 +400,47 @@ def test_a_bridge_of_one_colour_leaves_the_others(tmp_path: Path) -> None:
     assert drawn == [1, 3, 3], "seed 2 gave one colour, so its bridge comes from the next seed"
 
 
-def test_the_benchmark_counts_and_the_one_for_accelerators_runs_dry() -> None:
+def test_the_benchmark_counts() -> None:
     counts = measure_work()["counts"]
     assert counts["denoiser_brought"] == (10, 1)
     assert counts["decoded_at_once"] == (4, 1)
+    assert counts["text_encoder_runs"] == (15, 5)
+    assert counts["pictures_read"] == (9, 3)
     assert all(old > new for old, new in counts.values())
-    table = gpu.measure(toy=True)
-    assert table["device"].startswith("toy size")
-    assert table["judge"]["questions"] == 2
-    for name in ("sdxl", "sharing", "flux-dev"):
-        assert "failed" not in table[name], table[name]
-    assert set(table["flux-dev"]) == {"steps", "exact", "batch_of_4", "fast"}
-    assert gpu.measure(toy=True, budget_s=0.0)["judge"] == {"left_out": "no time is left"}
+
+
+def test_the_benchmark_for_accelerators_runs_dry(capsys: pytest.CaptureFixture[str]) -> None:
+    found: dict[str, Any] = {}
+    for name in gpu._PARTS:
+        gpu.run_part(name, gpu.Place(toy=True))
+        found[name] = gpu._figures(capsys.readouterr().out.encode())
+        assert "failed" not in found[name], found[name]
+    assert set(found["flux-dev"]) == {"steps", "exact", "batch_of_4", "fast", "part_s"}
+    assert set(found["sharing"]) >= {"sdxl", "consistory", "storydiffusion"}
+    assert found["judge"]["questions"] == 2
+    assert {"batched", "off"} <= set(found["judge"])
+    assert sum(gpu._SHARES.values()) < gpu._BUDGET_S < 600
+    assert set(gpu._SHARES) == set(gpu._PARTS)
+
+
+def test_a_part_of_the_benchmark_for_accelerators_loses_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that raises keeps what it had found; one that is stopped or has no time left says so."""
+
+    def breaks(place: gpu.Place) -> gpu.Found:
+        yield "exact", 1
+        raise TypeError("no such thing\nand more")
+
+    monkeypatch.setattr(gpu, "_PARTS", {"breaks": breaks})
+    gpu.run_part("breaks", gpu.Place(toy=True))
+    printed = capsys.readouterr().out
+    assert gpu._figures(printed.encode())["failed"] == "TypeError: no such thing"
+    assert gpu._figures((printed + '{"fast": [1, 2').encode())["exact"] == 1
+    assert gpu._apart("sdxl", True, 0.001) == {"stopped": "after 0 s"}
+    table = gpu.measure(toy=True, budget_s=0.0)
+    assert all(table[name] == {"left_out": "no time is left"} for name in gpu._SHARES)
+    assert len(capsys.readouterr().out.splitlines()) == len(gpu._SHARES)
 
 
 def test_the_libraries_write_nothing_across_the_live_view(model: Model, capfd: pytest.CaptureFixture[str]) -> None:

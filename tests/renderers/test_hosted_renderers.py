@@ -20,6 +20,8 @@ from PIL import Image
 
 from katha.agents import graph
 from katha.agents.context import make_renderer
+from katha.agents.editing import edit_board, keep_picture
+from katha.agents.edits import ChangeCharacter
 from katha.agents.run import run_story
 from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
@@ -397,6 +399,19 @@ def test_scenes_are_drawn_from_one_portrait_whatever_the_seed(
         assert server.paths[1].endswith("/images/edits")
 
 
+def test_a_broken_portrait_is_reported_under_the_name_of_who_drew_it(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    _, bridge = serve()
+    monkeypatch.setattr(type(bridge), "render_board", lambda *_: iter([b"no picture"]))
+    config = Settings(
+        renderer="block", bridge_renderer="hosted:x", judges=("pixel",), mode="caption_bridge", seeds=(7,)
+    )
+    with pytest.raises(RenderError, match="The renderer 'hosted:x' gave a frame that"):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(bridge=bridge))
+
+
 def test_the_users_own_picture_goes_before_a_portrait_and_beside_the_text(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,6 +429,27 @@ def test_the_users_own_picture_goes_before_a_portrait_and_beside_the_text(
     assert "The characters always look like this" in sent(server, 0)
     other = KINDS[server.service][0](KINDS[server.service][1], base_url=server.url)
     assert other.spec()["references"] != renderer.spec()["references"]
+
+
+def test_a_picture_on_a_sheet_goes_before_the_portrait(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve()
+    assert renderer.capabilities.pictures
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    parts = plugins(renderer=renderer)
+    run_story(story(), config, tmp_path / "out", plugins=parts)
+    before = len(server.bodies)
+    own = picture("my own lion", (80, 60))
+    sha256 = keep_picture(tmp_path / "out", own)
+    done = edit_board(tmp_path / "out", [ChangeCharacter(name="lion", reference=sha256)], plugins=parts)
+    assert done.remarks == ()
+    assert len(server.bodies) == before + 5, "five frames, and no portrait"
+    kept = (tmp_path / "out" / "panels" / f"{sha256}.png").read_bytes()
+    assert all(pictures_in(server, number) == [kept] for number in range(before, before + 5))
+    edit_board(tmp_path / "out", [ChangeCharacter(name="lion", reference="")], plugins=parts)
+    assert len(server.bodies) == before + 5, "what it was before is in the cache"
 
 
 def test_pictures_that_are_for_nobody_are_told(serve: Serve, tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from katha.protocols import FrameRequest
 from katha.registry import option_names
 from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.diffusion.placement import Frames, needs_of
 from katha.renderers.diffusion.sdxl import PicturedSdxlOptions, SdxlRenderer
 from katha.schema import Character
 
@@ -148,6 +151,9 @@ def test_pictures_change_what_is_drawn_and_text_stays(folder: Path) -> None:
     assert next(sdxl(folder, ip_scale=0.1).render_board([frame(LION)])) != lion
     plain = next(sdxl(folder, None).render_board([frame(LION)]))
     assert plain not in {lion, mouse, both}
+    sheet = replace(frame(LION), pictures=((LION.name, (folder / "cast" / "mouse.jpg").read_bytes()),))
+    assert next(renderer.render_board([sheet])) == next(renderer.render_board([frame(MOUSE)])), "the sheet's goes first"
+    assert (renderer.capabilities.pictures, sdxl(folder, None).capabilities.pictures) == (True, False)
 
 
 def test_a_batch_draws_what_single_frames_are(folder: Path) -> None:
@@ -175,6 +181,48 @@ def test_pictures_are_read_once_and_the_encoder_is_let_go(folder: Path, monkeypa
         assert loaded.pipe.image_encoder is None
 
 
+@pytest.mark.parametrize("kind", ["plain", "plus"])
+def test_encoder_and_adapter_are_in_the_estimate(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import CLIPVisionModelWithProjection
+
+    process_pool().release()
+    peaks, load = [0], CLIPVisionModelWithProjection.from_pretrained
+
+    def nbytes(part: torch.nn.Module) -> int:
+        return sum(weight.nbytes for weight in part.parameters())
+
+    def counted(*words: Any, **told: Any) -> Any:
+        peaks.append(nbytes(load(*words, **told)))
+        return load(*words, **told)
+
+    monkeypatch.setattr(CLIPVisionModelWithProjection, "from_pretrained", counted)
+    renderer = sdxl(folder, kind)
+    next(renderer.render_board([frame(LION)]))
+    with renderer.pipeline([frame(LION)]) as loaded:
+        parts = [part for part in loaded.pipe.components.values() if isinstance(part, torch.nn.Module)]
+        weights, adapted = sum(map(nbytes, parts)), nbytes(loaded.pipe.unet)
+    added, read = renderer.beside
+    need = needs_of(renderer.checkpoint, "float32", Frames(0, tokens=0), denoiser="unet", added=added, read=read)
+    assert need["full"].on("cpu") >= weights + max(peaks)
+    assert need["full"].on("cpu") <= 1.05 * (weights + max(peaks))
+    assert need["full"].host == need["model-offload"].host - need["full"].device >= max(peaks) > 0
+    without = needs_of(renderer.checkpoint, "float32", Frames(0, tokens=0), denoiser="unet")
+    assert need["full"].device - without["full"].device >= adapted - nbytes(fresh_unet(folder))
+    assert need["quantized"].device > without["quantized"].device
+    process_pool().release()
+    lacking = renderer._check_memory(32 * 32, None, loaded=False)["full"].on("cpu") - 1
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": lacking})())
+    with pytest.raises(UsageError, match=r"1 are missing on 'cpu'"):
+        next(renderer.render_board([frame(LION)]))
+
+
+def fresh_unet(folder: Path) -> torch.nn.Module:
+    from diffusers import UNet2DConditionModel
+
+    unet: torch.nn.Module = UNet2DConditionModel.from_pretrained(folder / "model" / "unet")
+    return unet
+
+
 def test_the_spec_tells_pictures_weight_and_adapter_apart_and_nothing_else_changes(folder: Path) -> None:
     plain = sdxl(folder, None).spec()
     assert not set(plain) & {"characters", "reference", "ip_adapter", "ip_encoder", "ip_scale"}
@@ -184,12 +232,12 @@ def test_the_spec_tells_pictures_weight_and_adapter_apart_and_nothing_else_chang
     assert str(folder) not in str(specs)
 
 
-def test_pictures_of_nobody_are_told_and_frames_drawn_together_take_none(folder: Path) -> None:
+def test_pictures_of_nobody_are_told_and_frames_drawn_together_take_no_adapter(folder: Path) -> None:
     renderer = sdxl(folder)
     list(renderer.render_board([frame(TREE)]))
     assert any("is of a character of this board (tree)" in remark for remark in renderer.remarks())
-    assert "characters" in option_names(SdxlRenderer)
-    assert "characters" not in option_names(ConsistoryRenderer)
+    assert "ip_adapter" in option_names(SdxlRenderer)
+    assert "ip_adapter" not in option_names(ConsistoryRenderer)
 
 
 @pytest.mark.parametrize(

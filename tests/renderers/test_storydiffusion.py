@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from shared_boards import LION, MOUSE, WOMAN, board, frame, pixels, plain_frames, plain_pipe
 from tiny_diffusion import build
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.registry import default_registry
+from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.shared_attention.denoise import shown_bytes
-from katha.renderers.shared_attention.renderer import board_of
+from katha.renderers.shared_attention.denoise import decode, encode, shown_bytes
+from katha.renderers.shared_attention.renderer import VIEWS, board_of
 from katha.renderers.storydiffusion import (
-    VIEWS,
     StoryDiffusionOptions,
     StoryDiffusionRenderer,
     fitting_share,
     identity_images,
 )
-from katha.testing import check_renderer
+from katha.testing import check_renderer, picture
 
 STEPS = 2
 
@@ -211,3 +212,101 @@ def test_it_is_registered_and_says_what_it_can(folder: Path) -> None:
     assert (made.capabilities.identity, made.capabilities.insertion) == ("batch", "bank")
     spec = json.loads(json.dumps(dict(made.spec())))
     assert (spec["name"], spec["identity_images"], spec["steps"]) == ("storydiffusion", 4, 50)
+
+
+# --- pictures of characters that the user brings, for both renderers
+
+
+@pytest.fixture(scope="module")
+def casts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two folders with another picture of the lion."""
+    base = tmp_path_factory.mktemp("casts")
+    for name in ("one", "two"):
+        (base / name).mkdir()
+        (base / name / "leo.png").write_bytes(picture(f"lion {name}", (48, 40)))
+    return base
+
+
+def drawer(kind: Any, folder: Path, characters: Path | None = None, **options: Any) -> Any:
+    told = {"steps": 4, "device": "cpu", "any_size": True, "characters": characters, **options}
+    return kind(str(folder), kind.options_class(**told))
+
+
+BOTH = pytest.mark.parametrize("kind", [StoryDiffusionRenderer, ConsistoryRenderer])
+
+
+@BOTH
+def test_the_pixels_change_with_the_picture_and_only_where_it_is_read(kind: Any, folder: Path, casts: Path) -> None:
+    scenes = board()
+    without, one, two = (
+        list(drawer(kind, folder, characters).render_board(scenes))
+        for characters in (None, casts / "one", casts / "two")
+    )
+    assert len({without[0], one[0], two[0]}) == 3, "the lion alone"
+    assert one[2] != two[2], "the lion and the mouse"
+    assert one[3] == two[3] == without[3], "a tree by the river has nothing to read"
+    if kind is StoryDiffusionRenderer:
+        assert one[1] == without[1], "the mouse has its own identity images, which read nobody else"
+    assert list(drawer(kind, folder, casts / "one").render_board(scenes)) == one
+
+
+@BOTH
+def test_a_frame_added_later_reads_the_picture(kind: Any, folder: Path, casts: Path) -> None:
+    scenes = board()
+    made = drawer(kind, folder, casts / "one")
+    images = tuple(made.render_board(scenes))
+    around, bridge = BoardContext(tuple(scenes), images, 1), frame("the lion runs", LION)
+    kept = made.insert_frame(bridge, around)
+    assert drawer(kind, folder, casts / "one").insert_frame(bridge, around) == kept, "in a new instance, too"
+    assert drawer(kind, folder, casts / "two").insert_frame(bridge, around) != kept
+    assert drawer(kind, folder).insert_frame(bridge, around) != kept
+
+
+@BOTH
+def test_the_picture_is_in_the_spec_and_without_one_nothing_is(kind: Any, folder: Path, casts: Path) -> None:
+    plain = drawer(kind, folder).spec()
+    assert not set(plain) & {"pictures", "characters", "reference"}
+    given = [drawer(kind, folder, casts / name).spec() for name in ("one", "two")]
+    assert given[0] != given[1]
+    assert {**given[0], "pictures": None} == {**plain, "pictures": None}
+    assert drawer(kind, folder, reference=(f"Leo={casts / 'one' / 'leo.png'}",)).spec() == given[0]
+    assert str(casts) not in str(given)
+
+
+@BOTH
+def test_pictures_that_nothing_reads_are_refused_or_told(kind: Any, folder: Path, casts: Path) -> None:
+    with pytest.raises(UsageError, match="with sharing=false nothing reads"):
+        drawer(kind, folder, casts / "one", sharing=False)
+    made = drawer(kind, folder, casts / "one")
+    list(made.render_board([frame("an old woman walks", WOMAN, scene=1)]))
+    assert any("is of a character of this board (Ann)" in remark for remark in made.remarks())
+
+
+@BOTH
+def test_pictures_count_among_the_sources(kind: Any, folder: Path, casts: Path) -> None:
+    made, scenes = drawer(kind, folder, casts / "one"), board_of(board())
+    with made.pipeline(board()) as loaded:
+        groups = made.sources(scenes, loaded.pipe)
+    assert tuple(map(len, groups)) == made.source_counts(scenes)
+    read = [request for group in groups for request, member in group if request.pictures]
+    assert [request.prompt[:3] for request in read] == ["Leo"]
+    assert all(not any(member.reads) for group in groups for request, member in group if request.pictures)
+
+
+@pytest.mark.parametrize("moments", [False, True])
+def test_a_picture_is_encoded_as_it_would_be_decoded(folder: Path, moments: bool) -> None:
+    pipe = plain_pipe(folder)
+    if moments:
+        pipe.vae.register_to_config(latents_mean=[0.1, 0.2, 0.3, 0.4], latents_std=[1.0, 2.0, 0.5, 1.5])
+    noise = torch.randn(1, 4, 16, 16, generator=torch.Generator().manual_seed(0))
+    pixels: list[Any] = []
+    shown, pipe.vae.decode = (
+        pipe.vae.decode,
+        lambda latents, **_: pixels.append(latents) or (torch.zeros(1, 3, 32, 32),),
+    )
+    decode(pipe, noise)
+    pipe.vae.decode = shown
+    pipe.vae.encode = lambda _: type("Out", (), {"latent_dist": type("Dist", (), {"mode": lambda _: pixels[0]})()})
+
+    found = encode(pipe, Image.new("RGB", (32, 32)), torch.float32)
+    assert torch.allclose(found, noise, atol=1e-5)

@@ -1,7 +1,8 @@
 """Everything that a stranger's file, a server, a plug-in or the machine does to katha, for as long as there is time.
 
-`make soak` runs every part within an hour in all, `make soak MINUTES=12` within less. Each part stops at its number of
-cases or at its share of the time, whichever comes first, and says what it did.
+`make soak` runs every part within an hour in all, `make soak MINUTES=12` within less, `make soak PART=cluster` one with
+all of the time. Each part stops at its number of cases or at its share of the time, whichever comes first, and says
+what it did.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 
+import cluster_kills
 import commands
 from bad_inputs import EXAMPLE, SMALL, Sources, case
 from calls import call
@@ -262,27 +264,51 @@ def together(folder: Path, processes: int = 4) -> Part:
     return made
 
 
+def cluster(here: cluster_kills.Site, wanted: int, seconds: float, first: int = 0, *, each: int = 8) -> Part:
+    """A suite on a Ray cluster: worker, machine, command, database and object store are killed, and nothing is lost."""
+    with part("kills on a cluster", wanted) as made:
+        victims, of_all = Counter[str](), Counter[str]()
+        for found in cluster_kills.rounds(here, wanted, seconds, first, each=each):
+            print(found, flush=True)
+            victims.update(found.killed)
+            of_all.update({"suites": 1, "given again": found.again, "paid twice": found.twice, "in flight": found.may})
+            made.faults += [f"round {found.number}: {fault}" for fault in found.faults]
+            made.done += len(found.killed)
+        made.counts = {**victims, **of_all}
+    return made
+
+
+def _on_a_cluster(folder: Path, wanted: int, seconds: float, first: int) -> Part:
+    with cluster_kills.site(_server(), folder) as here:
+        return cluster(here, wanted, seconds, first)
+
+
 def main() -> int:
-    """Run every part within `--minutes`, print what was done, and return 1 if anything was wrong."""
+    """Run the parts within `--minutes`, print what was done, and return 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first bad input")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first bad input, or suite on a cluster")
+    parser.add_argument("--count", type=int, default=100, help="kills on a cluster")
+    parser.add_argument("--part", help="one part alone, with all of the time")
     given = parser.parse_args()
-    seconds = 60.0 * given.minutes
     done: list[Part] = []
     with tempfile.TemporaryDirectory(prefix="katha-soak-") as name:
         folder = Path(name)
-        parts: tuple[Callable[[], Part], ...] = (
-            lambda: corruption(folder / "damage"),
-            lambda: together(folder / "together"),
-            lambda: faults(folder / "faults", 5_000),
-            lambda: pictures(60_000, 0.1 * seconds),
-            lambda: kills(folder / "kills", 34, 0.35 * seconds),
-            lambda: bad_inputs(folder, 10_000, 0.4 * seconds, given.first),
-        )
-        for run in parts:
-            done.append(run())
+        parts: dict[str, tuple[float, Callable[[float], Part]]] = {
+            "damage": (0.0, lambda _: corruption(folder / "damage")),
+            "together": (0.0, lambda _: together(folder / "together")),
+            "faults": (0.0, lambda _: faults(folder / "faults", 5_000)),
+            "pictures": (0.1, lambda time: pictures(60_000, time)),
+            "kills": (0.25, lambda time: kills(folder / "kills", 34, time)),
+            "cluster": (0.2, lambda time: _on_a_cluster(folder / "cluster", given.count, time, given.first)),
+            "inputs": (0.3, lambda time: bad_inputs(folder, 10_000, time, given.first)),
+        }
+        if given.part is not None and given.part not in parts:
+            parser.error(f"there is no part {given.part!r}: {', '.join(parts)}")
+        for part_name in parts if given.part is None else [given.part]:
+            share, run = parts[part_name]
+            done.append(run(60.0 * given.minutes * (share if given.part is None else 1.0)))
             print(done[-1], flush=True)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(item) for item in done], indent=1) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """Servers on this machine that speak the vendors' protocols and fail in every way we know.
 
 `serving` answers single calls. `batching` keeps batches that end after some looks, in part, or lose the answer to a
-call.
+call; Gemini's speak its own protocol, with files that are uploaded in two calls.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import email
 import email.policy
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +24,9 @@ _NOW = "2026-11-21T12:00:00Z"
 
 
 def body_of(provider: str, step: Step) -> dict[str, Any]:
+    if "body" in step:
+        whole: dict[str, Any] = step["body"]
+        return whole
     text = step.get("text", GOOD)
     if provider == "anthropic":
         usage = {"input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 100}
@@ -126,6 +129,7 @@ class Made:
     requests: list[tuple[str, dict[str, Any]]]
     file_id: str | None = None
     looks: int = 2
+    endpoint: str = "/v1/chat/completions"
     outcomes: dict[str, Step] = field(default_factory=dict)
 
 
@@ -157,6 +161,13 @@ class BatchServer(ThreadingHTTPServer):
         self.made.append(batch)
         return batch
 
+    def state(self, batch: Made) -> dict[str, Any]:
+        """A batch as Gemini's API shows it."""
+        ended = batch.looks <= 0
+        told: dict[str, Any] = {"state": "BATCH_STATE_SUCCEEDED" if ended else "BATCH_STATE_RUNNING"}
+        told |= {"displayName": batch.file_id, "output": {"responsesFile": f"files/{batch.id}-out"} if ended else {}}
+        return {"name": f"batches/{batch.id}", "metadata": told, "done": ended}
+
     def shown(self, batch: Made) -> dict[str, Any]:
         """A batch as the vendor's API shows it."""
         ended = batch.looks <= 0
@@ -170,7 +181,7 @@ class BatchServer(ThreadingHTTPServer):
                     "results_url": f"{self.url}/v1/messages/batches/{batch.id}/results" if ended else None}  # fmt: skip
         bad = any("failed" in step for step in batch.outcomes.values())
         status = ("expired" if bad else "completed") if ended else "in_progress"
-        return {"id": batch.id, "object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": batch.file_id,
+        return {"id": batch.id, "object": "batch", "endpoint": batch.endpoint, "input_file_id": batch.file_id,
                 "completion_window": "24h", "status": status, "created_at": 1,
                 "output_file_id": f"{batch.id}-out" if ended else None,
                 "error_file_id": f"{batch.id}-err" if ended and bad else None}  # fmt: skip
@@ -188,6 +199,9 @@ class BatchServer(ThreadingHTTPServer):
                 if bad is None:
                     outcome = {"type": "succeeded", "message": body_of("anthropic", step)}
                 rows.append({"custom_id": key, "result": outcome})
+            elif self.provider == "gemini":
+                failed_so = {"error": {"code": 4, "message": f"{bad}: too late"}}
+                rows.append({"key": key, **({"response": body_of("gemini", step)} if bad is None else failed_so)})
             elif bad is None:
                 response = {"status_code": 200, "request_id": "r", "body": body_of("openai", step)}
                 rows.append({"id": "x", "custom_id": key, "response": response, "error": None})
@@ -212,6 +226,10 @@ class _BatchHandler(BaseHTTPRequestHandler):
                 self._say({"error": {"message": "busy"}}, status=429)
             elif path == "/v1/files":
                 self._say(self._keep_file(raw))
+            elif path.startswith("/upload/"):
+                self._upload(path, raw)
+            elif path.endswith(":batchGenerateContent"):
+                self._create_named(json.loads(raw)["batch"])
             elif path in {"/v1/messages/batches", "/v1/batches"}:
                 self._create(json.loads(raw))
             else:
@@ -227,6 +245,21 @@ class _BatchHandler(BaseHTTPRequestHandler):
         return {"id": file_id, "object": "file", "bytes": 1, "created_at": 1, "filename": "r", "purpose": "batch",
                 "status": "processed"}  # fmt: skip
 
+    def _upload(self, path: str, raw: bytes) -> None:
+        """Give an address for a file, then take it there."""
+        server, name = self.server, f"files/{len(self.server.files) + 1}"
+        if path.endswith("/files"):
+            self._say({}, **{"x-goog-upload-url": f"{server.url}/upload/{name}", "x-goog-upload-status": "active"})
+        else:
+            server.files[name] = raw
+            self._say({"file": {"name": name}}, **{"x-goog-upload-status": "final"})
+
+    def _create_named(self, batch: dict[str, Any]) -> None:
+        server, place = self.server, batch["inputConfig"]["fileName"]
+        rows = [json.loads(line) for line in server.files[place].splitlines()]
+        made = server.make([(row["key"], row["request"]) for row in rows], batch["displayName"])
+        self._made(server.state(made))
+
     def _create(self, body: dict[str, Any]) -> None:
         server = self.server
         if server.provider == "anthropic":
@@ -234,34 +267,49 @@ class _BatchHandler(BaseHTTPRequestHandler):
         else:
             rows = [json.loads(line) for line in server.files[body["input_file_id"]].splitlines()]
             made = server.make([(row["custom_id"], row["body"]) for row in rows], body["input_file_id"])
+            made.endpoint = body["endpoint"]
+            assert {row["url"] for row in rows} == {made.endpoint}
+        self._made(server.shown(made))
+
+    def _made(self, told: dict[str, Any]) -> None:
+        server = self.server
         server.on_create()
         if server.lose:
             server.lose -= 1
             self.close_connection = True
             self.connection.shutdown(2)
             return
-        self._say(server.shown(made))
+        self._say(told)
 
     def do_GET(self) -> None:
         path, server = urlsplit(self.path).path, self.server
         with server.lock:
             named = next((batch for batch in server.made if batch.id in path), None)
-            if named is None:
+            if server.provider == "gemini" and ":download" not in path:
+                if named is not None:
+                    named.looks -= 1
+                told = {"operations": [server.state(batch) for batch in reversed(server.made)]}
+                self._say(server.state(named) if named is not None else told)
+            elif named is None:
                 newest = [server.shown(batch) for batch in reversed(server.made)]
                 self._say({"object": "list", "data": newest, "has_more": False, "first_id": None, "last_id": None})
             elif path.endswith("/results"):
                 self._send(server.lines(named, failed=None), "application/x-jsonl")
+            elif ":download" in path:
+                self._send(server.lines(named, failed=None), "application/octet-stream")
             elif path.endswith("/content"):
                 self._send(server.lines(named, failed="-err" in path), "application/jsonl")
             else:
                 named.looks -= 1
                 self._say(server.shown(named))
 
-    def _say(self, value: dict[str, Any], status: int = 200) -> None:
-        self._send(json.dumps(value).encode(), "application/json", status)
+    def _say(self, value: dict[str, Any], status: int = 200, **headers: str) -> None:
+        self._send(json.dumps(value).encode(), "application/json", status, headers)
 
-    def _send(self, data: bytes, kind: str, status: int = 200) -> None:
+    def _send(self, data: bytes, kind: str, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,20 +13,30 @@ from doubles import BlockRenderer, PixelJudge, ScenePlanner, _pixels, note
 
 from katha.config import Settings
 from katha.errors import ModelError, PlanError, RefusedFrameError
+from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.metrics import MetricBoard, MetricContext
 from katha.models.checkpoints import device_models
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Plan, StoryRecord
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
+LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
+"""What a state file or a story's result says of the process: when, how long, where its logs are."""
+
+
+def is_first(mark: Path | None) -> bool:
+    """Whether nobody has come here before; never without a mark."""
+    try:
+        if mark is not None:
+            mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return mark is not None
+
 
 def die_once(mark: Path | None) -> None:
     """End the process as a kill does, the first time that anybody comes here."""
-    if mark is not None:
-        try:
-            mark.touch(exist_ok=False)
-        except FileExistsError:
-            return
+    if is_first(mark):
         os._exit(9)
 
 
@@ -67,19 +79,38 @@ class ServedJudge(PixelJudge):
         yield from super().ask(evidence, prompts)
 
 
+class CountedJudge(OpenAIJudge):
+    """A service at `base_url`, asked a few questions at once."""
+
+    AT_ONCE: ClassVar[int] = 4
+
+    def __init__(self, *, base_url: str) -> None:
+        super().__init__("counted", base_url=base_url, concurrency=self.AT_ONCE)
+
+
 class FullRenderer(BlockRenderer):
     """log: gets a line a frame. dies: a file that the first process to draw a second frame makes before it dies.
-    refused: a text; a scene with it in its prompt is never drawn."""
+    refused: a text; a scene with it in its prompt is never drawn. full: a file that the first process to draw makes;
+    its disk takes no file of more than 20 kB from then on."""
 
     exclusive = True
 
-    def __init__(self, *, log: Path | None = None, dies: Path | None = None, refused: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        log: Path | None = None,
+        dies: Path | None = None,
+        refused: str | None = None,
+        full: Path | None = None,
+    ) -> None:
         super().__init__(log=log)
-        self.dies, self.refused = dies, refused
+        self.dies, self.refused, self.full = dies, refused, full
 
     def _draw(self, request: FrameRequest) -> bytes:
         if self.refused is not None and self.refused in request.prompt:
             raise RefusedFrameError("Not this one.")
+        if is_first(self.full):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
         if self.drawn:
             die_once(self.dies)
         return super()._draw(request)
@@ -137,6 +168,22 @@ class Bright:
 def lines(log: Path) -> list[str]:
     """What was done, as it was noted."""
     return log.read_text().splitlines() if log.exists() else []
+
+
+def results(out: Path) -> dict[str, object]:
+    """Every result of a folder, without what the process says of itself."""
+    found: dict[str, object] = {}
+    for path in sorted(out.rglob("*")):
+        if path.parent.name == "workers":
+            continue
+        if path.suffix == ".json":
+            row = json.loads(path.read_bytes())
+            found[str(path.relative_to(out))] = {name: value for name, value in row.items() if name not in LOOSE}
+        elif path.name == "steering.jsonl":  # a service answers when it likes
+            found[str(path.relative_to(out))] = sorted(path.read_bytes().splitlines())
+        elif path.suffix in (".jsonl", ".png"):
+            found[str(path.relative_to(out))] = path.read_bytes()
+    return found
 
 
 def settings(work: Path, **options: Any) -> Settings:

@@ -42,6 +42,7 @@ class DeskProcess:
         command = [sys.executable, str(CHILD), "desk", *map(str, words), "--no-browser"]
         if not any(str(word).startswith("/") for word in words[:1]):
             command += ["--home", str(folder / "home")]
+        self.home = folder / "home"
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known, cwd=folder
         )

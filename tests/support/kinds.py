@@ -61,7 +61,7 @@ SLOW: Mapping[str, tuple[str, ...]] = {
     "eval_bridge": ("local_judge", "transformers_serve"),
     "experiments": ("cluster", "cluster_machines", "kill"),
     "planners": ("local_planner", "training", "training_fit"),
-    "robustness": ("robustness",),
+    "robustness": ("cluster_kills", "robustness"),
     "renderers": (
         *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
         *("sharing", "sharing_run", "sharing_shapes"),

@@ -88,10 +88,15 @@ def postgres_server() -> Iterator[PostgresServer]:
             server.stop()
 
 
+_NO_ROOM = b"<Error><Code>XMinioStorageFull</Code><Message>The minimum of free space is reached.</Message></Error>"
+
+
 class S3Server:
-    """moto's server on a free port of loopback. `environment` is what a client needs to find it."""
+    """moto's server on a free port of loopback. `environment` is what a client needs to find it. `room`: of how many
+    bytes more it has the place; None: of any."""
 
     def __init__(self) -> None:
+        self.room: int | None = None
         self._port = self._count = 0
         self.start()
         self.environment: Mapping[str, str] = {
@@ -108,6 +113,18 @@ class S3Server:
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port, verbose=False)
         self._server.start()
         self._port = self._server.get_host_and_port()[1]
+        served: Any = self._server._server
+        inner = served.app
+
+        def app(request: dict[str, Any], begin: Any) -> Any:
+            if request["REQUEST_METHOD"] == "PUT" and self.room is not None:
+                self.room -= int(request.get("CONTENT_LENGTH") or 0)
+                if self.room < 0:
+                    begin("507 Insufficient Storage", [("content-type", "application/xml")])
+                    return [_NO_ROOM]
+            return inner(request, begin)
+
+        served.app = app
 
     def stop(self) -> None:
         """Stop serving."""

@@ -171,6 +171,32 @@ def save_original(transformer: Any, file: Path, *, prefix: str = "", dtype: torc
     return file
 
 
+def save_gguf(transformer: Any, file: Path) -> Path:
+    """Write `transformer` into one GGUF file: matrices whose rows are whole blocks in 8 bits (Q8_0), the rest in F32.
+
+    Its own weights are rounded to what the file holds.
+    """
+    import gguf
+
+    kind, block = gguf.GGMLQuantizationType.Q8_0, 32
+    for value in transformer.parameters():
+        if value.ndim == 2 and value.shape[1] % block == 0:
+            packed = gguf.quants.quantize(value.detach().float().numpy(), kind)
+            value.data = torch.from_numpy(gguf.quants.dequantize(packed, kind))
+    writer = gguf.GGUFWriter(file, "katha-test")
+    for name, value in _LAYOUTS[type(transformer).__name__](transformer.state_dict()):
+        rows = value.detach().float().contiguous().numpy()
+        if value.ndim == 2 and value.shape[1] % block == 0:
+            writer.add_tensor(name, gguf.quants.quantize(rows, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(name, rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return file
+
+
 def _flux1(state: Tensors) -> Iterator[tuple[str, torch.Tensor]]:
     yield from _moved(state, _FLUX1_TOP)
     yield from _blocks(state, "transformer_blocks.", "double_blocks.", _FLUX1_DOUBLE, _FUSED)

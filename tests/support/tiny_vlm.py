@@ -13,6 +13,10 @@ from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     CLIPImageProcessor,
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    Gemma3ImageProcessor,
+    Gemma3Processor,
     GotOcr2ImageProcessor,
     Idefics3Config,
     Idefics3ForConditionalGeneration,
@@ -94,6 +98,16 @@ _INTERN_SPECIAL = {
     "end_image_token": "</img>",
     "context_image_token": "<IMG_CONTEXT>",
     "video_token": "<video>",
+}
+_GEMMA_CHAT = (
+    "<bos>{% for m in messages %}<start_of_turn>{{ m['role'] }}\n{% for c in m['content'] %}"
+    "{% if c['type'] == 'image' %}<start_of_image>{% else %}{{ c['text'] | trim }}{% endif %}"
+    "{% endfor %}<end_of_turn>\n{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+_GEMMA_SPECIAL = {
+    "boi_token": "<start_of_image>",
+    "eoi_token": "<end_of_image>",
+    "image_token": "<image_soft_token>",
 }
 _CORPUS = [
     "You see pictures of a storyboard, in order and numbered from 1. Choose one of the given options. Unclear.",
@@ -201,6 +215,30 @@ def _intern(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
     return InternVLForConditionalGeneration(config), processor
 
 
+def _gemma(text: Mapping[str, Any], side: int) -> tuple[Any, Any]:
+    """Layers with a window and without one in turn, as Gemma 3 has them; the window ends within a question."""
+    special = ["<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", *_GEMMA_SPECIAL.values()]
+    trained = _tokenizer(special, "<eos>")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=trained.backend_tokenizer, bos_token="<bos>", eos_token="<eos>", pad_token="<pad>",
+        extra_special_tokens=dict(_GEMMA_SPECIAL),
+    )  # fmt: skip
+    images = Gemma3ImageProcessor(size={"height": 32, "width": 32})
+    processor = Gemma3Processor(images, tokenizer, chat_template=_GEMMA_CHAT, image_seq_length=4)
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id}  # fmt: skip
+    config = Gemma3Config(
+        text_config={"sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"],
+                     "query_pre_attn_scalar": 1, **text, **ends,
+                     "vocab_size": len(tokenizer) + 3, "head_dim": text["hidden_size"] // text["num_attention_heads"]},
+        vision_config=_vision(text), mm_tokens_per_image=4,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image_soft_token>"),
+    )  # fmt: skip
+    model = Gemma3ForConditionalGeneration(config)
+    model.generation_config.eos_token_id = [tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<end_of_turn>")]
+    return model, processor
+
+
 def _clip(text: Mapping[str, Any]) -> dict[str, Any]:
     return {"model_type": "clip_vision_model", **_vision(text), "projection_dim": 16}
 
@@ -299,6 +337,7 @@ FAMILIES: Mapping[str, Callable[[Mapping[str, Any], int], tuple[Any, Any]]] = {
     "internvl": _intern,
     "llava": _llava,
     "llava_next": _llava_next,
+    "gemma3": _gemma,
 }
 
 

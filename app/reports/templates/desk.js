@@ -1,5 +1,5 @@
 // The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
-import { $, alarm, get, h, post, Refused, say, show } from "./desk_parts.js";
+import { $, alarm, get, h, post, readFiles, Refused, say, show } from "./desk_parts.js";
 import { makeDraggable, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 
@@ -70,7 +70,10 @@ const doing = {
   cast: () => forms.cast(),
   export: () => forms.export(),
   stop: () => tried(() => post("stop")),
-  "go-on": () => tried(() => post("go-on")),
+  "go-on": () => tried(async () => {
+    const words = page.price.whole === null ? "What this costs is not known." : `Going on costs at most about $${page.price.whole.toFixed(2)}; what is kept is not paid for again.`;
+    await post("go-on", { agreed: await agreed({ ...page.price, words }) });
+  }),
 };
 document.addEventListener("click", (event) => {
   const name = event.target.closest("[data-do]")?.dataset.do;
@@ -113,14 +116,30 @@ $("#story").elements.file.addEventListener("change", (event) => tried(async () =
   if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
   $("#story").elements.text.value = await file.text();
 }));
+const costWords = (cost) => (cost.dollars === null ? "What this costs is not known." : `This costs at most about $${cost.dollars.toFixed(2)}.`);
 $("#draw").addEventListener("click", () => tried(async () => {
   const { cost } = draft.read;
-  const words = cost.dollars === null ? "What this costs is not known." : `This costs at most about $${(cost.dollars || 0).toFixed(2)}.`;
-  const pays = await agreed({ free: cost.dollars === 0, picture: null, words });
+  const pays = await agreed({ free: cost.dollars === 0, picture: null, words: costWords(cost) });
   await post("draw", { story: draft.story, agreed: pays });
   show($("#draft"), false);
   say("");
 }));
+
+// A board that is drawn already: its files are sent as they are; where judging it costs something, nothing begins before
+// a yes.
+$("#import").elements.folder.addEventListener("change", (event) => { $("#import").elements.files.required = !event.target.files.length; });
+$("#import").addEventListener("submit", (event) => {
+  event.preventDefault();
+  tried(async () => {
+    const { files, folder, title, text, pages } = $("#import").elements;
+    const board = { files: await readFiles([...files.files, ...folder.files]), title: title.value, text: text.value, pages: pages.value };
+    say("Reading the board.");
+    const cost = await (await post("import", { board })).json();
+    if (cost.dollars !== 0) await post("import", { board, agreed: await agreed({ free: false, words: costWords(cost) }) });
+    $("#import").reset();
+    say("");
+  });
+});
 
 async function showHome() {
   const runs = await get("api/runs");

@@ -1,5 +1,5 @@
 // What opens over the board: the editor of a frame, its takes, the cast, versions, export, and the price.
-import { $, $$, h, image, openDialog, picture, post, problem, show } from "./desk_parts.js";
+import { $, $$, h, image, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
 
 const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -125,18 +125,48 @@ export class Forms {
 
   cast() {
     const members = this.desk.page().board.cast;
-    $("#cast-list").replaceChildren(...members.map((member) => {
-      const kind = h("input", { value: member.kind, maxlength: "200" });
-      const look = h("textarea", { rows: "2", maxlength: "4000" });
-      look.value = member.appearance;
-      const save = () => this.attempt($("#cast"), () => this.desk.change(
-        [{ op: "character", name: member.name, kind: kind.value.trim(), appearance: look.value.trim() }]));
-      return h("li", { class: "member" }, h("h3", {}, member.name),
-        h("div", { class: "fields-form" }, h("label", {}, "What it is", kind),
-          h("label", { class: "wide" }, "Looks like (age, build, clothes, colours)", look)),
-        h("div", { class: "row" }, h("button", { type: "button", onclick: save, "aria-label": `Save ${member.name}` }, "Save")));
-    }));
+    $("#cast-list").replaceChildren(...(members.length ? members.map((member) => this.member(member))
+      : [h("li", { class: "note" }, "Nobody was read in this story.")]));
     openDialog($("#cast"));
+  }
+
+  // One character's sheet. Its picture is sent at once and kept; the board changes when the sheet is saved.
+  member(member) {
+    const field = (name, value, list) => h("input", { name, value, maxlength: "200", list, autocomplete: "off" });
+    const fields = { new_name: field("new_name", member.name), kind: field("kind", member.kind),
+      age: field("age", member.age, "ages"), color: field("color", member.color, "colors"),
+      appearance: h("textarea", { name: "appearance", rows: "2", maxlength: "4000" }) };
+    fields.appearance.value = member.appearance;
+    const before = { new_name: member.name, kind: member.kind, age: member.age, color: member.color, appearance: member.appearance };
+    let reference = member.reference;
+    const shown = h("div", { class: "reference" }), file = h("input", { type: "file", name: "picture", accept: "image/*" });
+    const draw = () => shown.replaceChildren(
+      ...(reference ? [image(reference, `The picture of ${member.name}`),
+        h("button", { type: "button", "aria-label": `Take it away, the picture of ${member.name}`, onclick: () => { reference = ""; draw(); } }, "Take it away")]
+        : [h("p", { class: "note" }, "No picture")]));
+    file.addEventListener("change", () => this.attempt($("#cast"), async () => {
+      const [picked] = file.files;
+      if (!picked) return;
+      file.value = "";
+      reference = await sendPicture(picked);
+      draw();
+    }, { close: false }));
+    const save = () => {
+      const edit = { op: "character", name: member.name };
+      for (const [name, element] of Object.entries(fields)) if (element.value.trim() !== before[name]) edit[name] = element.value.trim();
+      if (reference !== member.reference) edit.reference = reference;
+      if (Object.keys(edit).length === 2) { $("#cast").close(); return; }
+      this.attempt($("#cast"), () => this.desk.change([edit]));
+    };
+    draw();
+    return h("li", { class: "member", "data-name": member.name }, h("h3", {}, member.name),
+      h("div", { class: "split" },
+        h("div", {}, shown, h("label", { class: "file" }, `A picture of ${member.name}`, file)),
+        h("div", { class: "fields-form" },
+          h("label", {}, "Name", fields.new_name), h("label", {}, "What it is", fields.kind),
+          h("label", {}, "Age", fields.age), h("label", {}, "Colour (coat or clothes)", fields.color),
+          h("label", { class: "wide" }, "Looks like", fields.appearance))),
+      h("div", { class: "row" }, h("button", { type: "button", class: "save", onclick: save, "aria-label": `Save ${member.name}` }, "Save")));
   }
 
   async history() {

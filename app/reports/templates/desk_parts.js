@@ -42,6 +42,26 @@ export async function post(name, body = {}) {
   }));
 }
 
+// A file as it is, within the desk's limit; gives the hash that it is kept under.
+export async function sendPicture(file) {
+  if (file.size > 20000000) throw new Error("This picture is larger than 20 MB: scale it down.");
+  const response = await fetch("api/picture", { method: "POST", headers: { "content-type": "image/*" }, body: file });
+  return (await (await answered(response)).json()).sha256;
+}
+
+// The files of a board with their names, those of other kinds left out; a request takes 60 MB, of which a third is its form.
+export async function readFiles(files) {
+  const wanted = files.filter((file) => /\.(storyboarder|pdf|png|jpe?g|webp)$/i.test(file.name));
+  if (!wanted.length) throw new Error("These are no pictures, no PDF and no project of Storyboarder.");
+  if (wanted.reduce((sum, file) => sum + file.size, 0) > 44000000) throw new Error("These files are larger than 44 MB together: `katha run --import` takes them.");
+  return Promise.all(wanted.map((file) => new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.webkitRelativePath || file.name, data: reader.result.split(",")[1] || "" });
+    reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
+    reader.readAsDataURL(file);
+  })));
+}
+
 export function say(words) { $("#status").textContent = words; }
 
 export function alarm(words) {
