@@ -154,7 +154,10 @@ def _denoising_bytes(checkpoint: Checkpoint, width: int, frames: Frames, denoise
     heads = config.get("num_attention_heads") or config.get("n_heads") or 1
     inner = config.get("attention_head_dim", 0) * heads or config.get("hidden_size") or config.get("dim") or 0
     tokens = math.ceil(frames.pixels / _PATCH**2) * (1 + frames.pictures) + frames.tokens
-    return int(rows * _BLOCK * tokens * inner * width)
+    # A denoiser to which prompt and pictures are the same at every step keeps their keys and values in each block.
+    kept = 2 * config.get("num_layers", 0) if config.get("causal_condition") else 0
+    told = tokens - math.ceil(frames.pixels / _PATCH**2)
+    return int(rows * (_BLOCK * tokens + kept * told) * inner * width)
 
 
 def unet_row_bytes(config: Mapping[str, Any], latent: tuple[int, int], width: int) -> int:
