@@ -402,7 +402,7 @@ class FluxRenderer(DiffusionRenderer):
     def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
         """Return what the pipeline makes of the jobs, images of shape (B, 3, H, W)."""
         if self.checkpoint.sigmas and self.options.steps is not None:  # else the pipeline takes its publisher's
-            more["sigmas"] = [1 - step / self.steps * (1 - 1 / self.steps) for step in range(self.steps)]
+            more["sigmas"] = [1 - step / self.steps for step in range(self.steps)]
         with one_frame(pipe, getattr(pipe, self.family.denoiser)), ExitStack() as held:
             if self.reader.asked:
                 read = super().stacked(jobs, pipe._execution_device)

@@ -18,9 +18,12 @@ from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
 if TYPE_CHECKING:
     from torch import Tensor
 
-_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
-"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
-`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
+_SKIPPED = (
+    *("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$"),
+    r"double_blocks\.\d+\.\w+_mod$",
+)
+"""Layers that stay in the compute dtype: small ones that matter, those whose dtype a model takes for its own (T5's
+`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye), and JoyImage's tables."""
 _TILE = 512
 _LIVE_MAPS = 3
 _UNET_ATTENTION, _UNET_RESNET, _UNET_FREEU = 20, 3, 28
