@@ -15,6 +15,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.people.judgments import read_judgments
+from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.evaluator_tables import evaluator_table, load_table
 from katha.experiments.robustness import read_study
 from katha.jsonio import write_json
@@ -42,11 +43,13 @@ def evaluate_table(
     human: Path | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> EvaluatedTable:
     """Evaluate boards by each evaluator of a table, into `out/EVALUATOR`, and write `table-N.json`, CSV and LaTeX.
 
-    The same call again asks nothing; after a kill, or with a larger budget, it goes on.
+    The same call again asks nothing; after a kill, or with a larger budget, it goes on. With `workers` or `cluster`
+    among `changes` each evaluation is judged by them, and `on_workers` hears how that stands.
 
     Raises:
         UsageError: there is no such table, or an evaluator, stories, boards or a setting are wrong.
@@ -65,6 +68,7 @@ def evaluate_table(
             settings,
             budget=budget,
             on_progress=on_progress,
+            on_workers=on_workers,
             **{**own, "evaluator": name},
         )
         outcomes[name] = result.outcome

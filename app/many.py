@@ -1,4 +1,5 @@
-"""Many stories, each in a folder of its own, as Python and `katha run` call it: one after another, or by workers."""
+"""Many stories, each in a folder of its own, as Python, `katha run` and `katha plan` call it: one after another, or by
+workers."""
 
 from __future__ import annotations
 
@@ -7,27 +8,38 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
-from katha.agents.context import Plugins, check_able, freeze, load_plugins, require_drawers
+from katha.agents.context import (
+    Plugins,
+    check_able,
+    freeze,
+    load_plugins,
+    make_planner,
+    make_renderer,
+    require_drawers,
+)
 from katha.agents.folder import RunFolder, new_record
+from katha.agents.found import words_of
 from katha.agents.state import OF_ONE_STORY, RunResult
-from katha.app.drawing import given_names, settings_for
+from katha.app.drawing import given_names, read_plan, settings_for
 from katha.app.measuring import OnProgress
 from katha.app.reports.run_page import write_report
-from katha.config import Settings, read_settings
+from katha.border import spec_of
+from katha.config import Settings, katha_version, read_settings
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory
-from katha.experiments.cluster.runs import FinishedRuns, StoryRun, runs_by_workers
+from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
 from katha.experiments.cluster.standing import OnWorkers
-from katha.experiments.cluster.work import open_store
+from katha.experiments.cluster.turns import Turns
+from katha.experiments.cluster.work import Drains, open_store
 from katha.experiments.inputs import RunOptions, choose_stories
-from katha.jsonio import digest
-from katha.schema import StoryRecord
-from katha.store import Status
+from katha.jsonio import digest, write_json
+from katha.schema import Plan, StoryRecord
+from katha.store import Kind, State, Status, Workspace
 from katha.stories import check_scene_count, load_stories
 
 
@@ -112,8 +124,7 @@ def run_stories(
     if config.review:
         raise UsageError("--review asks a person about one story.", hint="Name it as FILE.jsonl#STORY_ID.")
     require_drawers(rest, [config.renderer, config.bridge_renderer])
-    read = load_stories(stories, config.mapping) if isinstance(stories, (str, Path)) else list(stories)
-    records = choose_stories(read, options.split, options.ids, stories)
+    records = _chosen(stories, config, options)
     plugins = load_plugins(config, budget)
     check_able(config, plugins)
     if lock is not None:
@@ -121,6 +132,11 @@ def run_stories(
     job = _Runs(config, plugins, Path(out), records, on_progress)
     with options.fleet(budget, on_workers) or nullcontext() as fleet:
         return job.run(fleet)
+
+
+def _chosen(stories: str | Path | Sequence[StoryRecord], config: Settings, options: RunOptions) -> list[StoryRecord]:
+    read = load_stories(stories, config.mapping) if isinstance(stories, (str, Path)) else list(stories)
+    return choose_stories(read, options.split, options.ids, stories)
 
 
 class _Runs:
@@ -200,3 +216,143 @@ class _Runs:
         if self._heard is not None:
             self._heard(name, self._ended, len(self._parts))
         return end
+
+
+class PlansState(State):
+    """`plans.json`: what the plans of a folder are made by, and the hash of each story that it was asked for."""
+
+    made_by: str = ""
+    stories: Mapping[str, str] = {}
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the hash of planner and settings."""
+        return {"another planner or other settings": self.made_by}
+
+
+@dataclass(frozen=True)
+class StoryPlan:
+    """What came of planning one story of many. path: the plan's file. plan: None where there is none, and `failed` says
+    why. reused: it was there."""
+
+    story_id: str
+    path: Path
+    plan: Plan | None = None
+    reused: bool = False
+    failed: str = ""
+
+
+def plan_stories(
+    stories: str | Path | Sequence[StoryRecord],
+    settings: Settings | str | None = None,
+    *,
+    out: Path | str = "out/plans",
+    on_progress: OnProgress | None = None,
+    on_workers: OnWorkers | None = None,
+    **changes: Any,
+) -> list[StoryPlan]:
+    """Plan many stories, each into a file of its own: `out/STORY_ID/plan.json`. Draws nothing.
+
+    The same call again plans nothing twice; after a kill it goes on. A plan that is there stays, edited or not. A story
+    that cannot be planned stops no other.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        out: The folder of the plans.
+        on_progress: Hears each story's id, how many have ended, and of how many.
+        on_workers: Hears how the work of several workers stands, and of those that are lost.
+        **changes: Single settings (`planner`, `panels`), and of `RunOptions`: `split`, `ids`, `workers`, `cluster`.
+
+    Returns:
+        What came of each story, in their order.
+
+    Raises:
+        UsageError: The stories, a setting or the folder is wrong; nothing was planned.
+        KathaError: The work failed (ModelError, StoreError); call again to go on.
+
+    Example:
+        >>> plans = plan_stories("stories.jsonl", planner="gemma-st", workers="cuda:0-7")
+        >>> [found.failed for found in plans if found.plan is None]
+    """
+    options, rest = run_options(changes)
+    config = settings_for(settings, rest)
+    renderer = make_renderer(config)
+    planning = Planning(config, renderer.capabilities.prompt_tokens, words_of(renderer), make_planner(config))
+    job = _Plans(planning, Path(out), _chosen(stories, config, options), on_progress)
+    with options.fleet(None, on_workers) or nullcontext() as fleet:
+        return job.run(fleet)
+
+
+class _Plans:
+    """The plans of one call. Each is written as soon as it is there."""
+
+    KIND: ClassVar[Kind[PlansState]] = Kind("planning", "plans.json", PlansState)
+
+    def __init__(self, planning: Planning, out: Path, records: Sequence[StoryRecord], heard: OnProgress | None) -> None:
+        self._planning, self._records, self._heard = planning, records, heard
+        self._folder = Workspace(out, self.KIND)
+        config = planning.config
+        limits = [config.panels, config.style, planning.prompt_tokens, repr(planning.words)]
+        planner = spec_of(planning.given, "planner") if planning.given is not None else None
+        self._fresh = PlansState(
+            format=1,
+            katha=katha_version(),
+            made_by=digest([planner, limits]),
+            stories={record.story_id: digest(record.model_dump(mode="json")) for record in records},
+        )
+        self._ends: dict[str, StoryPlan] = {}
+
+    def run(self, fleet: Fleet | None) -> list[StoryPlan]:
+        """Plan what is not planned yet: by the workers of `fleet`; what they leave, and all without them, here."""
+        folder = self._folder
+        with folder.claim():
+            known = folder.resume(self._fresh)
+            before = known.stories if known is not None else {}
+            self._same(before)
+            state = folder.write(self._fresh.model_copy(update={"stories": {**before, **self._fresh.stories}}))
+            self._look()
+            by: list[Drains] = [*([fleet] if fleet is not None else []), Turns()]
+            for drains in by:
+                wanted = [record for record in self._records if record.story_id not in self._ends]
+                if wanted:
+                    logs = folder.path / "workers"
+                    plans_by_stages(drains, self._planning, wanted, state.made_by[:32], logs, self._keep)
+            ends = [self._ends[record.story_id] for record in self._records]
+            whole = all(end.plan is not None for end in ends)
+            folder.write(state.model_copy(update={"status": "finished" if whole else "incomplete"}))
+        return ends
+
+    def _same(self, before: Mapping[str, str]) -> None:
+        changed = [name for name, made in self._fresh.stories.items() if before.get(name, made) != made]
+        if changed:
+            raise OutputFolderError(
+                f"{str(self._folder.path)!r} holds the plan of another version of {changed[0]!r}.",
+                hint="Choose another --out, or remove that plan's folder and the story's line in plans.json.",
+            )
+
+    def _look(self) -> None:
+        """End the stories that have a plan, and those that cannot have one."""
+        for record in self._records:
+            path = self._path(record)
+            try:
+                check_scene_count(record, self._planning.config.panels)
+                if path.exists():
+                    self._end(StoryPlan(record.story_id, path, read_plan(path, record), reused=True))
+            except OF_ONE_STORY as error:
+                self._end(StoryPlan(record.story_id, path, failed=str(error)))
+
+    def _path(self, record: StoryRecord) -> Path:
+        return self._folder.path / record.story_id / "plan.json"
+
+    def _keep(self, record: StoryRecord, made: Plan | str) -> None:
+        path = self._path(record)
+        if isinstance(made, Plan):
+            write_json(path, made.model_dump(mode="json"))
+            self._end(StoryPlan(record.story_id, path, made))
+        else:
+            self._end(StoryPlan(record.story_id, path, failed=made))
+
+    def _end(self, end: StoryPlan) -> None:
+        self._ends[end.story_id] = end
+        if self._heard is not None:
+            self._heard(end.story_id, len(self._ends), len(self._records))

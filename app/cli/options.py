@@ -17,6 +17,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.inputs import SPLIT_HELP
 
 STORY_HELP = "A text file, a record (.json), or FILE.jsonl#story_id."
+ANY_HELP = "A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many."
 Story = Annotated[str, typer.Argument(help=STORY_HELP)]
 Stories = Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")]
 Boards = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +24,7 @@ from katha.app.cli.console import (
     tell_outcome,
     workers_view,
 )
-from katha.app.cli.options import Adapter, DryRun, Given, Json, Lock, Story, options_from
+from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from
 from katha.app.cli.review import at_terminal, review_board, reviewer
 from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
@@ -55,10 +56,7 @@ def run(
     options: Given,
     story: Annotated[
         str | None,
-        typer.Argument(
-            help="A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many; "
-            "or the folder of a run, to go on with it. With --import it may be left out."
-        ),
+        typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
     plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
@@ -86,9 +84,7 @@ def run(
             raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
         return
-    if options.changes:
-        flag = next(iter(options.changes))
-        raise UsageError(f"--{flag} is for many stories.", hint="Name a JSON Lines file or a folder of them.")
+    _refuse_for_one(options.changes)
     told, changes = _told(story, board, given, changes, plan)
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
@@ -198,14 +194,57 @@ def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: 
 
 
 @options_from(Settings, only=_PLANNED, limits=False)
-def plan(story: Story, given: Given, adapter: Adapter = None) -> None:
+@options_from(RunOptions, into="options", preset=False, limits=False)
+def plan(
+    story: Annotated[str, typer.Argument(help=ANY_HELP)],
+    given: Given,
+    options: Given,
+    adapter: Adapter = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Of many stories: their folder; out/plans unless told.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.
 
-    Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`.
+    Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`. Of many
+    stories each plan is a file, OUT/STORY_ID/plan.json; what is there is kept.
     """
+    changes = with_adapter(given, adapter)
+    if holds_several(story):
+        _plan_many(story, given, {**changes, **options.changes}, out or Path("out/plans"), as_json)
+        return
+    _refuse_for_one({**options.changes, **({"out": out} if out is not None else {})})
     with live_view(quiet=False) as on_event:
-        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **with_adapter(given, adapter))
+        made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
+
+
+def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path, as_json: bool) -> None:
+    """Plan every story, say where its plan is, and leave with 1 where one has none."""
+    with progress_bar("Planning", "After {}", quiet=as_json) as on_progress:
+        plans = katha.plan_stories(
+            stories, given.preset, out=out, on_progress=on_progress, on_workers=workers_view(quiet=as_json), **changes
+        )
+    if as_json:
+        rows = [
+            {"story_id": found.story_id, "plan": str(found.path), "reused": found.reused, "failed": found.failed}
+            for found in plans
+        ]
+        echo_json({"out": str(out), "stories": rows})
+    else:
+        for found in plans:
+            told = f"{len(found.plan.panels)} panels, {found.path}" if found.plan is not None else found.failed
+            typer.echo(f"  {found.story_id}: {told}")
+    if any(found.plan is None for found in plans):
+        raise typer.Exit(1)
+
+
+def _refuse_for_one(given: Mapping[str, object]) -> None:
+    if given:
+        raise UsageError(
+            f"--{next(iter(given))} is for many stories.", hint="Name a JSON Lines file or a folder of them."
+        )
 
 
 def report(

@@ -156,6 +156,7 @@ def _evaluate_table(
             human=human,
             budget=given.budget,
             on_progress=on_progress,
+            on_workers=workers_view(quiet=not plain),
             **changes,
         )
     if plain:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,10 +81,12 @@ def mark_store(owner: str) -> str:
 
 
 class Told(NamedTuple):
-    """What a worker says: what came of it, and the bytes of its device that are taken, and how many that has."""
+    """What a worker says: what came of it, the bytes of its device that are taken and how many that has, and how many
+    seconds it worked."""
 
     ending: Ending
-    memory: tuple[int, int] | None
+    memory: tuple[int, int] | None = None
+    seconds: float = 0.0
 
 
 def device_memory() -> tuple[int, int] | None:
@@ -125,8 +128,10 @@ class Hand:
     def do(self, load: object) -> Told:
         """Do one item."""
         if self._station is None:
-            return Told(Failed("The worker has not begun."), None)
-        return Told(attempt(self._station, load), device_memory())
+            return Told(Failed("The worker has not begun."))
+        began = time.monotonic()
+        ending = attempt(self._station, load)
+        return Told(ending, device_memory(), time.monotonic() - began)
 
 
 @dataclass
@@ -185,7 +190,7 @@ class _Draining:
         self._mark = mark_store(crew.owner)
         self._actor = ray.remote(Hand)
         self._home: ThreadPoolExecutor | None = None
-        self._at_home: dict[Future[Ending], Item] = {}
+        self._at_home: dict[Future[Told], Item] = {}
         self._local = threading.local()
         self._told = 0.0
         self._logs: dict[str, Any] = {}
@@ -307,13 +312,14 @@ class _Draining:
             seat.lost = _TRIES
             self._lost(seat, f"cannot keep what it does ({ending.cause.rstrip('.')})")
         else:
-            self._end_item(seat.has.pop(ref), ending, seat.name)
+            self._end_item(seat.has.pop(ref), ending, seat.name, told.seconds)
 
     def _began(self, seat: _Seat, ending: Ending) -> None:
         seat.opening, seat.ready = None, isinstance(ending, Done)
         if isinstance(ending, Done):
             seat.host = str(ending.value)
-            self._log(seat.name, f"begins on {seat.host} with {seat.stage}")
+            took = time.monotonic() - seat.since
+            self._log(seat.name, f"begins on {seat.host} with {seat.stage} after {took:.3f} s")
             return
         why = ending.cause if isinstance(ending, Failed) else "it did not begin."
         seat.refused.add(seat.stage)
@@ -346,31 +352,33 @@ class _Draining:
 
     # What came of an item.
 
-    def _end_item(self, item: Item, ending: Ending, who: str) -> None:
+    def _end_item(self, item: Item, ending: Ending, who: str, seconds: float | None = None) -> None:
         if isinstance(ending, Onward):
             self.standing.onward[item.stage] += 1
             self._again.setdefault(ending.stage, deque()).append(Item(ending.stage, item.name, ending.load))
         elif isinstance(ending, Failed):
-            self.standing.failed[ending.cause] += 1
+            self.standing.fail(ending.cause)
         else:
             self._work.keep(item, ending.value)
             self.standing.done[item.stage] += 1
         told = f"goes on to {ending.stage}" if isinstance(ending, Onward) else ""
         told = told or (f"failed: {ending.cause}" if isinstance(ending, Failed) else "done")
-        self._log(who, f"{item.stage}: {item.name}: {told}")
+        self._log(who, f"{item.stage}: {item.name}: {told}" + (f" in {seconds:.3f} s" if seconds is not None else ""))
 
-    def _do_at_home(self, load: object) -> Ending:
+    def _do_at_home(self, load: object) -> Told:
         """Do one item on a thread of the command's process, each with a station of its own."""
         if not hasattr(self._local, "station"):
             self._local.station = self._work.home(HOME) if self._work.home is not None else _nobody
-        return attempt(self._local.station, load)
+        began = time.monotonic()
+        return Told(attempt(self._local.station, load), None, time.monotonic() - began)
 
     def _heard_at_home(self, *, wait: bool) -> None:
         done = {future for future in self._at_home if future.done()}
         if not done and wait and self._at_home:
             done = wait_for(self._at_home, timeout=_LOOK, return_when=FIRST_COMPLETED).done
         for future in done:
-            self._end_item(self._at_home.pop(future), future.result(), HOME)
+            told = future.result()
+            self._end_item(self._at_home.pop(future), told.ending, HOME, told.seconds)
 
     # Who hears of it.
 
@@ -385,7 +393,8 @@ class _Draining:
             self._crew.logs.mkdir(parents=True, exist_ok=True)
             name = "command" if who == "-" else who.replace(" ", "-")
             self._logs[who] = (self._crew.logs / f"{name}.log").open("a", encoding="utf-8")
-        self._logs[who].write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {what}\n")
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+        self._logs[who].write(f"{now}Z {what}\n")
 
     def _progress(self, *, last: bool = False) -> None:
         now = time.monotonic()
@@ -396,7 +405,8 @@ class _Draining:
     def close(self) -> None:
         """End every worker; what they have done is in the cache."""
         for seat in self._seats:
-            self._end(seat)
+            if self._ray.is_initialized():  # where the line to a cluster broke, Ray would begin another one here
+                self._end(seat)
         if self._home is not None:
             self._home.shutdown(cancel_futures=True)
         for log in self._logs.values():

@@ -11,18 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from katha.errors import MissingExtraError, UsageError, first_line
+from katha.errors import KathaError, MissingExtraError, UsageError, first_line
 from katha.experiments.cluster.drain import Crew, drain
 from katha.experiments.cluster.jobs import Ended, JobFile
 from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
 from katha.experiments.cluster.work import Work
 
 WORKERS_HELP = "Work side by side: cuda:0-7, cuda:0,2 or cpu:2 (needs the extra 'cluster')."
-CLUSTER_HELP = "Work on a Ray cluster: auto or HOST:PORT; --workers N for how many workers."
+CLUSTER_HELP = "Work on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; --workers N for how many workers."
 
 _DEVICES = re.compile(r"(cuda|cpu)(?::([0-9,\-]+))?")
 _MOST = 10_000
 _KNOCK = 5.0
+_CLIENT = "ray://"
+"""Before the address of a cluster's client server, by which a machine outside of the cluster works on it."""
 _SHARED_MEMORY = 256 * 2**20
 _SHARE = 0.4
 """Of a processor, that a worker reserves: whoever reserves all of them leaves Ray none for itself."""
@@ -78,14 +80,20 @@ def _numbers(told: str) -> tuple[int, ...]:
 
 
 def _reach(address: str) -> None:
-    """Knock at `HOST:PORT`: Ray itself waits for a minute where nobody is.
+    """Knock at `HOST:PORT` or `ray://HOST:PORT`: Ray itself waits for a minute where nobody is.
 
     Raises:
         OSError: nobody is there.
     """
-    host, colon, port = address.rpartition(":")
+    host, colon, port = address.removeprefix(_CLIENT).rpartition(":")
     if colon and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
+
+
+def _has_token() -> bool:
+    """Return whether there is a token for clusters, where Ray looks for it."""
+    told = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(told) or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 class Fleet:
@@ -127,7 +135,7 @@ class Fleet:
 
         Raises:
             UsageError: there is no such cluster, or no room in it, or another command works in that folder.
-            StoreError: `work.keep` could not write.
+            StoreError: `work.keep` could not write. KathaError: the line to the cluster broke.
         """
         if logs is not None and self._job is None:
             self._job = JobFile(logs)
@@ -135,7 +143,13 @@ class Fleet:
         count, options = self._seats(ray)
         unseen = {"CUDA_VISIBLE_DEVICES": ""} if self.place.kind == "cpu" else {}
         crew = Crew(count, options, owner, logs, self._tell, environment=unseen, dollars=self._dollars)
-        standing = drain(ray, work, crew)
+        try:
+            standing = drain(ray, work, crew)
+        except ConnectionError as error:  # Ray's client has tried to get it back for half a minute
+            raise KathaError(
+                f"The line to {self.place.address!r} broke: {first_line(error)}.",
+                hint="What is done is kept: give the same command again to go on.",
+            ) from error
         if self._job is not None:
             self._job.tell(standing, now=True)
         for sentence in standing.summary():
@@ -155,6 +169,10 @@ class Fleet:
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        if (
+            self.place.address is not None and _has_token()
+        ):  # Ray 2.60 reads it on its own where it begins a cluster only
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
         import ray
 
         if ray.is_initialized():
@@ -168,7 +186,8 @@ class Fleet:
             except Exception as error:
                 raise UsageError(
                     f"There is no Ray cluster at {place.address!r}: {first_line(error)}.",
-                    hint="Begin one with `ray start --head`, or give --workers for this machine.",
+                    hint="Begin one with `ray start --head` (~/.ray/auth_token is the same on all machines), or give "
+                    "--workers for this machine.",
                 ) from error
         else:
             if place.kind == "cuda":  # Ray gives each worker one of those that it sees

@@ -1,7 +1,8 @@
-"""Runs by workers: an item is one story, which is drawn, judged and repaired wherever the models for it are.
+"""Stories by workers, planned or run: an item is one story, which is drawn, judged and repaired wherever the models for
+it are.
 
 Workers leave no folder: what they drew and asked is in the cache, and what no cache keeps comes back with the item. The
-command then runs the story itself, by the same code as ever, and finds everything made.
+command then runs the story itself, by the same code as ever, and finds everything made. A plan comes back as it is.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from katha.agents.context import Plugins
+from katha.agents.context import Plugins, make_planner, plan_within
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load_for
+from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load_for, planned_at
 from katha.experiments.cluster.suites import first_stage
-from katha.experiments.cluster.work import Ending, Item, Station, Work, open_store
-from katha.schema import StoryRecord
+from katha.experiments.cluster.work import Done, Drains, Ending, Item, Station, Work, open_store
+from katha.models.client import keyless
+from katha.protocols import PanelWords, Planner
+from katha.schema import Plan, StoryRecord
 from katha.store import Store
 
 
@@ -103,3 +106,52 @@ def runs_by_workers(
 
     work = Work(items, Running(config, owner), kept, total=len(parts), home=home)
     fleet.drain(work, owner, logs)
+
+
+@dataclass(frozen=True)
+class Planning:
+    """Opens stations that plan stories. prompt_tokens, words: what the renderer takes, and what stands beside its found
+    pictures. given: the planner that is there already, for a station of the command's own."""
+
+    config: Settings
+    prompt_tokens: int | None = None
+    words: tuple[PanelWords, ...] = ()
+    given: Planner | None = None
+
+    def __call__(self, stage: str) -> Station:
+        """Return the station of a stage: its planner, which stays from story to story."""
+        with keyless():
+            planner = self.given or make_planner(self.config)
+
+        def work(record: StoryRecord) -> Ending:
+            try:
+                return Done(plan_within(planner, record, self.config, self.prompt_tokens, words=self.words))
+            except OF_ONE_STORY as error:  # a story that cannot be planned is not planned by another worker either
+                return Done(str(error))
+
+        return work
+
+
+def plans_by_stages(
+    drains: Drains,
+    planning: Planning,
+    records: Sequence[StoryRecord],
+    owner: str,
+    logs: Path,
+    keep: Callable[[StoryRecord, Plan | str], None],
+) -> None:
+    """Have the stories planned; `keep` hears of each that ended: its plan, or why there is none.
+
+    planning: with the command's own planner.
+
+    Raises:
+        UsageError: there is no such cluster. KathaError: a planner of this process failed.
+    """
+    stage = planned_at(planning.config)
+    items = (Item(stage, record.story_id, record) for record in records)
+
+    def kept(item: Item, made: Plan | str) -> None:
+        keep(item.load, made)
+
+    opener = replace(planning, given=None)
+    drains.drain(Work(items, opener, kept, total=len(records), home=planning), owner, logs)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 _GIGABYTE = 1e9
 _CAUSE = 60
+_CAUSES, _OTHER = 100, "other reasons, see the logs of the workers"
 
 
 class Stood(BaseModel):
@@ -61,6 +62,11 @@ class Standing:
 
     def __post_init__(self) -> None:
         self.started = self.started or self.clock()
+
+    def fail(self, cause: str) -> None:
+        """Count an item that was left to the command; where each has a cause of its own, most of them together."""
+        known = cause in self.failed or len(self.failed) < _CAUSES
+        self.failed[cause if known else _OTHER] += 1
 
     @property
     def ended(self) -> int:

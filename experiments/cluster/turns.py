@@ -51,7 +51,7 @@ class Turns:
             standing.onward[item.stage] += 1
             queues.setdefault(ending.stage, deque()).append(Item(ending.stage, item.name, ending.load))
         elif isinstance(ending, Failed):
-            standing.failed[ending.cause] += 1
+            standing.fail(ending.cause)
         elif isinstance(ending, Done):
             work.keep(item, ending.value)
             standing.done[item.stage] += 1

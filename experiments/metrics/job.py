@@ -112,6 +112,13 @@ class MetricsJob:
             )
         if asks and self.judge is None:
             raise UsageError(f"The metric {asks[0]!r} needs a judge.", hint="Give --judge, or leave the metric out.")
+        titles: dict[str, str] = {}
+        for name, metric in self.metrics.items():
+            if titles.setdefault(metric.card.name, name) != name:
+                raise UsageError(
+                    f"The metrics {titles[metric.card.name]!r} and {name!r} both call themselves {metric.card.name!r}.",
+                    hint="Measure them with two commands, each with its own --out.",
+                )
         require_prices({self.judge_name: self.judge} if self.judge is not None else {}, self.budget or Budget())
 
     @property
@@ -256,9 +263,9 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
             self._by_workers(write)
             board_work = partial(self._board, features, write)
             in_turn(board_work, job.boards, self._at_once(), self._tell, threading.Event())
-            for metric in job.metrics.values():
+            for name, metric in job.metrics.items():
                 if isinstance(metric, SetMetric):
-                    self._set(metric, features, write)
+                    self._set(name, metric, features, write)
         features.close()
         yield from ()
 
@@ -270,10 +277,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
 
         def boards() -> Iterator[tuple[str, BoardWork]]:
             for place in self._job.boards:
-                keys = {
-                    name: self._key(metric, place.method, place.record.story_id, place.mark)
-                    for name, metric in metrics.items()
-                }
+                keys = {name: self._key(name, place.method, place.record.story_id, place.mark) for name in metrics}
                 wanted = {name: key for name, key in keys.items() if key not in self._done}
                 if wanted:
                     with suppress(BoardProblem):  # told of when the rest is measured
@@ -299,8 +303,9 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
             return self._job.workers
         return max(1, min(self._job.workers, judge_abilities(self._job.judge).concurrency))
 
-    def _key(self, metric: AnyMetric, *of: str) -> str:
-        return digest([self._job.specs[metric.card.name], mode_of(metric.card, self._job.mode), *of])
+    def _key(self, name: str, *of: str) -> str:
+        """Return the key of a piece of work under the metric that was asked for by `name`."""
+        return digest([self._job.specs[name], mode_of(self._job.metrics[name].card, self._job.mode), *of])
 
     def _board(self, features: Features, write: Callable[[_Measured], None], place: BoardPlace) -> None:
         read: list[MetricBoard] = []
@@ -311,18 +316,18 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
             return read[0]
 
         shared = BoardPlace(place.method, place.record, once, place.mark)
-        for metric in self._job.metrics.values():
-            key = self._key(metric, place.method, place.record.story_id, place.mark)
+        for name, metric in self._job.metrics.items():
+            key = self._key(name, place.method, place.record.story_id, place.mark)
             if isinstance(metric, Metric) and key not in self._done:
                 context = self._job.context(metric, features, self._engine)
                 write(_Measured(key=key, values=tuple(_of_board(metric, shared, context))))
 
-    def _set(self, metric: SetMetric, features: Features, write: Callable[[_Measured], None]) -> None:
+    def _set(self, name: str, metric: SetMetric, features: Features, write: Callable[[_Measured], None]) -> None:
         methods: dict[str, list[BoardPlace]] = {}
         for place in self._job.boards:
             methods.setdefault(place.method, []).append(place)
         for method, places in methods.items():
-            key = self._key(metric, method, *(place.mark for place in places))
+            key = self._key(name, method, *(place.mark for place in places))
             if key not in self._done:
                 context = self._job.context(metric, features, self._engine)
                 write(_Measured(key=key, values=tuple(measure_set(metric, method, _readable(places), context))))

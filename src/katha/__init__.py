@@ -25,7 +25,7 @@ from katha.errors import (
 if TYPE_CHECKING:
     from katha.app.drawing import plan_story, redo_frame, run_story
     from katha.app.exports import ExportOptions, export_board
-    from katha.app.many import run_stories
+    from katha.app.many import plan_stories, run_stories
     from katha.app.measuring import measure
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
     "katha.app.exports": ("ExportOptions", "export_board"),
-    "katha.app.many": ("run_stories",),
+    "katha.app.many": ("plan_stories", "run_stories"),
     "katha.app.measuring": ("measure",),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
@@ -86,6 +86,7 @@ __all__ = [
     "export_board",
     "load_stories",
     "measure",
+    "plan_stories",
     "plan_story",
     "redo_frame",
     "register_judge",

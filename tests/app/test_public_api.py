@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "reference" / "python.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "python-api.md"
 FUNCTIONS = {
     *("run_story", "plan_story", "redo_frame", "evaluate", "score", "ablate", "compare", "tune", "load_stories"),
-    *("export_board", "measure", "run_stories"),
+    *("export_board", "measure", "plan_stories", "run_stories"),
     *("register_renderer", "register_planner", "register_judge", "register_metric"),
 }
 RECORDS = {"ExportOptions", "Story", "Plan", "Board", "Answer", "Scores", "Settings", "Budget"}

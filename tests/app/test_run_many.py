@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import cli_child
 import crews
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
-from katha.app.many import StoryEnd, run_stories
+from katha.app.many import StoryEnd, StoryPlan, plan_stories, run_stories
 from katha.errors import OutputFolderError, UsageError
 from katha.experiments.cluster.standing import Standing
 from katha.schema import StoryRecord
@@ -127,3 +128,67 @@ def test_a_folder_and_a_file_of_many_by_the_command_line(place: Path, monkeypatc
     assert [(end["story_id"], end["reused"]) for end in one["stories"]] == [("fox_and_crow", True)]
     for words in (("tales/fox_and_crow.txt", "--ids", "a"), ("tales", "--plan", "plan.json")):
         assert isinstance(call("run", *words).exception, UsageError)
+
+
+def planned(name: str, workers: str | None = None, **options: object) -> list[StoryPlan]:
+    """Plan the stories into the folder `name`, by a planner that keeps a model."""
+    place = Path(f"{name}.work").absolute()
+    place.mkdir(exist_ok=True)
+    told: dict[str, object] = {"log": str(place / "plans"), "refused": "s1", **options}
+    own: dict[str, Any] = {"planner": "crews:FullPlanner", "planner_options": told, "workers": workers}
+    return plan_stories([*many(), tale("s2"), tale("s3")], settings(place), out=name, **own)
+
+
+def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes as by one process, one of the workers dying; what is there is kept, and nothing planned twice."""
+    monkeypatch.setenv("KATHA_CACHE", str(place / "cache"))
+    alone, ours = planned("alone"), planned("ours", "cpu:2", dies=str(place / "mark"))
+    assert (place / "mark").is_file()
+    assert [end.story_id for end in alone if end.plan is not None] == ["s0", "s2", "s3"]
+    assert [end.failed for end in alone] == [end.failed for end in ours]
+    assert [bool(end.failed) for end in ours] == [False, True, True, False, False]
+    for name in ("s0", "s2", "s3"):
+        assert (place / "ours" / name / "plan.json").read_bytes() == (place / "alone" / name / "plan.json").read_bytes()
+    by = [line.split() for line in crews.lines(place / "ours.work/plans")]
+    assert sorted(story for _, story in by) == ["s0", "s1", "s2", "s3"]
+    assert str(os.getpid()) not in {process for process, _ in by}
+    log = crews.lines(place / "alone.work/plans")
+    alone[0].path.write_bytes(alone[0].path.read_bytes().replace(b"a lion", b"an old lion"))
+    again = planned("alone")
+    assert [end.reused for end in again] == [True, False, False, True, True]
+    assert again[0].plan is not None
+    assert again[0].plan.characters[0].appearance == "an old lion"
+    assert crews.lines(place / "alone.work/plans")[len(log) :] == [f"{os.getpid()} s1"]  # what failed is tried again
+    alone[0].path.write_text("{}")
+    assert "is no plan of this version" in planned("alone")[0].failed
+    with pytest.raises(OutputFolderError, match="a katha planning with another planner or other settings"):
+        planned("alone", model="another")
+    with pytest.raises(OutputFolderError, match="another version of 's0'"):
+        plan_stories(
+            [tale("s0", scenes=4)],
+            settings(place),
+            out="alone",
+            planner="crews:FullPlanner",
+            planner_options={"log": str(place / "alone.work/plans"), "refused": "s1"},
+        )
+
+
+def test_many_plans_by_the_command_line(place: Path) -> None:
+    (place / "tales").mkdir()
+    for name in ("lion_and_mouse", "fox_and_crow"):
+        (place / f"tales/{name}.txt").write_bytes((TEXTS / f"{name}.txt").read_bytes())
+
+    def call(*words: str) -> Result:
+        return CliRunner().invoke(app, ["plan", *words])
+
+    done = call("tales", "--panels", "4")
+    assert done.exit_code == 0
+    assert "fox_and_crow: 4 panels, out/plans/fox_and_crow/plan.json" in done.stdout
+    one = call("tales/fox_and_crow.txt", "--panels", "4")
+    assert json.loads(one.stdout) == json.loads((place / "out/plans/fox_and_crow/plan.json").read_bytes())
+    rows = json.loads(call("tales", "--panels", "4", "--ids", "fox_and_crow", "--json").stdout)["stories"]
+    assert rows == [
+        {"story_id": "fox_and_crow", "plan": "out/plans/fox_and_crow/plan.json", "reused": True, "failed": ""}
+    ]
+    for flag, value in (("--workers", "cpu:2"), ("--out", "x"), ("--ids", "a")):
+        assert f"{flag} is for many stories" in str(call("tales/fox_and_crow.txt", flag, value).exception)

@@ -4,6 +4,8 @@ and katha. No container is begun here."""
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,14 @@ def test_compose_s_services_fit_each_other(services: Tree) -> None:
     assert {name for name in named if name.isalpha()} == set(yaml.safe_load(COMPOSE.read_text())["volumes"])
 
 
+def test_the_compose_file_keeps_the_compose_specification(services: Tree) -> None:
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # Compose reads a relative path from where its file is: stories lie where the command is given.
+    assert services["katha"]["volumes"][0] == "${KATHA_FOLDER:-${PWD:-.}}:/stories"
+
+
 def test_the_images_are_those_of_the_docker_files(services: Tree) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert services["katha"]["build"]["args"]["EXTRAS"] in extras
@@ -132,7 +142,7 @@ def test_the_manifest_s_objects_fit_each_other(objects: dict[tuple[str, str], Tr
 def test_the_cluster_s_pods_are_whole(objects: dict[tuple[str, str], Tree]) -> None:
     spec = objects["RayCluster", "katha"]["spec"]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert f"ray>={spec['rayVersion'].rpartition('.')[0]}" in extras["cluster"]
+    assert f"ray[client]>={spec['rayVersion'].rpartition('.')[0]}" in extras["cluster"]
     pods = [spec["headGroupSpec"]["template"], *(group["template"] for group in spec["workerGroupSpecs"])]
     sets = [row["spec"]["template"] for (kind, _), row in objects.items() if kind == "StatefulSet"]
     for pod in (*pods, *sets):
@@ -145,6 +155,10 @@ def test_the_cluster_s_pods_are_whole(objects: dict[tuple[str, str], Tree]) -> N
         assert sources == ["katha", "katha"]
         claims = [item["persistentVolumeClaim"] for item in pod["spec"]["volumes"] if "persistentVolumeClaim" in item]
         assert all(("PersistentVolumeClaim", claim["claimName"]) in objects for claim in claims)
+        container = pod["spec"]["containers"][0]
+        for probe in ("livenessProbe", "readinessProbe"):  # without, the operator gives it some that need wget
+            assert container[probe].keys() & {"exec", "tcpSocket"}
+            assert "wget" not in str(container[probe])
     for group in spec["workerGroupSpecs"]:
         limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
         assert limits["nvidia.com/gpu"] == group["rayStartParams"]["num-gpus"]

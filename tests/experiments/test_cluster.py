@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from crews import results, settings
 from doubles import prepare, story, tale
 from evals import draw, records
 
+from benchmarks.cluster import Recorded, forecast, makespan, read_logs
+from katha.app.evaluator_tables import evaluate_table
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.errors import UsageError
@@ -27,10 +30,14 @@ from katha.experiments.compare import run_comparison
 from katha.experiments.compare_job import CompareJob
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluator_tables import load_table
 from katha.experiments.methods import cross_methods
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.store import Store
+from katha.stories import load_stories
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -130,7 +137,32 @@ def test_an_evaluation_by_workers_is_that_of_one_process(bench: Bench, tmp_path:
     asked = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "by1", "by2", "by4")]
     assert asked[0] == asked[1] == asked[2] == asked[3]
     assert not bench.told.said
-    assert "done" in (tmp_path / "by2/workers/worker-1.log").read_text()
+    log = (tmp_path / "by2/workers/worker-1.log").read_text()
+    assert re.search(r"^20\d\d-\S+\.\d{3}Z begins on \S+ with .* after \d+\.\d{3} s$", log, re.MULTILINE)
+    recorded = read_logs(tmp_path / "by2/workers")
+    assert list(recorded.loads) == ["judge full"]
+    assert {stage for parts in recorded.stories.values() for stage, _ in parts} == {"judge full"}
+    logs = [path.read_text() for path in (tmp_path / "by2/workers").glob("*.log")]
+    assert len(recorded.stories) == sum(text.count(": done in ") for text in logs)
+
+
+def test_the_evaluators_of_a_table_by_workers_are_those_of_one_process(bench: Bench, tmp_path: Path) -> None:
+    def table(out: Path, work: Path, fleet: Fleet | None) -> object:
+        config = Settings(judges=("crews:FullJudge",), judge_options={"log": work / "answers"})
+        stories, workers = load_stories(str(EXAMPLES))[:2], "cpu:2" if fleet is not None else None
+        flux = f"flux={draw(work / 'flux', stories).folder}"
+        return evaluate_table(
+            stories, [flux], out, config, table=60, resamples=20, workers=workers, on_workers=bench.told
+        )
+
+    alone, ours = bench.run("alone", 0, table), bench.run("ours", 2, table)
+    assert (ours / "table-60.json").read_bytes() == (alone / "table-60.json").read_bytes()
+    assert same_specs(results(ours)) == same_specs(results(alone))
+    asked = [sorted(crews.lines(tmp_path / f"{name}.work/answers")) for name in ("alone", "ours")]
+    assert asked[0] == asked[1]
+    assert bench.told.standing is not None  # the last evaluator's
+    assert bench.told.standing.ended
+    assert all((ours / name / "workers/job.json").is_file() for name in load_table(60).evaluators)
 
 
 def test_an_evaluation_whose_worker_is_killed(bench: Bench, tmp_path: Path) -> None:
@@ -300,3 +332,18 @@ def test_how_it_stands_is_told_in_one_line() -> None:
     assert standing.line().endswith("GPU memory: 61.0 of 80.0 GB at most; $1.50 spent, about $3.00 in all")
     assert (standing.record().left, standing.record().cost) == (10.0, 3.0)
     assert standing.summary() == ["1 items were left to this command: no room"]
+    for number in range(1_000):
+        standing.fail(f"story {number} cannot be drawn")
+    assert len(standing.record().failed) == 101  # what a person reads; memory and job.json stay small
+    assert standing.failed.total() == 1_001
+
+
+def test_a_simulated_cluster_takes_as_long_as_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path))
+    story = [("draw", 10.0), ("judge", 4.0)]
+    loads = {"draw": 5.0, "judge": 1.0}
+    assert makespan([story, story], 1, loads) == 5 + 10 + 10 + 1 + 4 + 4
+    assert makespan([story, story], 2, loads) == 5 + 10 + 1 + 4
+    found = forecast(Recorded({"s": story}, loads), count=8, devices=(1, 8))["devices"]
+    assert found["8"] == {"seconds": 20.0, "lower_bound": 14.0, "ratio": 1.43}
+    assert found["1"]["lower_bound"] == 8 * 14

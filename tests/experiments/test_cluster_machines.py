@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from evals import draw, records
 
 from katha.config import Settings
+from katha.errors import KathaError
 from katha.experiments.cluster.fleet import Fleet, Place
 from katha.experiments.cluster.judged import make_judge
 from katha.experiments.cluster.standing import Standing
@@ -20,6 +22,9 @@ from katha.experiments.evaluate import EvalJob, evaluate
 from katha.store import Store
 
 MEMORY = 80 * 2**20
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <_io.FileIO name='.*ray_client_server:pytest.PytestUnraisableExceptionWarning"
+)  # Ray leaves its logs' files open where its client server begins
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +36,11 @@ def machines() -> Iterator[Any]:
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         from ray.cluster_utils import Cluster
 
-        cluster = Cluster(
-            initialize_head=True,
-            head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False},
-        )
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+        cluster = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
+        cluster.door = f"ray://127.0.0.1:{port}"
         cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
         cluster.lost = cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
         yield cluster
@@ -74,3 +80,37 @@ def test_a_machine_is_lost_and_the_rest_goes_on(machines: Any, tmp_path: Path, m
     before, after = (crews.lines(tmp_path / name / "answers") for name in ("first", "second"))
     assert set(before) == set(after)
     assert all("died" in sentence or "has found no room" in sentence for sentence in said)
+
+
+def test_a_command_outside_of_the_cluster_works_through_its_client_server(
+    machines: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ray://`: the driver is a process of the head's; the command's own has only a line to it, which breaks."""
+    import ray
+
+    said: list[str] = []
+    lines = [machines.head_node]
+
+    def place(name: str) -> Path:
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv("KATHA_CACHE", str(tmp_path / name / "cache"))
+        return tmp_path / name
+
+    def heard(standing: Standing, sentence: str) -> None:
+        said.extend([sentence] if sentence else [])
+
+    def breaks(standing: Standing, sentence: str) -> None:
+        if standing.ended and lines:
+            lines.pop()._kill_process_type("ray_client_server")
+
+    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
+    alone, there = judged(tmp_path / "alone", place("first"), None, 4), Place(None, count=2, address=machines.door)
+    with Fleet(there, heard) as fleet:
+        out = judged(tmp_path / "out", place("second"), fleet, 4)
+        assert ray.util.client.ray.is_connected()
+    assert not said
+    for name in ("answers.jsonl", "scores.json"):
+        assert (out / name).read_bytes() == (alone / name).read_bytes()
+    assert "begins on" in (out / "workers/worker-1.log").read_text()
+    with Fleet(there, breaks) as fleet, pytest.raises(KathaError, match="broke: "):
+        judged(tmp_path / "broken", place("third"), fleet, 4)

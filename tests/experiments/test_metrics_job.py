@@ -91,7 +91,7 @@ def run(tmp: Path, metrics: list[Any], out: str = "out", scripted: Any = judge, 
     ]
     job = MetricsJob(
         sources=find_sources(given, stories, Beside()),
-        metrics={metric.card.name: metric for metric in metrics},
+        metrics=options.pop("named", None) or {metric.card.name: metric for metric in metrics},
         judge=ScriptedJudge(scripted) if not hasattr(scripted, "ask") else scripted,
         judge_name="scripted",
         retry=Retry(attempts=1, first_wait=0.0),
@@ -186,6 +186,16 @@ def test_a_dry_run_counts_what_the_cache_lacks_and_asks_nothing(tmp_path: Path) 
     measure(job, tmp_path / "out")
     after = estimate(job)
     assert (after.calls, after.reused, len(scripted.asked)) == (0, 15, pictures)
+
+
+def test_a_metric_is_asked_for_by_another_name_than_its_card_s(tmp_path: Path) -> None:
+    """A class path (`pkg:Class`) is no card's name; the table has the card's."""
+    named = run(tmp_path, [], named={"shop:Bright": Bright(), "shop:Together": Together()})
+    plain = run(tmp_path, [Bright(), Together()], out="plain")
+    assert [column.name for column in named.table.columns] == ["bright/mean", "together/mean"]
+    assert (named.out / "values.jsonl").read_bytes() == (plain.out / "values.jsonl").read_bytes()
+    with pytest.raises(UsageError, match="both call themselves 'bright'"):
+        run(tmp_path, [], out="twice", named={"bright": Bright(), "shop:Bright": Bright()})
 
 
 def test_several_workers_give_the_same_bytes(tmp_path: Path) -> None:

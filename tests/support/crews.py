@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, _pixels, note
 
 from katha.config import Settings
-from katha.errors import ModelError, RefusedFrameError
+from katha.errors import ModelError, PlanError, RefusedFrameError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.metrics import MetricBoard, MetricContext
 from katha.models.checkpoints import device_models
@@ -117,6 +117,27 @@ class FullRenderer(BlockRenderer):
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         return super().insert_frame(request, context)
+
+
+class FullPlanner(ScenePlanner):
+    """Holds a model. log: gets a line a plan, with the process's number. dies: a file that the first process to plan a
+    second story makes before it dies. refused: a story that it gives no plan of."""
+
+    def __init__(
+        self, *, model: str = "toy", log: Path | None = None, dies: Path | None = None, refused: str = ""
+    ) -> None:
+        self.model, self.log, self.dies, self.refused = model, log, dies, refused
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "full", "model": self.model}
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        if self.calls:
+            die_once(self.dies)
+        note(self.log, f"{os.getpid()} {story.story_id}")
+        if story.story_id == self.refused:
+            raise PlanError("No plan of this.")
+        return super().plan(story, request)
 
 
 class Bright:
