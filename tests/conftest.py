@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_token_of_ray() -> Iterator[None]:
-    """Have Ray ask for no token: the first cluster would leave one in the home folder and in this process for the rest."""
+    """Have Ray ask for no token: the first cluster would leave one in the home folder and for the whole process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         yield

@@ -14,7 +14,7 @@ from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
-from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
+from katha.renderers.diffusion.memory import Encoded, Loaded, sibling, unwarned
 from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
@@ -233,17 +233,6 @@ def on_white(images: Tensor) -> Tensor:
         return images
     colours, opacity = images[:, :3], images[:, 3:]
     return colours * opacity + (1 - opacity)
-
-
-def sibling(pipe: Any, kind: str) -> Any:
-    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
-    import diffusers
-
-    wanted = getattr(diffusers, kind)
-    names, _ = wanted._get_signature_keys(wanted)
-    sibling = wanted(**{name: getattr(pipe, name) for name in names})
-    sibling.set_progress_bar_config(disable=True)
-    return sibling
 
 
 _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {

@@ -16,8 +16,8 @@ from katha.configs import load_prompt
 from katha.errors import SplitFrameError
 from katha.pictures import decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer, sibling
-from katha.renderers.diffusion.memory import Encoded, Loaded
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
+from katha.renderers.diffusion.memory import Encoded, Loaded, sibling
 from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.renderer import Job
 from katha.renderers.references import CharacterPictures, at_most
