@@ -57,7 +57,8 @@ class Spot:
 
     key: what it is known by; of a scene that was there, its number. frame: what stands there now. panel: of a scene.
     between: of an inserted frame, the keys of its scenes. words: what its picture was drawn from. fresh: the picture is
-    to be drawn although the words are the same. told: its transitions are to be read again.
+    to be drawn although the words are the same. told: its transitions are to be read again. mask: the sha256 of the
+    picture inside whose white the frame is drawn anew.
     """
 
     key: int
@@ -71,6 +72,7 @@ class Spot:
     fresh: bool = False
     told: bool = False
     locked: bool = False
+    mask: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,10 @@ class Draft:
         if edit.prompt is not None:
             self._change(ChangeFrame(frame=edit.frame, prompt=edit.prompt))
         spot = self.spots[place]
-        self.spots[place] = replace(spot, seed=edit.seed, fresh=spot.fresh or edit.seed != spot.seed)
+        if edit.mask is not None and spot.frame is None:
+            raise UsageError(f"Frame {edit.frame} has no picture yet.", hint="A mask needs one that was drawn before.")
+        fresh = spot.fresh or edit.seed != spot.seed or edit.mask is not None
+        self.spots[place] = replace(spot, seed=edit.seed, fresh=fresh, mask=edit.mask)
 
     def _lock(self, edit: LockFrame) -> None:
         place = self._place(edit.frame)

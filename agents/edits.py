@@ -49,12 +49,17 @@ class ChangeFrame(PanelWords):
 
 
 class TakeFrame(_Edit):
-    """Draw frame `frame` with `seed`, or choose that take of it; `prompt`: the one that the take was drawn from."""
+    """Draw frame `frame` with `seed`, or choose that take of it; `prompt`: the one that the take was drawn from.
+
+    mask: the sha256 of a picture that the run keeps (`katha.agents.editing.keep_picture`); the frame is drawn anew
+    where it is white, and stays as it is where it is black.
+    """
 
     op: Literal["take"] = "take"
     frame: int
     seed: Seed
     prompt: Words | None = None
+    mask: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
 
 
 class LockFrame(_Edit):

@@ -10,10 +10,13 @@ from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.pictures import (
+    as_mask,
     check_picture,
     drawable_size,
     fit_picture,
+    inside,
     reference_of,
+    scaled,
     side_by_side,
     threads_of,
     with_pictures,
@@ -22,13 +25,14 @@ from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
-from katha.errors import BlankFrameError, RenderError, UsageError
+from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
 from katha.protocols import (
     BoardContext,
     DrawsFromPictures,
     FrameRequest,
+    Inpaints,
     InsertsTogether,
     KeepsReceipts,
     MayBeWithdrawn,
@@ -409,6 +413,45 @@ def _inserted(
             if not number:
                 raise
             return  # who asks for that frame draws it with another seed
+
+
+def draw_inside(
+    context: RunContext, request: FrameRequest, picture: str, mask: str, emit: Emit, renderer: Renderer
+) -> str:
+    """Draw a part of a frame anew: `picture` and `mask` are hashes of what the run keeps; gives the new picture's.
+
+    What is outside of the mask stays as it is, pixel for pixel, whatever the renderer makes of it. A renderer of other
+    sizes is handed picture and mask scaled, and its picture is scaled back.
+
+    Raises:
+        UsageError: the renderer has no masks, or the mask is none of this run's, of another shape, or empty.
+    """
+    who = _name_of(context, renderer)
+    if not isinstance(renderer, Inpaints):
+        raise UsageError(f"The renderer {who!r} has no masks: it draws whole frames.", hint="Draw the frame again.")
+    old, size = picture_at(context, picture), png_size(picture_at(context, picture))
+    try:
+        where = as_mask(picture_at(context, mask), size)
+    except StoreError:
+        raise UsageError("The mask is no picture that this run keeps.", hint="Give the mask itself.") from None
+    drawn = drawable_size(renderer.capabilities, size)
+    own = _own_pictures(context, renderer)  # and no portraits: the picture shows how the others look
+    shows = tuple((item.name, own[item.name]) for item in request.characters if item.name in own)
+    asked = replace(request, width=drawn[0], height=drawn[1], pictures=shows)
+    parts = {"picture": picture, "mask": sha256_hex(where), "size": size}
+    key = digest({"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked, renderer.capabilities.panel)})
+    with context.store.claim("frames:" + key):
+        sha256 = context.store.frames.get(key)
+        reused = sha256 is not None
+        if sha256 is None:
+            _require_served(context)
+            shown, hole = scaled(old, drawn), scaled(where, drawn)
+            with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
+                new = paid(context.plugins.budget, renderer, lambda: renderer.inpaint_frame(asked, shown, hole))
+                whole = inside(old, scaled(check_picture(new, drawn, who), size), where)
+                sha256 = _put(context, renderer, whole, asked, key)
+    show(context, sha256, request, emit, reused=reused)
+    return sha256
 
 
 def redraw(

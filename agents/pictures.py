@@ -3,13 +3,14 @@ and frames of a service, which are waited for side by side."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
 from typing import TypeVar
 
-from katha.errors import BlankFrameError, InputFileError, RenderError
+from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.pictures import as_png, decode, png_problem, png_size
 from katha.protocols import AsksSideBySide, Capabilities, DrawsFromPictures, FrameRequest, KnowsItsWords, Renderer
 from katha.schema import Character
@@ -17,6 +18,7 @@ from katha.schema import Character
 T = TypeVar("T")
 Size = tuple[int, int]
 _FLAT_LEVELS = 2
+_HALF_GREY = 128
 _SMALL = 2048
 _FLAT_RATIO = 200
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""
@@ -73,6 +75,43 @@ def fit_picture(png: bytes, size: Size) -> bytes:
     from PIL import Image, ImageOps
 
     return as_png(ImageOps.fit(decode(png, "The frame"), size, Image.Resampling.LANCZOS))
+
+
+def scaled(png: bytes, size: Size) -> bytes:
+    """Return `png` stretched to `size`, grey kept as grey; the same bytes when it has that size already."""
+    if png_size(png) == size:
+        return png
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(png))
+    if picture.mode == "L":  # a mask stays black and white
+        return as_png(picture.resize(size, Image.Resampling.NEAREST))
+    return as_png(decode(png, "The frame").resize(size, Image.Resampling.LANCZOS))
+
+
+def as_mask(png: bytes, size: Size) -> bytes:
+    """Return a mask as a PNG of `size` in grey, 255 where `png` is nearer to white, else 0.
+
+    Raises:
+        UsageError: it has another shape than the picture, or nothing of it is white.
+    """
+    from PIL import Image
+
+    mask = decode(png, "The mask")
+    if abs(mask.width * size[1] - mask.height * size[0]) > max(mask.width, mask.height, *size):
+        said = f"The mask has {mask.width}x{mask.height} pixels, and the frame {size[0]}x{size[1]}."
+        raise UsageError(said, hint="Give a mask of the frame's shape.")
+    grey = mask.convert("L").resize(size, Image.Resampling.BILINEAR).point(lambda value: 255 * (value >= _HALF_GREY))
+    if grey.getextrema()[1] == 0:
+        raise UsageError("Nothing of the mask is white.", hint="Paint what is to be drawn anew.")
+    return as_png(grey)
+
+
+def inside(old: bytes, new: bytes, mask: bytes) -> bytes:
+    """Return the PNG of `old` with `new` where `mask` is 255; all of one size."""
+    from PIL import Image
+
+    return as_png(Image.composite(decode(new, "It"), decode(old, "The frame"), Image.open(io.BytesIO(mask))))
 
 
 SHEET = ("age", "color", "reference")

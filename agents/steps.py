@@ -17,7 +17,15 @@ from katha.agents.critique import finish, judge_boards, measure, write_results
 from katha.agents.drafts import Draft, Settled, Spot, is_locked, told_in
 from katha.agents.edits import EDIT, Edit, TakeFrame
 from katha.agents.folder import Glance, RunFolder, RunRecord
-from katha.agents.frames import board_requests, draw_inserted, draw_scenes, insertion_of, picture_at, together
+from katha.agents.frames import (
+    board_requests,
+    draw_inserted,
+    draw_inside,
+    draw_scenes,
+    insertion_of,
+    picture_at,
+    together,
+)
 from katha.agents.names import name_frames
 from katha.agents.pictures import reference_of, unfollowed
 from katha.agents.requests import with_stand_ins
@@ -193,8 +201,7 @@ class _Step:
     @property
     def take(self) -> TakeFrame | None:
         """The only edit, where it draws a frame again and changes nothing else."""
-        only = self.edits[0] if len(self.edits) == 1 else None
-        return only if isinstance(only, TakeFrame) and only.prompt is None else None
+        return _plain_take(self.edits)
 
     @property
     def name(self) -> str:
@@ -202,11 +209,17 @@ class _Step:
         return f"redo:{self.take.frame}:{self.take.seed}" if self.take else f"edit:{self.version}"
 
 
+def _plain_take(edits: Sequence[Edit]) -> TakeFrame | None:
+    """The only edit, where it asks for another seed of a whole frame and for nothing else."""
+    only = edits[0] if len(edits) == 1 else None
+    return only if isinstance(only, TakeFrame) and only.prompt is None and only.mask is None else None
+
+
 def _entry(edits: Sequence[Edit], version: str) -> dict[str, object]:
     """What `run.json` keeps of one step."""
-    only = edits[0]
-    if len(edits) == 1 and isinstance(only, TakeFrame) and only.prompt is None:
-        return {"frame": only.frame, "seed": only.seed, "version": version}
+    take = _plain_take(edits)
+    if take is not None:
+        return {"frame": take.frame, "seed": take.seed, "version": version}
     told = [edit.model_dump(mode="json", exclude_none=True) for edit in edits]
     return {"edits": told, "says": said(edits), "version": version}
 
@@ -221,7 +234,9 @@ def _said(edit: Edit) -> str:
     what = " and ".join(name.replace("_", " ") for name in told)
     match edit.op:
         case "take":
-            return f"frame {edit.frame} was drawn with seed {edit.seed}" + (" from a new prompt" if edit.prompt else "")
+            where = " inside a mask" if edit.mask else ""
+            words = " from a new prompt" if edit.prompt else ""
+            return f"frame {edit.frame} was drawn{where} with seed {edit.seed}{words}"
         case "change":
             return f"frame {edit.frame} got another {what or 'nothing'}"
         case "lock":
@@ -261,7 +276,11 @@ def picture(
     board = old.model_copy(update={"frames": laid})
     if draw:
         emit(Event(stage="render", kind="started", total=len(draw)))
-        for at, frame in _drawn(context, board, draw, emit):
+        masks = {at: mask for at in draw if (mask := settled.spots[at].mask) is not None}
+        for at, mask in masks.items():
+            laid[at] = _inpainted(context, board, at, mask, emit)
+        board = board.model_copy(update={"frames": laid})
+        for at, frame in _drawn(context, board, [at for at in draw if at not in masks], emit):
             laid[at] = frame
             board = board.model_copy(update={"frames": laid})
         emit(Event(stage="render", kind="finished"))
@@ -333,8 +352,24 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         yield at, done[at]
 
 
+def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit) -> Frame:
+    """The frame at a position (from 0) with what its words say inside `mask`, and what it was made of."""
+    frame, request = board.frames[at], board_requests(context, board)[at]
+    renderer = context.plugins.renderer if frame.kind == "scene" else context.plugins.inserter
+    sha256 = draw_inside(context, request, frame.sha256, mask, emit, renderer)
+    made = _pictured(frame, request, sha256)
+    return made.model_copy(update={"inpainted": {"picture": frame.sha256, "mask": mask}})
+
+
 def _pictured(frame: Frame, request: FrameRequest, sha256: str) -> Frame:
-    told = {"seed": request.seed, "prompt": request.prompt, "sha256": sha256, "image": f"panels/{sha256}.png"}
+    told: dict[str, object] = {
+        "seed": request.seed,
+        "prompt": request.prompt,
+        "sha256": sha256,
+        "image": f"panels/{sha256}.png",
+    }
+    if "inpainted" in (frame.model_extra or {}):
+        told["inpainted"] = None  # it is drawn as a whole now
     return frame.model_copy(update=told)
 
 

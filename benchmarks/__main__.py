@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import (
     asking,
     cluster,
+    desk,
     diffusion,
     embedded_run,
     gpu,
@@ -52,6 +53,7 @@ ALL: dict[str, Callable[[], dict[str, Any]]] = {
     "workers_memory": cluster.memory,
     "workers_vendors": cluster.vendors,
     "devices": cluster.simulate,
+    "desk": desk.measure,
 }
 
 

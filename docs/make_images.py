@@ -204,7 +204,8 @@ def main() -> None:
     vocabulary_sheet(IMAGES / "vocabulary.png")
     run = Path("out") / STORY
     if (run / "storyboard.json").is_file():
-        write_sheet(load_run(run).board, run, IMAGES / f"{STORY}.png")
+        made = load_run(run)
+        write_sheet(made.board, run, IMAGES / f"{STORY}.png", made.plan)
 
 
 if __name__ == "__main__":

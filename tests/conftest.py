@@ -32,6 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_token_of_ray() -> Iterator[None]:
+    """Have Ray ask for no token: the first cluster would leave one in the home folder and for the whole process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        yield
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
     """The folder of a toy diffusion model of a family, made when it is first asked for."""

@@ -182,6 +182,8 @@ def _listen() -> None:
     handler.setFormatter(logging.Formatter("katha: %(message)s"))
     log = logging.getLogger("katha")
     log.handlers, log.propagate = [handler], False
+    # torchao's import has torch warn its developers of a call that is going away; nobody here can act on it.
+    logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
 
 
 def main() -> None:

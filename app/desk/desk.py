@@ -30,7 +30,7 @@ from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
-from katha.protocols import CostsMoney
+from katha.protocols import CostsMoney, Inpaints
 from katha.schema import StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
@@ -103,7 +103,8 @@ class Price(BaseModel):
 
 
 class Page(BaseModel):
-    """What the page shows of the open run. `version` names the board that a change is made on; empty while it works."""
+    """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
+    `masks`: its renderer draws a part of a frame anew inside a mask."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -116,6 +117,7 @@ class Page(BaseModel):
     proposals: tuple[Proposal, ...] = ()
     remarks: tuple[str, ...] = ()
     price: Price = Price(free=True)
+    masks: bool = False
 
 
 class Draft(BaseModel):
@@ -154,6 +156,7 @@ class Desk:
     remarks: tuple[str, ...] = field(default=(), init=False)
     _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
+    _masks: dict[Path, bool] = field(default_factory=dict, init=False)
     _ticks: int = field(default=1, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
@@ -209,6 +212,7 @@ class Desk:
             proposals=self.proposals,
             remarks=self.remarks,
             price=price,
+            masks=self._has_masks(self.run),
         )
 
     @property
@@ -227,6 +231,18 @@ class Desk:
             if files.story.is_file():  # before that nobody knows
                 self._prices[self.run] = known
         return known
+
+    def _has_masks(self, run: Path) -> bool:
+        """Whether a run's renderer draws inside a mask; looked up once for each run."""
+        if run not in self._masks:
+            try:
+                state = RunFolder(run).read()
+                refuse_code(state.config if state is not None else {}, f"The run in {str(run)!r}", received=True)
+                config = read_settings(Settings, state.config if state is not None else {})
+                self._masks[run] = isinstance(make_renderer(config), Inpaints)
+            except KathaError:
+                self._masks[run] = False
+        return self._masks[run]
 
     # What a person does.
 

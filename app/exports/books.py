@@ -6,11 +6,15 @@ import uuid
 import zipfile
 from collections.abc import Iterable
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 from xml.etree import ElementTree
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.fonts import has_no_blanks
 
+_SMALLEST, _LETTER, _IDEOGRAPH = 8, 0.6, 1.05
+"""The smallest size of words in pixels, and how wide letters are at most on average, in sizes."""
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = "1980-01-01T00:00:00Z"
 _CONTAINER = (
@@ -86,16 +90,44 @@ def _cover(sheet: Sheet, language: str, foot: int) -> str:
 def _page(sheet: Sheet, shot: Shot, language: str, foot: int) -> str:
     words = (shot.dialogue or shot.caption) if shot.kind == "scene" else ""
     alt = shot.caption or shot.prompt
-    body = f'<img src="{escape(shot.name + shot.picture.suffix)}" alt="{escape(alt)}"/><p>{escape(words)}</p>'
+    size, fitting = _fitted(words, sheet.width, foot)
+    smaller = f' style="font-size: {size}px; padding: {size // 2}px {size}px"' if size < _points(foot) else ""
+    image = f'<img src="{escape(shot.name + shot.picture.suffix)}" alt="{escape(alt)}"/>'
+    body = f"{image}<p{smaller}>{escape(fitting)}</p>"
     return _html(f"{sheet.title}, {shot.number}", language, (sheet.width, sheet.height + foot), body)
 
 
+def _points(foot: int) -> int:
+    """The size of a page's words in pixels, where they are few."""
+    return max(14, foot // 6)
+
+
+def _fitted(words: str, width: int, foot: int) -> tuple[int, str]:
+    """Return the size of words in pixels, smaller where they are many, and the words as far as even the smallest fit.
+
+    The reader's font is not known here, so that a letter counts as wide as those of wide fonts are on average.
+    """
+
+    def room(size: int) -> float:
+        return max(1, int((foot - size) / (1.25 * size))) * max(1.0, width / size - 2)
+
+    taken = [_IDEOGRAPH if has_no_blanks(letter) else _LETTER for letter in words]
+    size = _points(foot)
+    while size > _SMALLEST and sum(taken) > room(size):
+        size -= 1
+    if sum(taken) <= room(size):
+        return size, words
+    fits = sum(1 for upto in accumulate(taken) if upto <= room(size) - 1)
+    return size, f"{words[:fits].rstrip()}\u2026"
+
+
 def _style(width: int, height: int, foot: int) -> str:
-    size = max(14, foot // 6)
+    size = _points(foot)
     return (
         f"html, body {{ margin: 0; width: {width}px; height: {height + foot}px; background: #fff; }}\n"
         f"img {{ display: block; width: {width}px; height: {height}px; object-fit: contain; }}\n"
         f"p, h1 {{ margin: 0; padding: {size // 2}px {size}px; font: {size}px/1.25 serif; text-align: center; }}\n"
+        f"h1 {{ font-size: {2 * size}px; }}\n"
     )
 
 

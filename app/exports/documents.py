@@ -83,6 +83,8 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     page = _Page(canvas, Fonts(options.font).checked(sheet), width, height, bleed)
     for shot in sheet.shots:
         page.know(shot, vectors(shot))
+    if options.layout == "book" and options.text == "facing":
+        canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
     {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
 
@@ -295,16 +297,16 @@ def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
 
 
 def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
-    """Draw a cover, then a frame a page (or words and picture on facing pages)."""
+    """Draw a cover, then a frame a page (or words on the left page and their picture on the right one).
+
+    The cover is a right page, as page 1 of every bound book: what follows it lies open in pairs.
+    """
     whole = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
     band = page.height * 0.2
     page.begin()
     page.picture(sheet.shots[0], Box(whole.x, band, whole.width, whole.y + whole.height - band), bleeds=True)
     _middle(page, sheet.title, Box(_MARGIN, 0, page.width - 2 * _MARGIN, band), 30)
     page.canvas.showPage()
-    if options.text == "facing":
-        page.begin()
-        page.canvas.showPage()
     for shot in sheet.shots:
         page.begin()
         if options.text == "facing":

@@ -20,23 +20,35 @@ _GIF_STEPS = 4
 _BAR = 0.14
 
 
-def _frames(sheet: Sheet, side: int, options: ExportOptions) -> list[Image]:
-    """Return every frame with its caption, even in width and height, no longer than `side` pixels."""
+def _frames(sheet: Sheet, side: int, options: ExportOptions) -> tuple[list[Image], int]:
+    """Return every frame with its caption, even in width and height, no longer than `side` pixels; and how many pixels
+    of its height the caption has."""
     scale = min(1.0, side / max(sheet.width, sheet.height))
     width, height = (max(2, round(length * scale) // 2 * 2) for length in (sheet.width, sheet.height))
     bar = 0 if options.plain else round(height * _BAR) // 2 * 2
     fonts = Fonts(options.font)
     if not options.plain:
         fonts.checked(sheet)
-    return [with_words(shot, width, height, bar, fonts) for shot in sheet.shots]
+    return [with_words(shot, width, height, bar, fonts) for shot in sheet.shots], bar
+
+
+def _between(one: Image, other: Image, share: float, bar: int) -> Image:
+    """Return a picture of the cross-fade from `one` to `other`.
+
+    Words that stand over one another cannot be read: the `bar` of pixels below has those of the nearer frame.
+    """
+    from PIL import Image
+
+    faded = Image.blend(one, other, share)
+    words = (0, one.height - bar, one.width, one.height)
+    faded.paste((one if share < 0.5 else other).crop(words), words[:2])
+    return faded
 
 
 def write_gif(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write an endless GIF with a short fade between frames."""
-    from PIL import Image
-
-    frames = _frames(sheet, _GIF_SIDE, options)
-    shown: list[Image.Image] = []
+    frames, bar = _frames(sheet, _GIF_SIDE, options)
+    shown: list[Image] = []
     times: list[int] = []
     for at, (shot, picture) in enumerate(zip(sheet.shots, frames, strict=True)):
         last = at + 1 == len(frames)
@@ -44,21 +56,19 @@ def write_gif(sheet: Sheet, target: Path, options: ExportOptions) -> None:
         shown.append(picture)
         times.append(round(1000 * (shot.seconds - fade)))
         for step in range(1, _GIF_STEPS) if fade else ():
-            shown.append(Image.blend(picture, frames[at + 1], step / _GIF_STEPS))
+            shown.append(_between(picture, frames[at + 1], step / _GIF_STEPS, bar))
             times.append(round(1000 * fade / (_GIF_STEPS - 1)))
     shown[0].save(target, save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
 
 
-def _film(sheet: Sheet, frames: list[Image], options: ExportOptions) -> Iterator[Image]:
+def _film(sheet: Sheet, frames: list[Image], bar: int, options: ExportOptions) -> Iterator[Image]:
     """Yield the pictures of a film one by one: each shot has its own time, the last part of it the cross-fade."""
-    from PIL import Image
-
     for at, shot in enumerate(sheet.shots):
         count = max(1, round(shot.seconds * options.fps))
         fading = 0 if at + 1 == len(frames) else min(round(options.fade * options.fps), count // 2)
         for number in range(count):
             into = number - (count - fading) + 1
-            yield frames[at] if into <= 0 else Image.blend(frames[at], frames[at + 1], into / (fading + 1))
+            yield frames[at] if into <= 0 else _between(frames[at], frames[at + 1], into / (fading + 1), bar)
 
 
 def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
@@ -69,7 +79,7 @@ def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """
     import av
 
-    frames = _frames(sheet, _MP4_SIDE, options)
+    frames, bar = _frames(sheet, _MP4_SIDE, options)
     with av.open(str(target), "w", options={"movflags": "+faststart"}) as film:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)
@@ -77,7 +87,7 @@ def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
         stream.options = {"crf": "18", "preset": "medium"}
         stream.thread_count = 1
         sound = film.add_stream("aac", rate=48_000) if options.audio is not None else None
-        for picture in _film(sheet, frames, options):
+        for picture in _film(sheet, frames, bar, options):
             film.mux(stream.encode(av.VideoFrame.from_image(picture)))  # type: ignore[no-untyped-call]
         film.mux(stream.encode())
         if sound is not None and options.audio is not None:

@@ -33,7 +33,7 @@ class Fonts:
     """Which font draws which letters.
 
     Args:
-        own: TrueType files that are tried first.
+        own: TrueType files that are tried first; of a collection (.ttc) the first face.
 
     Raises:
         InputFileError: one of them does not exist or is no TrueType font.
@@ -45,7 +45,10 @@ class Fonts:
         self._installed: tuple[Path, ...] | None = None
         for path in self._own:
             if not path.is_file() or not self._of(path):
-                raise InputFileError(f"{str(path)!r} is no TrueType font.", hint="Give a file that ends in .ttf.")
+                what = (
+                    "has PostScript outlines (CFF), which are not embedded" if _is_cff(path) else "is no TrueType font"
+                )
+                raise InputFileError(f"{str(path)!r} {what}.", hint="Give a file that ends in .ttf or .ttc.")
 
     def runs(self, text: str) -> list[tuple[Path, str]]:
         """Return `text` in pieces, each with a font that has its letters.
@@ -120,7 +123,7 @@ def _found() -> Iterator[Path]:
     for name in _FOLDERS:
         folder = Path(name).expanduser()
         if folder.is_dir():
-            yield from folder.rglob("*.ttf")
+            yield from folder.rglob("*.tt[cf]")
     for name, where in _PACKAGED.items():
         package = importlib.util.find_spec(name)
         if package is not None and package.origin is not None:
@@ -140,10 +143,21 @@ def _letters(path: Path) -> frozenset[int]:
     from fontTools.ttLib import TTFont, TTLibError
 
     try:
-        with TTFont(path, lazy=True) as font:
+        with TTFont(path, lazy=True, fontNumber=0) as font:
             return frozenset(font.getBestCmap() or ()) if "glyf" in font else frozenset()
     except (TTLibError, OSError, ValueError, KeyError, AssertionError):
         return frozenset()
+
+
+def _is_cff(path: Path) -> bool:
+    """Whether a file is an OpenType font, or a collection, whose letters are PostScript outlines."""
+    from fontTools.ttLib import TTFont, TTLibError
+
+    try:
+        with TTFont(path, lazy=True, fontNumber=0) as font:
+            return "CFF " in font or "CFF2" in font
+    except (TTLibError, OSError, ValueError, AssertionError):
+        return False
 
 
 # Lines. A font's own tables join and place letters within a word (HarfBuzz does that); what is left is where a line

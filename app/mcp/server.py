@@ -34,6 +34,10 @@ class Server(MCPServer[Studio]):
         self, name: str, arguments: dict[str, Any], context: Context[Studio, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; bad input and failures are results that say so."""
+        known = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
+        strange = sorted(set(arguments) - set(known.get(name, arguments)))
+        if strange:  # else a misspelt one would be left out without a word
+            return refuse(f"{name}: there is no argument {strange[0][:60]!r}. Known: {', '.join(known[name])}.")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

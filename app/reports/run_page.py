@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from katha.agents.names import frame_names
 from katha.app.reports.page import (
     Answered,
     Column,
@@ -250,7 +251,7 @@ def _repeat(run: Run, strips: Strips) -> object:
     known = [(name, info[name]) for name in _REPEATED if info.get(name) is not None]
     rows = [(name.replace("_", " "), worded(name, value)) for name, value in known]
     return {
-        "frames": [strips.frame(frame) for frame in run.board.frames],
+        "frames": list(zip(map(strips.frame, run.board.frames), frame_names(run.board, run.plan), strict=True)),
         "rows": [*rows, ("plan sha256", run.board.plan_sha256)],
         "notes": [*run.scores.notes, *run.info.notes],
     }

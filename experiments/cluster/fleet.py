@@ -90,6 +90,12 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
 
 
+def _has_token() -> bool:
+    """Return whether there is a token for clusters, where Ray looks for it."""
+    told = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(told) or (Path.home() / ".ray" / "auth_token").is_file()
+
+
 class Fleet:
     """The workers of one command. Ray begins with the first work, and ends with the command if it began with it."""
 
@@ -163,6 +169,10 @@ class Fleet:
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        if (
+            self.place.address is not None and _has_token()
+        ):  # Ray 2.60 reads it on its own where it begins a cluster only
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
         import ray
 
         if ray.is_initialized():
@@ -176,7 +186,8 @@ class Fleet:
             except Exception as error:
                 raise UsageError(
                     f"There is no Ray cluster at {place.address!r}: {first_line(error)}.",
-                    hint="Begin one with `ray start --head`, or give --workers for this machine.",
+                    hint="Begin one with `ray start --head` (~/.ray/auth_token is the same on all machines), or give "
+                    "--workers for this machine.",
                 ) from error
         else:
             if place.kind == "cuda":  # Ray gives each worker one of those that it sees

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -137,6 +137,11 @@ class Checkpoint:
             "guidance_embeds": self.config(denoiser).get("guidance_embeds"),
             "is_distilled": index.get("is_distilled", False),
         }
+
+    @property
+    def sigmas(self) -> Sequence[float]:
+        """The levels of noise that its publisher draws with, a step each; empty where the scheduler makes them."""
+        return tuple(read_json(self.folder / "model_index.json").get("sample_sigmas") or ())
 
     def config(self, component: str) -> Mapping[str, Any]:
         """Return the configuration of one component; empty where it has none."""

@@ -16,8 +16,8 @@ from katha.configs import load_prompt
 from katha.errors import SplitFrameError
 from katha.pictures import decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer, sibling
-from katha.renderers.diffusion.memory import Encoded, Loaded
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
+from katha.renderers.diffusion.memory import Encoded, Loaded, sibling
 from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.renderer import Job
 from katha.renderers.references import CharacterPictures, at_most
@@ -65,7 +65,8 @@ class KontextOptions(FluxOptions):
 
 
 class KontextRenderer(FluxRenderer):
-    """Frames drawn from pictures: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2, Qwen-Image-Edit-Plus)."""
+    """Frames drawn from pictures: `kontext:FOLDER` or `kontext:OWNER/NAME` (Kontext, FLUX.2, Qwen-Image-Edit-Plus and
+    2.1, JoyImage-Edit-Plus)."""
 
     family_name = "kontext"
     renderer_name = "kontext"
@@ -213,8 +214,13 @@ def _several_pictures(pictures: Sequence[Image], pixels: int, step: int) -> dict
 
 
 def _pictures_as_they_are(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
-    """Qwen-Image-Edit-Plus: the pipeline scales them to the sizes that the model was trained with."""
-    return {"image": list(pictures)}
+    """Qwen-Image-Edit-Plus and 2.1: the pipeline scales them to the sizes that the model was trained with."""
+    return {"image": list(pictures) or None}
+
+
+def _pictures_of_a_sample(pictures: Sequence[Image], pixels: int, step: int) -> dict[str, object]:
+    """JoyImage-Edit-Plus: the same, and the argument has another name."""
+    return {"images": list(pictures) or None}
 
 
 _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object]]] = {
@@ -223,6 +229,8 @@ _CONDITIONS: Mapping[str, Callable[[Sequence[Image], int, int], dict[str, object
     "Flux2KleinPipeline": _several_pictures,
     "Flux2KleinKVPipeline": _several_pictures,
     "QwenImageEditPlusPipeline": _pictures_as_they_are,
+    "QwenImage21Pipeline": _pictures_as_they_are,
+    "JoyImageEditPlusPipeline": _pictures_of_a_sample,
 }
 
 

@@ -130,6 +130,17 @@ def unwarned(library: Literal["diffusers", "transformers"]) -> Iterator[None]:
         logging.set_verbosity(level)
 
 
+def sibling(pipe: Any, kind: str) -> Any:
+    """Return a pipeline of the class called `kind` with the components (and so the place in memory) of `pipe`."""
+    import diffusers
+
+    wanted = getattr(diffusers, kind)
+    names, _ = wanted._get_signature_keys(wanted)
+    sibling = wanted(**{name: getattr(pipe, name) for name in names})
+    sibling.set_progress_bar_config(disable=True)
+    return sibling
+
+
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
     """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
 

@@ -21,12 +21,14 @@ DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens."""
+    """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens, and
+    what sides are multiples of, where that is not the family's."""
 
     when: Mapping[str, str | bool]
     steps: int
     guidance: float
     prompt_tokens: int
+    size_multiple: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Calling:
     blank: str = ""
     unseeing: str | None = None
     listed: bool = False
+    licence: str = ""
     first_block: bool = False
 
 

@@ -18,9 +18,12 @@ from katha.renderers.diffusion.options import DTYPES, Rung, diffusion_data
 if TYPE_CHECKING:
     from torch import Tensor
 
-_SKIPPED = ("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$")
-"""Layers that stay in the compute dtype: small ones that matter, and those whose dtype a model takes for its own (T5's
-`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
+_SKIPPED = (
+    *("embed", "shared", "wo$", "lora", "conv_in$", "conv_out$", "proj_out$", "patch_conv$", "lm_head$"),
+    r"double_blocks\.\d+\.\w+_mod$",
+)
+"""Layers that stay in the compute dtype: small ones that matter, those whose dtype a model takes for its own (T5's
+`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye), and JoyImage's tables."""
 _TILE = 512
 _LIVE_MAPS = 3
 _UNET_ATTENTION, _UNET_RESNET, _UNET_FREEU = 20, 3, 28
@@ -154,7 +157,10 @@ def _denoising_bytes(checkpoint: Checkpoint, width: int, frames: Frames, denoise
     heads = config.get("num_attention_heads") or config.get("n_heads") or 1
     inner = config.get("attention_head_dim", 0) * heads or config.get("hidden_size") or config.get("dim") or 0
     tokens = math.ceil(frames.pixels / _PATCH**2) * (1 + frames.pictures) + frames.tokens
-    return int(rows * _BLOCK * tokens * inner * width)
+    # A denoiser to which prompt and pictures are the same at every step keeps their keys and values in each block.
+    kept = 2 * config.get("num_layers", 0) if config.get("causal_condition") else 0
+    told = tokens - math.ceil(frames.pixels / _PATCH**2)
+    return int(rows * (_BLOCK * tokens + kept * told) * inner * width)
 
 
 def unet_row_bytes(config: Mapping[str, Any], latent: tuple[int, int], width: int) -> int:

@@ -124,6 +124,7 @@ class DiffusionRenderer(ABC):
         self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
         self.facts = self.checkpoint.facts(self.family.denoiser)
         own = self.family.variant(self.facts)
+        self.family = replace(self.family, size_multiple=own.size_multiple or self.family.size_multiple)
         self.steps = own.steps if self.options.steps is None else self.options.steps
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens

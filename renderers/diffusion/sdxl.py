@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from katha.jsonio import digest, sha256_hex
 from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
-from katha.renderers.diffusion.memory import Encoded, Loaded
+from katha.renderers.diffusion.memory import Encoded, Loaded, sibling, unwarned
 from katha.renderers.diffusion.options import DiffusionOptions
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.references import CharacterPictures
@@ -267,19 +268,39 @@ class SdxlRenderer(DiffusionRenderer):
             self._remarks += [unused] if unused else []
         return super().render_board(requests)
 
-    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
-        """Draw one batch, its characters' pictures beside the prompts: images of shape (B, 3, H, W), values 0 to 1."""
+    def inpaint_frame(self, request: FrameRequest, picture: bytes, mask: bytes) -> bytes:
+        """Return the PNG of `picture` with what the request says where `mask` is white, by the same weights: noise
+        alone is denoised inside, and the picture, noised as far, is put around it at every step.
+
+        Raises:
+            UsageError, BlankFrameError, RenderError: as for `render_board`.
+        """
+        from PIL import Image
+
+        self.check(request)
+        with self.pipeline([request]) as loaded, self.device_failures(), unwarned("diffusers"):
+            job, pipe = Job(request, self.encode(loaded, request)), loaded.pipe
+            other = sibling(pipe, "StableDiffusionXLInpaintPipeline")
+            hole = Image.open(io.BytesIO(mask)).convert("L")
+            image = self.draw(other, [job], image=decode(picture), mask_image=hole, strength=1.0)[0].cpu()
+            pipe.maybe_free_model_hooks()
+        return self.png(image, request)
+
+    def draw(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+        """Draw one batch, its characters' pictures beside the prompts: images of shape (B, 3, H, W), values 0 to 1.
+        more: arguments of the pipeline."""
         import torch
 
         if self.adapter is None:
-            return super().draw(pipe, jobs)
+            return self.call(pipe, jobs, **more)
         halves = (_NEGATIVE, _POSITIVE) if self.guidance > 1 else (_POSITIVE,)
         shown = torch.cat([job.encoded[name] for name in halves for job in jobs])
         plain = [
             Job(job.request, {name: value for name, value in job.encoded.items() if name not in (_NEGATIVE, _POSITIVE)})
             for job in jobs
         ]
-        return self.call(pipe, plain, ip_adapter_image_embeds=[shown.to(pipe._execution_device, pipe.unet.dtype)])
+        shown = shown.to(pipe._execution_device, pipe.unet.dtype)
+        return self.call(pipe, plain, ip_adapter_image_embeds=[shown], **more)
 
     def _key(self) -> str:
         return (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from katha.models.batches import BatchApi, OpenAIBatches
 from katha.models.client import Fault, OpenAIClient
-from katha.protocols import Capabilities
+from katha.pictures import as_png
+from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.hosted.service import Drawn, HostedRenderer
 
 _ENDPOINTS = {"from words": "/v1/images/generations", "from pictures": "/v1/images/edits"}
@@ -17,7 +21,7 @@ _ENDPOINTS = {"from words": "/v1/images/generations", "from pictures": "/v1/imag
 
 class OpenAIRenderer(HostedRenderer):
     """GPT Image models; the key is read from OPENAI_API_KEY. Scenes are drawn from their
-    characters' pictures, a bridge from its neighbours' too."""
+    characters' pictures, a bridge from its neighbours' too, and a part of a frame inside a mask."""
 
     SERVICE = "openai"
     CLIENT = OpenAIClient
@@ -36,6 +40,16 @@ class OpenAIRenderer(HostedRenderer):
             return self._client.sdk.images.generate(**options)
         named = [(f"frame{place}.png", png, "image/png") for place, png in enumerate(references, 1)]
         return self._client.sdk.images.edit(image=named, **options)
+
+    def inpaint_frame(self, request: FrameRequest, picture: bytes, mask: bytes) -> bytes:
+        """Return one PNG: the picture with what the request says where the mask is white. Characters' pictures are not
+        sent with it: the picture shows what they look like."""
+        asked = self._asked(replace(request, pictures=()), "image/frame", ())
+        options = self._options(asked.prompt, asked.shape, [picture])
+        shown = ("frame.png", picture, "image/png")
+        hole = ("mask.png", _see_through(mask), "image/png")
+        send = partial(self._client.sdk.images.edit, image=shown, mask=hole, **options)
+        return self._received(self._call(send, asked.what), request)
 
     def _options(self, prompt: str, shape: str, references: Sequence[bytes]) -> dict[str, Any]:
         options: dict[str, Any] = {"model": self._vendor.model, "prompt": prompt, "n": 1, "size": shape}
@@ -69,3 +83,13 @@ class OpenAIRenderer(HostedRenderer):
             sent = answer.usage.input_tokens_details
             tokens = {"text": sent.text_tokens, "image": sent.image_tokens, "output": answer.usage.output_tokens}
         return Drawn(b64decode(picture), getattr(answer, "model", None) or self._vendor.model, tokens)
+
+
+def _see_through(mask: bytes) -> bytes:
+    """The service's form of a mask: a PNG that is transparent where the picture is to change."""
+    from PIL import Image, ImageChops
+
+    grey = Image.open(io.BytesIO(mask)).convert("L")
+    shown = Image.new("RGBA", grey.size)
+    shown.putalpha(ImageChops.invert(grey))
+    return as_png(shown)

@@ -234,7 +234,8 @@ class HostedRenderer(ABC):
 
     def _draw(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> bytes:
         asked = self._asked(request, template, neighbours)
-        return self._received(self._call(asked.prompt, asked.shape, asked.references, asked.what), request)
+        send = partial(self._send, asked.prompt, asked.shape, asked.references)
+        return self._received(self._call(send, asked.what), request)
 
     def _asked(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> _Asked:
         references = _fitted([*neighbours, *(data for _, data in request.pictures)], self._vendor.card["references"])
@@ -270,9 +271,9 @@ class HostedRenderer(ABC):
         }
         return png
 
-    def _call(self, prompt: str, shape: str, references: Sequence[bytes], what: str) -> Drawn:
+    def _call(self, send: Callable[[], Any], what: str) -> Drawn:
         try:
-            answer = self._client.patiently(partial(self._send, prompt, shape, references))
+            answer = self._client.patiently(send)
             # Outside of the tries: an answer without a picture has been paid for.
             return self._client.typed(partial(self._read, answer))
         except Fault as fault:

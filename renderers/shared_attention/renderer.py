@@ -285,6 +285,7 @@ class SharedRenderer(SdxlRenderer):
     read them, and in how many passes."""
 
     options: SharedOptions
+    inpaint_frame = None  # type: ignore[assignment]  # a part alone would read nothing of the other frames
     _kept: tuple[str, Bank] | None = None
 
     def __init__(self, argument: str | None = None, options: SharedOptions | None = None) -> None:

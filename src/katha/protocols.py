@@ -211,6 +211,19 @@ class InsertsTogether(Protocol):
 
 
 @runtime_checkable
+class Inpaints(Protocol):
+    """A renderer that draws a part of a finished picture anew, inside a mask."""
+
+    def inpaint_frame(self, request: FrameRequest, picture: bytes, mask: bytes) -> bytes:
+        """Return a PNG of the request's size: `picture` with what `request` asks for where `mask` is white.
+
+        picture, mask: PNGs of the same size, in RGB, and in grey with 0 and 255 alone. What comes back outside of the
+        mask is not used.
+        """
+        ...
+
+
+@runtime_checkable
 class KeepsReceipts(Protocol):
     """A renderer that can say how the frame it gave last came about, where its specification cannot know beforehand."""
 

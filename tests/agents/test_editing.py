@@ -710,3 +710,83 @@ def test_plans_stay_valid(out: Path) -> None:
     edit(out, SplitFrame(frame=1, second="The lion sits."), MoveFrame(frame=6, to=1), LockFrame(frame=2))
     plan = Plan.model_validate_json((out / "plan.json").read_bytes())
     assert read_board(out).board.plan_sha256 == digest(plan.model_dump(mode="json"))
+
+
+# A part of a frame, inside a mask.
+
+
+def mask_file(size: tuple[int, int] = (64, 48), white: tuple[int, int, int, int] | None = (0, 0, 32, 48)) -> bytes:
+    data, mask = io.BytesIO(), Image.new("L", size)
+    if white is not None:
+        mask.paste(255, white)
+    mask.save(data, "PNG")
+    return data.getvalue()
+
+
+def shown(out: Path, number: int) -> Image.Image:
+    with Image.open(out / read_board(out).board.frames[number - 1].image) as image:
+        return image.convert("RGB")
+
+
+def test_a_part_is_drawn_inside_a_mask_and_the_rest_stays_pixel_for_pixel(out: Path) -> None:
+    before, old, made = read_board(out).board, shown(out, 2), plugins()
+    mask = keep_picture(out, mask_file())
+    done = edit(out, TakeFrame(frame=2, seed=9, prompt="The lion sings.", mask=mask), plugins=made)
+    after, new = read_board(out).board, shown(out, 2)
+    assert (done.drawn, [request.prompt for request in made.renderer.drawn]) == ((2,), ["The lion sings."])
+    assert new.crop((32, 0, 64, 48)).tobytes() == old.crop((32, 0, 64, 48)).tobytes()
+    assert new.crop((0, 0, 32, 48)).tobytes() != old.crop((0, 0, 32, 48)).tobytes()
+    assert after.frames[2:] == before.frames[2:]
+    inpainted = (after.frames[1].model_extra or {})["inpainted"]
+    assert inpainted == {"picture": before.frames[1].sha256, "mask": mask}
+    assert "inside a mask" in list_versions(out)[-1].says
+    undo(out)
+    assert read_board(out).board == before
+    again = plugins()
+    edit(out, TakeFrame(frame=2, seed=9, prompt="The lion sings.", mask=mask), plugins=again)
+    assert (again.renderer.drawn, read_board(out).board.frames) == ([], after.frames)  # it is kept like any frame
+    edit(out, TakeFrame(frame=2, seed=10))
+    whole = read_board(out).board.frames[1]
+    assert (whole.model_extra or {})["inpainted"] is None
+    assert whole.sha256 not in (after.frames[1].sha256, before.frames[1].sha256)
+
+
+def test_another_mask_is_another_picture_and_a_lost_cache_draws_it_again(out: Path, tmp_path: Path) -> None:
+    left, right = (keep_picture(out, mask_file(white=part)) for part in ((0, 0, 32, 48), (32, 0, 64, 48)))
+    one = edit(out, TakeFrame(frame=1, seed=9, mask=left)).result.board.frames[0]
+    undo(out)
+    two = edit(out, TakeFrame(frame=1, seed=9, mask=right)).result.board.frames[0]
+    assert one.sha256 != two.sha256
+    shutil.rmtree(tmp_path / "cache")
+    undo(out)
+    assert edit(out, TakeFrame(frame=1, seed=9, mask=right)).result.board.frames[0] == two
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        (mask_file(white=None), "Nothing of the mask is white"),
+        (mask_file((64, 64), (0, 0, 9, 9)), "64x64 pixels, and the frame 64x48"),
+        (None, "no picture that this run keeps"),
+    ],
+    ids=("black", "square", "stray"),
+)
+def test_a_mask_that_cannot_be_used_is_refused_and_nothing_changes(out: Path, mask: bytes | None, said: str) -> None:
+    before = contents(out)
+    kept = keep_picture(out, mask) if mask is not None else "0" * 64
+    with pytest.raises(UsageError, match=said):
+        edit(out, TakeFrame(frame=2, seed=9, mask=kept))
+    assert contents(out) == before
+
+
+def test_a_locked_frame_and_a_renderer_without_masks_refuse_one(out: Path) -> None:
+    mask = keep_picture(out, mask_file())
+
+    class WholeFrames(BlockRenderer):
+        inpaint_frame = None
+
+    with pytest.raises(UsageError, match="has no masks"):
+        edit(out, TakeFrame(frame=2, seed=9, mask=mask), plugins=plugins(renderer=WholeFrames()))
+    edit(out, LockFrame(frame=2))
+    with pytest.raises(UsageError, match="locked"):
+        edit(out, TakeFrame(frame=2, seed=9, mask=mask))

@@ -219,7 +219,7 @@ def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path, monkeypatch: pytest
 
     with pytest.raises(Left):
         review_run(tmp_path / "out", leave)
-    monkeypatch.setattr(run, "load_plugins", lambda config: plugins())
+    monkeypatch.setattr(run, "load_plugins", lambda config, budget: plugins())
     with pytest.raises(UsageError, match="needs a person"):
         resume_run(tmp_path / "out")
     resumed = resume_run(tmp_path / "out", review=lambda request: ReviewChoice("accept"))

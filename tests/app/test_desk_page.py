@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 from collections.abc import Iterator
@@ -117,11 +118,8 @@ def desk(home: Path) -> Iterator[DeskProcess]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def drawn(browser: Chrome, desk: DeskProcess) -> Page:
-    """A story that was pasted, read, drawn and reviewed, as a person does it."""
-    page = Page(browser, desk)
-    assert faults(page) == []
+def told_and_drawn(page: Page) -> None:
+    """Paste a story, read, draw and review it as a person does, and accept the second bridge."""
     page.fill("#story [name=title]", TITLE)
     page.fill("#story [name=text]", STORY)
     page.click("#story button[type=submit]")
@@ -137,6 +135,14 @@ def drawn(browser: Chrome, desk: DeskProcess) -> Page:
     page.shown("#numbers")
     page.idle()
     assert len(page.all("#cards .card.bridge")) == 1
+
+
+@pytest.fixture(scope="module")
+def drawn(browser: Chrome, desk: DeskProcess) -> Page:
+    """A story that was pasted, read, drawn and reviewed."""
+    page = Page(browser, desk)
+    assert faults(page) == []
+    told_and_drawn(page)
     return page
 
 
@@ -180,8 +186,8 @@ def test_nothing_is_asked_of_the_network(page: Page) -> None:
     assert [entry for entry in page.driver.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-def test_a_frame_is_moved_with_the_mouse_and_back_by_undo(page: Page) -> None:
-    before = page.captions()
+def drag_first_to_third(page: Page) -> None:
+    """Move the first frame with the mouse until it stands third."""
     first, third = page.all("#cards .handle")[0], page.all("#cards .card")[2]
     page.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", first)
 
@@ -190,6 +196,11 @@ def test_a_frame_is_moved_with_the_mouse_and_back_by_undo(page: Page) -> None:
         chain.move_by_offset(int(third.size["width"] * 0.35), 0).release().perform()
 
     page.changed(drag)
+
+
+def test_a_frame_is_moved_with_the_mouse_and_back_by_undo(page: Page) -> None:
+    before = page.captions()
+    drag_first_to_third(page)
     moved = page.captions()
     assert moved != before
     assert moved.index(before[0]) == 2
@@ -233,6 +244,51 @@ def test_three_takes_stand_side_by_side_and_one_is_chosen(page: Page) -> None:
     wanted = (page("#takes-list li:nth-child(3) img").get_attribute("src") or "").rpartition("/")[2][:64]
     page.changed(lambda: page.click("#takes-list li:nth-child(3) button"))
     assert page.pictures() == [*before[:2], wanted, *before[3:]]
+
+
+def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None:
+    before = page.pictures()
+
+    def pixels(sha256: str) -> Image.Image:
+        return Image.open(io.BytesIO(page.desk.ask("GET", f"panels/{sha256}").body)).convert("RGB")
+
+    page.click('.card[data-number="4"] [data-act=edit]')
+    page.click("#edit-part")
+    page.until(
+        "document.querySelector('#inpaint-mask').width === document.querySelector('#inpaint-picture').naturalWidth"
+    )
+    page.click("#inpaint [value=draw]")
+    assert "Nothing of the mask is white" in page.shown("#inpaint .problem").text
+    page.until("!document.querySelector('#inpaint [data-mask=add]').disabled")
+    for name, value in (("left", "50"), ("top", "0"), ("width", "50"), ("height", "100")):
+        page.fill(f"#inpaint [name={name}]", value)
+    page.fill("#inpaint [name=prompt]", "The mouse sings.")
+    page.click("#inpaint [data-mask=add]")
+    assert faults(page) == []
+    page.changed(lambda: page.click("#inpaint [value=draw]"))
+    page.gone("#inpaint")
+    after = page.pictures()
+    assert [one == other for one, other in zip(before, after, strict=True)] == [at != 3 for at in range(len(before))]
+    old, new = pixels(before[3]), pixels(after[3])
+    half = old.width // 2
+    assert old.crop((0, 0, half, old.height)).tobytes() == new.crop((0, 0, half, old.height)).tobytes()
+    assert old.crop((half, 0, *old.size)).tobytes() != new.crop((half, 0, *old.size)).tobytes()
+    page.changed(lambda: page.click("[data-do=back]"))
+    assert page.pictures() == before
+    resize(page.driver, 390, 844)
+    page.click('.card[data-number="4"] [data-act=edit]')
+    page.click("#edit-part")
+    canvas = page.shown("#inpaint-mask")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
+    ActionChains(page.driver, duration=50).click_and_hold(canvas).move_by_offset(40, 10).release().perform()
+    painted = (
+        "[...document.querySelector('#inpaint-mask').getContext('2d').getImageData(0, 0, 999, 999).data].some(Boolean)"
+    )
+    page.until(painted)
+    page.click("#inpaint [data-mask=clear]")
+    page.until(f"!{painted}")
+    assert page.driver.execute_script("return document.querySelector('#inpaint').scrollWidth") <= 390
+    page.click("#inpaint .close")
 
 
 def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
@@ -438,3 +494,53 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
         reopened = Page(page.driver, again)
         reopened.shown("#cards .card")
         assert reopened("h1").text == TITLE
+
+
+def test_the_whole_walk_from_a_pasted_story_to_a_pdf_and_past_a_kill(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 1000)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+        told_and_drawn(page)
+        page.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
+        captions = page.captions()
+        drag_first_to_third(page)
+        assert page.captions().index(captions[0]) == 2
+        page.click('.card[data-number="1"] [data-act=edit]')
+        page.fill("#edit [name=prompt]", "The mouse dances by night.")
+        page.fill("#edit [name=notes]", "Held for long.")
+        pictures = page.pictures()
+        page.changed(lambda: page.click("#edit [value=save]"))
+        redrawn = page.pictures()
+        assert redrawn[0] not in pictures
+        page.click('.card[data-number="2"] [data-act=takes]')
+        page.click("#takes [value=draw]")
+        page.until("document.querySelectorAll('#takes-list li').length === 4")
+        page.changed(lambda: page.click("#takes-list li:nth-child(2) button"))
+        assert page.pictures()[1] != redrawn[1]
+        page.changed(lambda: page.click("[data-do=back]"))
+        assert page.pictures() == redrawn
+        page.click("[data-do=export]")
+        page.click("#export [value=save]")
+        WebDriverWait(browser, _LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
+        (made,) = tmp_path.glob("*.pdf")
+        assert "Held for long." in " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
+        before, (run,) = desk.page(), [path.parent for path in desk.home.glob("*/run.json")]
+        page.click('.card[data-number="3"] [data-act=edit]')
+        page.fill("#edit [name=prompt]", "The lion falls into the net.")
+        page.click(
+            "#edit [value=save]"
+        )  # the kill comes in the middle of this change, which is there whole or not at all
+        assert desk.end(signal.SIGKILL) == -signal.SIGKILL
+    with DeskProcess(tmp_path, run) as again:
+        after = again.page()
+        kept = [card["prompt"] for card in after["board"]["cards"]]
+        known = [card["prompt"] for card in before["board"]["cards"]]
+        assert [*kept[:2], *kept[3:]] == [*known[:2], *known[3:]]
+        assert kept[2] in (known[2], "The lion falls into the net.")
+        reopened = Page(browser, again)
+        reopened.shown("#cards .card")
+        reopened.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
+        reopened.changed(lambda: reopened.click("[data-do=back]"))  # the history is there, too
+        reopened.changed(lambda: reopened.click("[data-do=forth]"))
+        assert [card["prompt"] for card in again.page()["board"]["cards"]] == kept

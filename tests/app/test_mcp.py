@@ -116,6 +116,7 @@ def test_pictures_that_exist_are_judged_where_they_lie_and_nothing_outside_is_to
         assert await at.refused("plan", story=" ") == "The story is empty. Paste a story of a few sentences."
         assert await at.refused("plan") == "plan: story: Field required."
         assert "panels" in await at.refused("plan", story=STORY, panels=900)
+        assert "no argument 'panel'. Known: story, title, panels" in await at.refused("plan", story=STORY, panel=8)
         assert "The story is empty" in await at.refused("run", story="")
         judged = await at.done("judge", folder="theirs", **TOLD)
         assert (judged["run"], len(judged["frames"])) == ("The_Lion", 5)
@@ -164,6 +165,34 @@ def test_a_call_that_is_given_up_stops_the_work_and_it_goes_on_later(tmp_path: P
     talk(tmp_path, *WORDS, act=act, SLOW="0.2")
     assert read_board(tmp_path / "root" / "The_Lion").version == "001"
     assert [path.name for path in (tmp_path / "root").glob("*/run.json")] == ["run.json"]
+
+
+def test_calls_at_once_wait_for_each_other_and_wrong_arguments_change_nothing(tmp_path: Path) -> None:
+    async def act(at: Assistant) -> None:
+        both = await asyncio.gather(
+            at.client.call_tool("run", {**TOLD, "repair": False}),
+            at.client.call_tool("run", {"story": STORY, "title": "../../etc/The <b>\n", "repair": False}),
+        )
+        assert [(item.structured_content or {})["run"] for item in both] == ["The_Lion", "etc_The_b"]
+        for scenes in ([0, 1], [2, 1], [1, 3], [-1, 2**70]):
+            assert "are no neighbours" in await at.refused("propose_bridge", run="The_Lion", scenes=scenes)
+        for wrong in ({"frame": 99}, {"frame": 1, "seed": 2**70}, {"frame": 1, "seed": -5}, {"frame": "one"}):
+            await at.refused("redo", run="The_Lion", **wrong)
+        assert "changed in the meantime" in await at.refused("redo", run="The_Lion", frame=1, version="../../x")
+        assert "There is no run" in await at.refused("export", run="The_Lion/../The_Lion", to="cbz")
+        assert "There is no run" in await at.refused("run", go_on="../x")
+        redone, _, shown = await asyncio.gather(
+            at.client.call_tool("redo", {"run": "The_Lion", "frame": 2, "seed": 7}),
+            at.client.call_tool("weakest", {"run": "etc_The_b"}),
+            at.client.call_tool("export", {"run": "The_Lion", "to": "cbz"}),
+        )
+        assert not redone.is_error
+        assert not shown.is_error
+        assert (await at.done("undo", run="The_Lion"))["version"] == "001"
+
+    talk(tmp_path, *WORDS, act=act)
+    assert {path.name for path in (tmp_path / "root").iterdir() if path.is_dir()} == {"The_Lion", "etc_The_b"}
+    assert read_board(tmp_path / "root" / "The_Lion").version == "001"
 
 
 def test_wrong_use_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,8 +194,8 @@ def test_which_one_to_use_is_five_lines_of_what_there_is() -> None:
     assert {word.removeprefix("--memory ") for word in words} <= rungs | set(names) | {"batch=8"}
 
 
-def test_models_of_diffusers_that_are_not_offered_lack_the_call_that_is_named() -> None:
-    """When diffusers learns it, the page is wrong and the models can be had."""
+def test_the_pipelines_that_read_prompts_themselves_take_no_embeddings_with_pictures() -> None:
+    """When diffusers learns it, they need not be answered any more."""
     import inspect
 
     from diffusers import JoyImageEditPlusPipeline, QwenImage21Pipeline

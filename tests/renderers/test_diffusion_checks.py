@@ -179,7 +179,7 @@ def test_a_single_file_needs_its_configuration(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"needs the configuration of 'stabilityai/.*base=FOLDER"):
         sdxl(tmp_path / "model.safetensors")
     (tmp_path / "model.ckpt").write_bytes(b"pickle")
-    with pytest.raises(InputFileError, match=r"no \.safetensors file"):
+    with pytest.raises(InputFileError, match=r"no \.safetensors or \.gguf file"):
         sdxl(tmp_path / "model.ckpt")
 
 

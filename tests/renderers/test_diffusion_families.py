@@ -32,6 +32,8 @@ CASES: Mapping[str, tuple[type[DiffusionRenderer], str]] = {
     "flux2-pictures": (KontextRenderer, "flux2-dev"),
     "klein-kv": (KontextRenderer, "klein-kv"),
     "qwen": (KontextRenderer, "qwen-edit"),
+    "qwen-2.1": (KontextRenderer, "qwen-2.1"),
+    "joy": (KontextRenderer, "joy"),
 }
 every_family = pytest.mark.parametrize("case", CASES)
 
@@ -97,7 +99,7 @@ def test_text_encoders_run_once_for_each_distinct_prompt(make: Callable[..., Any
         loaded.pipe.text_encoder.register_forward_hook(lambda *_: ran.append("prompt"))
     for seed in (42, 123, 2026):
         assert len(list(renderer.render_board(board(seed)))) == 3
-    negatives = 1 if case in {"klein", "qwen"} else 0
+    negatives = 1 if case in {"klein", "qwen", "joy"} else 0
     assert len(ran) == len(PROMPTS) + negatives
     process_pool().release()
 

@@ -134,3 +134,22 @@ def test_an_inserted_frame_is_drawn_alone(folder: Path) -> None:
     around = BoardContext(tuple(board()), pngs, 1)
     assert [renderer.insert_frame(request, around)] == list(renderer.render_board([request]))
     assert renderer.capabilities.insertion == "alone"
+
+
+def test_a_part_is_drawn_inside_a_mask_by_the_same_weights(folder: Path) -> None:
+    from diffusers import StableDiffusionXLInpaintPipeline
+
+    renderer, mask = sdxl(folder), Image.new("L", (32, 32))
+    mask.paste(255, (16, 0, 32, 32))
+    hole = io.BytesIO()
+    mask.save(hole, "PNG")
+    (old,) = renderer.render_board([frame(seed=7)])
+    loads = process_pool().loads
+    new = renderer.inpaint_frame(frame(PROMPTS[1]), old, hole.getvalue())
+    assert process_pool().loads == loads
+    other = StableDiffusionXLInpaintPipeline(**plain(folder).components)
+    other.set_progress_bar_config(disable=True)
+    given = {"image": Image.open(io.BytesIO(old)), "mask_image": mask, "strength": 1.0}
+    assert np.array_equal(pixels(new), plainly(other, frame(PROMPTS[1]), **given))
+    assert not np.array_equal(pixels(new)[:, 16:], pixels(old)[:, 16:])
+    assert np.array_equal(pixels(next(renderer.render_board([frame(seed=7)]))), pixels(old))

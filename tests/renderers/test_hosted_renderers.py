@@ -26,7 +26,7 @@ from katha.agents.run import run_story
 from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
-from katha.protocols import BoardContext, FrameRequest
+from katha.protocols import BoardContext, FrameRequest, Inpaints
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
@@ -222,6 +222,26 @@ def test_a_bridge_is_drawn_from_its_neighbours(serve: Serve, service: str) -> No
         assert all(image in body for image in images[1:3])
         assert images[0] not in body
     assert "goes between them" in sent(server, 0)
+
+
+def test_a_part_is_drawn_inside_a_mask(serve: Serve, service: str) -> None:
+    server, renderer = serve()
+    if service != "openai":
+        assert not isinstance(renderer, Inpaints)
+        return
+    assert isinstance(renderer, Inpaints)
+    old, mask = picture("old", (1024, 1024)), Image.new("L", (1024, 1024))
+    mask.paste(255, (0, 0, 512, 1024))
+    hole = io.BytesIO()
+    mask.save(hole, "PNG")
+    assert renderer.inpaint_frame(request(scene=1), old, hole.getvalue()) == picture("frame 0", (1024, 1024))
+    assert server.paths[0].endswith("/images/edits")
+    (form,) = server.bodies
+    assert old in form
+    sent_mask = form[form.index(b"\x89PNG", form.index(b'name="mask"')) :]
+    with Image.open(io.BytesIO(sent_mask)) as image:
+        alpha = image.getchannel("A")
+    assert (alpha.getpixel((100, 100)), alpha.getpixel((900, 100))) == (0, 255)  # transparent where it is to change
 
 
 def test_a_picture_of_another_size_is_scaled_and_cut(serve: Serve) -> None:

@@ -72,6 +72,7 @@ class Site:
             {**self.objects.environment, "PYTHONPATH": self._path}
         )  # a machine has its own keys of the store
         os.environ.update({"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"})
+        os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever token Ray has left in this home
 
     def _restore(self) -> None:
         if self._machines is not None:

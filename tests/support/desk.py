@@ -37,9 +37,11 @@ class Reply:
 class DeskProcess:
     """`with DeskProcess(folder, "--judge", "pixel") as desk: desk.post("open", name="fox")`."""
 
-    def __init__(self, folder: Path, *words: object, **environment: str) -> None:
+    def __init__(self, folder: Path, *words: object, doubles: bool = True, **environment: str) -> None:
+        """Start it; `doubles`: with those of the tests beside the real plug-ins, else as it is installed."""
         known = {**os.environ, "KATHA_CACHE": str(folder / "cache"), **environment}
-        command = [sys.executable, str(CHILD), "desk", *map(str, words), "--no-browser"]
+        katha = [sys.executable, str(CHILD)] if doubles else [str(Path(sys.executable).with_name("katha"))]
+        command = [*katha, "desk", *map(str, words), "--no-browser"]
         if not any(str(word).startswith("/") for word in words[:1]):
             command += ["--home", str(folder / "home")]
         self.home = folder / "home"

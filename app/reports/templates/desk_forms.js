@@ -22,6 +22,57 @@ function openAgree(dialog) {
   dialog.showModal();
 }
 
+// A canvas over a picture that is painted on by mouse, pen or finger, or by rectangles from fields; its picture is white
+// where it was painted and black elsewhere.
+function paintable(canvas, fields) {
+  const paint = canvas.getContext("2d");
+  let last = null;
+  const at = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [(event.clientX - box.left) * canvas.width / box.width, (event.clientY - box.top) * canvas.height / box.height];
+  };
+  const stroke = (event) => {
+    const now = at(event);
+    paint.strokeStyle = "#d0307a";
+    paint.lineCap = "round";
+    paint.lineWidth = canvas.width * Number(fields.brush.value) / 100;
+    paint.beginPath();
+    paint.moveTo(...last);
+    paint.lineTo(...now);
+    paint.stroke();
+    last = now;
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button > 0) return;
+    canvas.setPointerCapture(event.pointerId);
+    last = at(event);
+    stroke(event);
+  });
+  canvas.addEventListener("pointermove", (event) => { if (last) stroke(event); });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { last = null; });
+  return {
+    reset(width, height) { canvas.width = width; canvas.height = height; },
+    clear() { paint.clearRect(0, 0, canvas.width, canvas.height); },
+    add() {
+      const [left, top, width, height] = ["left", "top", "width", "height"].map((name) => Number(fields[name].value) / 100);
+      paint.fillStyle = "#d0307a";
+      paint.fillRect(left * canvas.width, top * canvas.height, width * canvas.width, height * canvas.height);
+    },
+    picture() {
+      const made = document.createElement("canvas"), to = made.getContext("2d");
+      made.width = canvas.width;
+      made.height = canvas.height;
+      to.drawImage(canvas, 0, 0);
+      for (const [order, colour] of [["source-in", "white"], ["destination-over", "black"]]) {
+        to.globalCompositeOperation = order;
+        to.fillStyle = colour;
+        to.fillRect(0, 0, made.width, made.height);
+      }
+      return new Promise((resolve) => { made.toBlob(resolve, "image/png"); });
+    },
+  };
+}
+
 export class Forms {
   // desk: {page(), change(edits), takes(frame, prompt), go(version), versions()}; each change resolves when it is done.
   constructor(desk) {
@@ -32,6 +83,10 @@ export class Forms {
     $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
     $("#export form").addEventListener("submit", (event) => { event.preventDefault(); this.download(); });
     $("#export [name=to]").addEventListener("change", () => this.exportFields());
+    $("#edit-part").addEventListener("click", () => { $("#edit").close(); this.part(this.card); });
+    $("#inpaint form").addEventListener("submit", (event) => { event.preventDefault(); this.inpaint(); });
+    this.mask = paintable($("#inpaint-mask"), $("#inpaint form").elements);
+    for (const button of $$("#inpaint [data-mask]")) button.addEventListener("click", () => this.mask[button.dataset.mask]());
     $("#takes").addEventListener("close", () => { this.taken = null; });
   }
 
@@ -64,6 +119,7 @@ export class Forms {
     const shown = $("#edit-picture");
     show(shown, Boolean(card.sha256));
     if (card.sha256) { shown.src = picture(card.sha256, false); shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`; }
+    show($("#edit-part"), Boolean(card.sha256) && !card.locked && this.desk.page().masks);
     $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
     openDialog(dialog);
   }
@@ -96,6 +152,28 @@ export class Forms {
       remove: { op: "remove", frame: number },
     };
     this.attempt($("#edit"), () => this.desk.change([edits[what]]));
+  }
+
+  // A part of a frame: the mask is sent as a picture and named by the edit, which the renderer follows.
+  part(card) {
+    const form = $("#inpaint form"), shown = $("#inpaint-picture");
+    this.card = card;
+    $("#inpaint-title").textContent = `A part of frame ${card.number}`;
+    form.elements.prompt.value = card.prompt;
+    form.elements.seed.value = ((card.seed ?? 0) + 1) % 2 ** 32;
+    shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`;
+    shown.onload = () => this.mask.reset(shown.naturalWidth, shown.naturalHeight);
+    shown.src = picture(card.sha256, false);
+    openDialog($("#inpaint"));
+  }
+
+  inpaint() {
+    const { prompt, seed } = $("#inpaint form").elements, card = this.card;
+    this.attempt($("#inpaint"), async () => {
+      const edit = { op: "take", frame: card.number, seed: Number(seed.value), mask: await sendPicture(await this.mask.picture()) };
+      if (prompt.value.trim() && prompt.value.trim() !== card.prompt) edit.prompt = prompt.value.trim();
+      await this.desk.change([edit]);
+    });
   }
 
   takes(card) {
