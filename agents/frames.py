@@ -439,7 +439,9 @@ def draw_inside(
     shows = tuple((item.name, own[item.name]) for item in request.characters if item.name in own)
     asked = replace(request, width=drawn[0], height=drawn[1], pictures=shows)
     parts = {"picture": picture, "mask": sha256_hex(where), "size": size}
-    key = digest({"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked, renderer.capabilities.panel)})
+    key = digest(
+        {"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked, renderer.capabilities.panel)}
+    )
     with context.store.claim("frames:" + key):
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
