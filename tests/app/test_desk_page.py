@@ -267,6 +267,7 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
     assert faults(page) == []
     page.changed(lambda: page.click("#inpaint [value=draw]"))
     page.gone("#inpaint")
+    WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() != before)
     after = page.pictures()
     assert [one == other for one, other in zip(before, after, strict=True)] == [at != 3 for at in range(len(before))]
     old, new = pixels(before[3]), pixels(after[3])
@@ -274,7 +275,7 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
     assert old.crop((0, 0, half, old.height)).tobytes() == new.crop((0, 0, half, old.height)).tobytes()
     assert old.crop((half, 0, *old.size)).tobytes() != new.crop((half, 0, *old.size)).tobytes()
     page.changed(lambda: page.click("[data-do=back]"))
-    assert page.pictures() == before
+    WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() == before)
     resize(page.driver, 390, 844)
     page.click('.card[data-number="4"] [data-act=edit]')
     page.click("#edit-part")
@@ -519,7 +520,7 @@ def test_the_whole_walk_from_a_pasted_story_to_a_pdf_and_past_a_kill(browser: Ch
         page.changed(lambda: page.click("#takes-list li:nth-child(2) button"))
         assert page.pictures()[1] != redrawn[1]
         page.changed(lambda: page.click("[data-do=back]"))
-        assert page.pictures() == redrawn
+        WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() == redrawn)
         page.click("[data-do=export]")
         page.click("#export [value=save]")
         WebDriverWait(browser, _LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
