@@ -84,7 +84,7 @@ def test_a_machine_is_lost_and_the_rest_goes_on(machines: Any, tmp_path: Path, m
 
 @pytest.mark.skipif(
     "KATHA_RAY_CLIENT" not in os.environ,
-    reason="beside other tests Ray's client server sometimes does not begin in its 30 s: KATHA_RAY_CLIENT=1 runs it alone",
+    reason="Ray's client server may not begin in its 30 s beside other tests; KATHA_RAY_CLIENT=1 runs it",
 )
 def test_a_command_outside_of_the_cluster_works_through_its_client_server(
     machines: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
