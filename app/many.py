@@ -27,7 +27,7 @@ from katha.app.drawing import given_names, read_plan, settings_for
 from katha.app.measuring import OnProgress
 from katha.app.reports.run_page import write_report
 from katha.border import spec_of
-from katha.config import Settings, katha_version, read_settings
+from katha.config import Settings, katha_version, split_settings
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.cluster.fleet import Fleet
@@ -72,17 +72,6 @@ class StoryEnd:
         )
 
 
-def run_options(changes: Mapping[str, Any]) -> tuple[RunOptions, dict[str, Any]]:
-    """Return what of `changes` says which stories are run by whom, and the settings among them.
-
-    Raises:
-        UsageError: one has a value that it cannot have.
-    """
-    own = {name: value for name, value in changes.items() if name in RunOptions.model_fields and value is not None}
-    rest = {name: value for name, value in changes.items() if name not in RunOptions.model_fields}
-    return read_settings(RunOptions, own), rest
-
-
 def run_stories(
     stories: str | Path | Sequence[StoryRecord],
     settings: Settings | str | None = None,
@@ -119,7 +108,7 @@ def run_stories(
         >>> ends = run_stories("stories.jsonl", out="out/boards", workers="cuda:0-7")
         >>> [end.story_id for end in ends if end.failed]
     """
-    options, rest = run_options(changes)
+    options, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest)
     if config.review:
         raise UsageError("--review asks a person about one story.", hint="Name it as FILE.jsonl#STORY_ID.")
@@ -274,7 +263,7 @@ def plan_stories(
         >>> plans = plan_stories("stories.jsonl", planner="gemma-st", workers="cuda:0-7")
         >>> [found.failed for found in plans if found.plan is None]
     """
-    options, rest = run_options(changes)
+    options, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest)
     renderer = make_renderer(config)
     planning = Planning(config, renderer.capabilities.prompt_tokens, words_of(renderer), make_planner(config))

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from katha.app.drawing import read_plan, read_story, settings_for
-from katha.app.many import run_options
 from katha.app.presets import choose_countable
-from katha.app.studies import Stories, choose_methods, choose_suite, read_records, study_options
-from katha.config import Settings
-from katha.experiments.inputs import choose_stories
+from katha.app.studies import Stories, choose_methods, choose_suite, read_records
+from katha.config import Settings, split_settings
+from katha.experiments.inputs import RunOptions, StudyOptions, choose_stories
 from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
 from katha.schema import StoryRecord
 from katha.stories import check_scene_count
@@ -39,7 +38,7 @@ def needs_of_runs(stories: Stories, settings: Settings | str | None = None, **ch
     Raises:
         UsageError: stories or a setting are wrong.
     """
-    own, rest = run_options(changes)
+    own, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest, choose=choose_countable)
     return run_needs(choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories), config)
 
@@ -57,7 +56,7 @@ def needs_of_ablation(
     Raises:
         UsageError: stories, suite or a setting are wrong.
     """
-    own, rest = study_options(changes)
+    own, rest = split_settings(StudyOptions, changes)
     config = settings_for(settings, rest, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
     return suite_needs(records, config, choose_suite(suite, config, rows, own.reference))
@@ -76,7 +75,7 @@ def needs_of_comparison(
     Raises:
         UsageError: stories, methods or a setting are wrong.
     """
-    own, rest = study_options(changes)
+    own, rest = split_settings(StudyOptions, changes)
     options = rest.pop("renderer_options", None)
     config = settings_for(settings, {**rest, "mode": "base"}, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)

@@ -17,7 +17,7 @@ from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.app.reports.study_tables import ablation_tables, compare_tables, tuning_tables
 from katha.compass.modes import Suite, load_suite
-from katha.config import Settings, cache_folder, read_settings
+from katha.config import Settings, cache_folder, read_settings, split_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
 from katha.eval_bridge.judging.abilities import make_judges
@@ -234,7 +234,7 @@ def ablate(
         >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
         >>> result.table
     """
-    own, rest = study_options(changes)
+    own, rest = split_settings(StudyOptions, changes)
     config = settings_for(settings, rest)
     require_metrics(own.metrics, config)
     chosen = choose_suite(suite, config, rows, own.reference)
@@ -312,7 +312,7 @@ def compare(
         >>> result = compare("stories.jsonl", renderers=["sketch", "sketch:ink"], seeds=(42, 123))
         >>> result.table
     """
-    own, rest = study_options(changes)
+    own, rest = split_settings(StudyOptions, changes)
     options = rest.pop("renderer_options", None)
     config = settings_for(settings, {**rest, "mode": "base"})
     require_metrics(own.metrics, config)
@@ -328,17 +328,6 @@ def compare(
     write_compare_report(measure_beside(result.out, own.metrics, config, budget))
     write_tables(result.out, compare_tables(result.table))
     return result
-
-
-def study_options(changes: Mapping[str, Any]) -> tuple[StudyOptions, dict[str, Any]]:
-    """Return what of `changes` is a study's own, and the settings among them.
-
-    Raises:
-        UsageError: one has a value that it cannot have.
-    """
-    own = {name: value for name, value in changes.items() if name in StudyOptions.model_fields and value is not None}
-    rest = {name: value for name, value in changes.items() if name not in StudyOptions.model_fields}
-    return read_settings(StudyOptions, own), rest
 
 
 def tune(

@@ -333,6 +333,16 @@ def read_settings(model: type[M], values: Mapping[str, Any]) -> M:
         raise UsageError(f"Setting {where!r}: {first['msg'].removeprefix('Value error, ')}.") from error
 
 
+def split_settings(model: type[M], changes: Mapping[str, Any]) -> tuple[M, dict[str, Any]]:
+    """Return what of `changes` belongs to `model`, as a record of settings, and the rest.
+
+    Raises:
+        UsageError: one has a value that it cannot have.
+    """
+    own = {name: value for name, value in changes.items() if name in model.model_fields and value is not None}
+    return read_settings(model, own), {name: changes[name] for name in changes if name not in model.model_fields}
+
+
 def cache_folder() -> Path:
     """Return the folder named by `KATHA_CACHE`, else the system's place for the user's caches (`~/.cache/katha`)."""
     named = os.environ.get("KATHA_CACHE")
