@@ -25,7 +25,19 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
-from katha.protocols import CostsMoney, Judge, KeepsReceipts, PanelWords, Planner, PlanRequest, Renderer, Similarity
+from katha.planners.renewal import sealed
+from katha.planners.rule import RulePlanner, panels_for
+from katha.protocols import (
+    Capabilities,
+    CostsMoney,
+    Judge,
+    KeepsReceipts,
+    PanelWords,
+    Planner,
+    PlanRequest,
+    Renderer,
+    Similarity,
+)
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
@@ -269,8 +281,17 @@ def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None
         UsageError: the story cannot be planned, with what to do.
     """
     renderer = make_renderer(config)
-    limit = renderer.capabilities.prompt_tokens
-    return plan_within(make_planner(config), record, config, limit, heard, words_of(renderer))
+    able, words = renderer.capabilities, words_of(renderer)
+    counted = config.model_copy(update={"panels": panel_count(record, config, able, words)})
+    return plan_within(make_planner(config), record, counted, able.prompt_tokens, heard, words)
+
+
+def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words: Sequence[PanelWords] = ()) -> int:
+    """Return how many panels a plan of `record` has: as many as are asked for, as it has scenes, as there are pictures
+    with `words` of their own, or as a plain text calls for; pictures that are there already are the usual number."""
+    usual = PlanRequest().panels
+    given = config.panels or len(record.scenes) or len(words)
+    return given or (usual if able.source == "found" else panels_for(record.story_text, usual))
 
 
 def plan_within(
@@ -289,8 +310,9 @@ def plan_within(
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
-    request = PlanRequest(panels=config.panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
     story = with_scenes(record, words)
+    panels = config.panels or len(story.scenes) or PlanRequest().panels
+    request = PlanRequest(panels=panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
     with named_failures(f"planner {config.planner!r}", PlanError):
         plan = planner.plan(story, request)
         if not isinstance(plan, Plan):
@@ -301,13 +323,11 @@ def plan_within(
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     plan = with_words(plan, words)
     check_plan(plan, record, config)
-    return plan
+    return sealed(plan)
 
 
 def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
     """What the rule planner reads; nothing where it cannot read the story."""
-    from katha.planners.rule import RulePlanner
-
     try:
         return RulePlanner().plan(record, request).transitions
     except PlanError:
@@ -325,7 +345,7 @@ def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
         raise PlanError(f"{what} is not of the story {record.story_id!r}.", hint="Give the plan of this story.")
     if indices != list(range(1, len(indices) + 1)) or len(indices) < 2:
         raise PlanError(f"{what} numbers its panels {indices}; at least two are needed, from 1, in order.")
-    if len(indices) != config.panels:
+    if config.panels is not None and len(indices) != config.panels:
         raise PlanError(f"{what} has {len(indices)} panels, the run {config.panels}.", hint="Set --panels to match.")
     blank = next((panel.index for panel in plan.panels if not panel.prompt.strip()), None)
     if blank is not None:

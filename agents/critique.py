@@ -237,6 +237,7 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
         "paid": paid(context.store, result.candidates, folder.read_answers()),
         "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
+        "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
     }
     folder.keep_plan(state)
     folder.finish(state.model_copy(update=account), result.outcome.status())

@@ -107,6 +107,9 @@ class RunRecord(State):
             return self.model_copy(update={"version": f"{len(self.redone) + 1:03d}"})
         return self
 
+    coverage: Mapping[str, object] | None = None
+    """How many of the story's sentences were read and drawn, and which were not."""
+
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
         """A run that no service drew for, that nobody changed, with an answer to every question, has no such keys."""
@@ -114,7 +117,7 @@ class RunRecord(State):
         return {
             key: value
             for key, value in dump.items()
-            if value or key not in ("services", "redone", "replay", "failures", "files", "sizes")
+            if value or key not in ("services", "redone", "replay", "failures", "coverage", "files", "sizes")
             if key != "version" or value != FIRST_VERSION
         }
 
@@ -244,6 +247,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def load_result(self, *, reused: bool, first: Cause | None = None) -> RunResult:
         """Return the result that the folder of a run holds that went to its end."""
+        plan = self.load_plan()
         return RunResult(
             outcome=self.load_outcome(first),
             out=self.path,
@@ -251,6 +255,8 @@ class RunFolder(Workspace[RunRecord]):
             candidates=Candidates.model_validate(read_json(self.candidates)),
             board=Board.model_validate(read_json(self.storyboard)),
             reused=reused,
+            coverage=plan.coverage,
+            renewed=tuple(plan.renewed),
         )
 
     # Versions: `versions/NNN` has the small files of a state of the board; pictures are never taken away. The state

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.pictures import (
-    as_drawn,
     as_mask,
     check_picture,
     drawable_size,
@@ -22,6 +21,7 @@ from katha.agents.pictures import (
     threads_of,
     with_pictures,
 )
+from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
@@ -38,7 +38,9 @@ from katha.protocols import (
     MayBeWithdrawn,
     Renderer,
 )
-from katha.schema import Board, Event, Frame, FrameKind, Panel, Stage
+from katha.schema import Board, Event, Frame, FrameKind, Stage
+
+_PANEL_FIELDS = frozenset({"place", "time_of_day", "shot_size", "shot_angle", "must_show"})
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
 # where the renderer's identity makes frames depend on one another. Pictures that are found, not drawn, are never
@@ -177,7 +179,7 @@ def picture_at(context: RunContext, sha256: str) -> bytes:
 
 
 def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
-    return digest({"portrait": _dump(request), "renderer": dict(renderer.spec())})
+    return digest({"portrait": _dump(request, renderer.capabilities.panel), "renderer": dict(renderer.spec())})
 
 
 # What a vendor may draw in a batch: everything that a board needs and that is not kept, by the key it is kept under.
@@ -188,7 +190,7 @@ def missing_portraits(context: RunContext, seeds: Iterable[int]) -> dict[str, Fr
     renderer, index = context.plugins.renderer, context.store.frames
     if not isinstance(renderer, DrawsFromPictures):
         return {}
-    scenes = [_scene_request(context, panel, seed) for seed in seeds for panel in context.plan().panels]
+    scenes = [scene_request(context, panel, seed) for seed in seeds for panel in context.plan().panels]
     wished = [renderer.picture_of(item, scene) for scene in scenes for item in scene.characters]
     keyed = {_portrait_key(renderer, one): one for one in wished if isinstance(one, FrameRequest)}
     return {key: one for key, one in keyed.items() if index.get(key) is None}
@@ -202,7 +204,7 @@ def missing_scenes(context: RunContext, seeds: Iterable[int], emit: Emit) -> dic
     """
     renderer, found = context.plugins.renderer, dict[str, FrameRequest]()
     for seed in seeds:
-        scenes = [_scene_request(context, panel, seed) for panel in context.plan().panels]
+        scenes = [scene_request(context, panel, seed) for panel in context.plan().panels]
         scenes = _with_pictures(context, renderer, scenes, emit)
         found |= dict(zip(_keys(renderer, scenes), scenes, strict=True))
     return {key: scene for key, scene in found.items() if context.store.frames.get(key) is None}
@@ -276,9 +278,17 @@ def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequ
     return counts
 
 
-def _dump(request: FrameRequest) -> dict[str, object]:
-    """A request as JSON; whose story it is does not change what is drawn."""
-    fields = {name: value for name, value in vars(request).items() if name not in ("story_id", "pictures")}
+def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
+    """A request as JSON; whose story it is does not change what is drawn.
+
+    The panel's fields count where the renderer draws them (`panel`) and where they say something: frames that other
+    renderers drew before these fields were there are found again.
+    """
+    fields = {
+        name: value
+        for name, value in vars(request).items()
+        if name not in ("story_id", "pictures") and (name not in _PANEL_FIELDS or (panel and value))
+    }
     pictures = {"pictures": [[name, sha256_hex(data)] for name, data in request.pictures]} if request.pictures else {}
     return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters], **pictures}
 
@@ -286,7 +296,7 @@ def _dump(request: FrameRequest) -> dict[str, object]:
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
     """The cache key of each request of one board."""
     spec = dict(renderer.spec())
-    dumps = [_dump(request) for request in requests]
+    dumps = [_dump(request, renderer.capabilities.panel) for request in requests]
     batch = dumps if together(renderer) else None
     return [
         digest({"batch": batch, "place": place if batch else None, "renderer": spec, "request": dump})
@@ -359,10 +369,12 @@ def _insert_once(
     asked = _with_pictures(context, renderer, [replace(one, width=drawn[0], height=drawn[1]) for one in wished], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
-    beside = [list(map(_dump, around.requests)), [frame.sha256 for frame in board.frames], around.position]
+    panel = renderer.capabilities.panel
+    others = [_dump(item, panel) for item in around.requests]
+    beside = [others, [frame.sha256 for frame in board.frames], around.position]
     parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
     cut = {} if size == drawn else {"cut": size}
-    keys = [digest({**parts, "request": _dump(one), **cut}) for one in asked]
+    keys = [digest({**parts, "request": _dump(one, panel), **cut}) for one in asked]
     who = _name_of(context, renderer)
     with context.store.claim("frames:" + keys[0]):
         sha256 = context.store.frames.get(keys[0])
@@ -427,7 +439,9 @@ def draw_inside(
     shows = tuple((item.name, own[item.name]) for item in request.characters if item.name in own)
     asked = replace(request, width=drawn[0], height=drawn[1], pictures=shows)
     parts = {"picture": picture, "mask": sha256_hex(where), "size": size}
-    key = digest({"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked)})
+    key = digest(
+        {"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked, renderer.capabilities.panel)}
+    )
     with context.store.claim("frames:" + key):
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
@@ -467,29 +481,6 @@ def redraw(
 # Boards: a plan's scenes, or a board with one frame more.
 
 
-def _scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
-    what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
-    return _request(context, what, seed, scene=panel.index)
-
-
-def _request(
-    context: RunContext, what: Insertion, seed: int, kind: FrameKind = "scene", scene: int | None = None
-) -> FrameRequest:
-    plan, (width, height) = context.plan(), context.size
-    return FrameRequest(
-        prompt=what.prompt,
-        seed=seed,
-        width=width,
-        height=height,
-        negative_prompt=what.negative_prompt,
-        style=plan.style,
-        kind=kind,
-        scene=scene,
-        characters=tuple(as_drawn(item) for item in plan.characters if item.name in what.characters),
-        story_id=plan.story_id,
-    )
-
-
 def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
     """Draw the board of one seed; frames that are already in the cache are not drawn.
 
@@ -497,7 +488,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
         RenderError: a frame could not be made.
     """
     plan = context.plan()
-    requests, hashes = draw_scenes(context, [_scene_request(context, panel, seed) for panel in plan.panels], emit)
+    requests, hashes = draw_scenes(context, [scene_request(context, panel, seed) for panel in plan.panels], emit)
     frames = [
         Frame(
             index=number,
@@ -566,7 +557,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     kind: FrameKind = "bridge" if context.mode.insert == "bridge" else "extra"
     others = [seed for seed in insertion_seeds(context, board) if seed != task["seed"]]
     request, *alternatives = (
-        _request(context, what, _seed_of(context, board, seed) if what.other_seed else seed, kind=kind)
+        inserted_request(context, what, _seed_of(context, board, seed) if what.other_seed else seed, pair, kind)
         for seed in (task["seed"], *others)
     )
     method = inserted_name(context.mode.insert, board, task["seed"])
@@ -616,8 +607,9 @@ def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
     found = []
     for frame in board.frames:
         if frame.scene is not None and frame.transition is None:
-            found.append(_scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
+            found.append(scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
         else:
-            what = insertion_of(context, frame.transition or (1, 2), frame.prompt)
-            found.append(_request(context, what, frame.seed, kind=frame.kind))
+            pair = frame.transition or (1, 2)
+            what = insertion_of(context, pair, frame.prompt)
+            found.append(inserted_request(context, what, frame.seed, pair, frame.kind))
     return found

@@ -19,10 +19,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 from pydantic import TypeAdapter
 
-from katha.agents.context import RunContext, plan_sha256, plan_within, prepare_story
+from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
 from katha.agents.found import words_of
 from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds, next_seed
+from katha.agents.requests import with_stand_ins
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
@@ -59,7 +60,10 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         else:
             made = context.given_plan or _planned(context, runtime.stream_writer)
             ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
+            ready.plan = with_stand_ins(context)
             context.folder.save_plan(ready.plan, ready.story)
+            for said in ready.plan.renewed:
+                runtime.stream_writer(Event(stage="plan", kind="decision", message=said))
     return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
 
 
@@ -70,9 +74,10 @@ def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
         tell(Event(stage="plan", kind="progress", message=message))
 
     renderer = context.plugins.renderer
-    limit, words = renderer.capabilities.prompt_tokens, words_of(renderer)
+    able, words = renderer.capabilities, words_of(renderer)
+    counted = context.config.model_copy(update={"panels": panel_count(context.record, context.config, able, words)})
     try:
-        return plan_within(context.plugins.planner, context.record, context.config, limit, heard, words)
+        return plan_within(context.plugins.planner, context.record, counted, able.prompt_tokens, heard, words)
     except ReplyError as error:
         kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")

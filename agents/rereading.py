@@ -13,10 +13,10 @@ from katha.agents.drafts import Settled
 from katha.agents.edits import Pair
 from katha.errors import PlanError
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
-from katha.language import read_scene
-from katha.planners.rule import RulePlanner
-from katha.protocols import PlanRequest
+from katha.planners.renewal import resealed
+from katha.planners.rule import linked
 from katha.schema import Plan, Question, Scene, StoryRecord, Transition
+from katha.text import read_story
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
     """Return what the plan `old` and its prepared `story` become with an edited board."""
     transitions, remarks = _transitions(settled, story)
     own = bool(story.transitions)
-    plan = settled.plan.model_copy(update={"transitions": transitions})
+    plan = resealed(settled.plan.model_copy(update={"transitions": transitions}), story)
     changes: dict[str, object] = {"transitions": transitions} if own else {}
     if story.scenes:
         changes["scenes"] = _scenes(story.scenes, plan, settled.scenes)
@@ -89,15 +89,17 @@ def _moral(known: Mapping[Pair, Transition], pair: Pair, read: Transition) -> st
 
 def _read(plan: Plan, story: StoryRecord) -> dict[Pair, Transition]:
     """What the rule planner reads in the prompts, which are what is drawn; pairs that tell of nobody are left out."""
-    scenes = [Scene(scene_index=panel.index, scene_text=panel.prompt) for panel in plan.panels]
-    text = " ".join(panel.prompt for panel in plan.panels)
-    record = StoryRecord(story_id=story.story_id, title=story.title, story_text=text, scenes=scenes)
     try:
-        made = RulePlanner().plan(record, PlanRequest(panels=len(scenes))).transitions
+        made = linked(story.story_id, [panel.prompt for panel in plan.panels])
     except PlanError:
         return {}
-    acting = {panel.index for panel in plan.panels if read_scene(panel.prompt).actors}
+    acting = {panel.index for panel in plan.panels if _acted(panel.prompt)}
     return {item.pair: item for item in made if acting.issuperset(item.pair)}
+
+
+def _acted(prompt: str) -> bool:
+    """Whether somebody does or is something in a prompt."""
+    return any(event.who("agent") or event.state for event in read_story(prompt).events)
 
 
 def _scenes(scenes: Sequence[Scene], plan: Plan, numbers: Mapping[int, int]) -> list[Scene]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from katha.agents.edits import ChangeCharacter, PanelWords
-from katha.language import read_scene
 from katha.schema import Character, Panel
+from katha.text import read_story
 
 WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
 _ALWAYS = frozenset(Character.model_fields)
@@ -15,6 +16,16 @@ SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
 _SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _LEADS = re.compile(r"^(?:in|on|at|by|inside|outside|near|under|behind|beside)\b", re.IGNORECASE)
+_SHOT = re.compile(
+    r"\b(?:close[- ]?up|(?:wide|medium|long|full|close|establishing)[- ]shot|(?:low|high|eye)[- ](?:angle|level))\b",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?:^|,? )(?:by|at|in the|before|after|around) "
+    r"(?P<time>day|night|dawn|dusk|morning|noon|midday|afternoon|evening|sunset|sunrise|midnight|twilight)\b",
+    re.IGNORECASE,
+)
+_LIVING = ("person", "animal", "being", "group")
 
 
 def _listed(value: object) -> object:
@@ -51,24 +62,45 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
         leads.append(found[0].strip())
         prompt = prompt[found.end() :]
     shot = ", ".join(left[name] for name in ("shot_size", "shot_angle") if left.get(name))
-    kept = [lead for lead in leads if not (shot and read_scene(lead).shot)]
+    kept = [lead for lead in leads if not (shot and _SHOT.search(lead))]
     if "place" in left or "time_of_day" in left:
-        where = [lead for lead in kept if read_scene(lead).setting or read_scene(lead).time]
+        where = [lead for lead in kept if not _SHOT.search(lead)]
         kept = [lead for lead in kept if lead not in where]
         kept.append(_where(left, " ".join(where)))
     return " ".join(part for part in (_sentence(shot), *kept, prompt) if part)
 
 
+@dataclass(frozen=True)
+class _Lead:
+    """A sentence that says where and when, with its preposition: "In the kitchen", "night"."""
+
+    place: str
+    time: str
+
+
+def _lead(text: str) -> _Lead:
+    """What of where and when stands in such a sentence; empty words where it says neither."""
+    told = text.strip().rstrip(".!?")
+    time = _TIME.search(told)
+    place = (_TIME.sub("", told) if time is not None else told).strip(" ,")
+    return _Lead(place if _LEADS.match(place) else "", time["time"].lower() if time is not None else "")
+
+
 def _sets(text: str) -> bool:
     """Whether a sentence says where, when or how near, and nothing else."""
-    scene = read_scene(text)
-    return not scene.actors and not scene.props and bool(scene.setting or scene.time or scene.shot)
+    if _SHOT.search(text):
+        return not read_story(text).events
+    found = _lead(text)
+    if not found.place and not found.time:
+        return False
+    reading = read_story(text)
+    return not reading.events and not any(one.kind in _LIVING for one in reading.entities)
 
 
 def _where(changed: Mapping[str, str], old: str) -> str:
-    scene = read_scene(old)
-    place = changed.get("place", scene.setting or "").replace("_", " ").strip()
-    time = changed.get("time_of_day", scene.time or "").replace("_", " ").strip()
+    lead = _lead(old)
+    place = changed.get("place", lead.place).replace("_", " ").strip()
+    time = changed.get("time_of_day", lead.time).replace("_", " ").strip()
     if place and not _LEADS.match(place):
         place = f"in {place}" if _ARTICLE.match(place) else f"in the {place}"
     return _sentence(" ".join(part for part in (place, f"by {time}" if time else "") if part))

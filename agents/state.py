@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.eval_bridge.judging.answers import Outcome
-from katha.schema import Board, Candidate, Candidates, Decision, Event, Record
+from katha.schema import Board, Candidate, Candidates, Coverage, Decision, Event, Record
 from katha.schema.scores import Scores
 
 T = TypeVar("T")
@@ -74,6 +74,10 @@ class RunResult:
     candidates: Candidates
     board: Board
     reused: bool
+    coverage: Coverage | None = None
+    """How much of the story's text the plan holds, where its planner reads the text."""
+    renewed: tuple[str, ...] = ()
+    """What was made again, and what was kept, of a plan that had been changed by hand."""
 
 
 class Place(Record):

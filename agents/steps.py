@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
 from katha.agents.critique import finish, judge_boards, measure, write_results
-from katha.agents.drafts import Draft, Settled, Spot, is_locked
+from katha.agents.drafts import Draft, Settled, Spot, is_locked, told_in
 from katha.agents.edits import EDIT, Edit, TakeFrame
 from katha.agents.folder import Glance, RunFolder, RunRecord
 from katha.agents.frames import (
@@ -28,11 +28,13 @@ from katha.agents.frames import (
 )
 from katha.agents.names import name_frames
 from katha.agents.pictures import reference_of, unfollowed
+from katha.agents.requests import with_stand_ins
 from katha.agents.rereading import Reread, reread
 from katha.agents.state import Emit, RunResult
 from katha.compass.repair import weakest_transition
 from katha.config import Settings
 from katha.errors import JudgeError, KathaError, OutputFolderError, StoreError, UsageError
+from katha.protocols import FrameRequest
 from katha.schema import Answer, Board, Candidate, Candidates, Decision, Event, Frame, Plan, StoryRecord
 from katha.store import Store
 
@@ -140,6 +142,9 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     rest = reread(plan, known.story(), settled)
     context = desk.context(rest.plan, rest.story)
     _require_references(context)
+    if rest.plan != plan:
+        rest = replace(rest, plan=with_stand_ins(context))
+        context = desk.context(rest.plan, rest.story)
     frames, drawn, remarks = picture(context, before.board, settled, desk.emit)
     remarks += tuple(unfollowed(desk.plugins.renderer, desk.config.renderer, plan.characters, rest.plan.characters))
     board = before.board.model_copy(update={"frames": frames, "plan_sha256": plan_sha256(rest.plan)})
@@ -302,12 +307,12 @@ def _laid(context: RunContext, spot: Spot, number: int) -> Frame:
             seed=spot.seed,
             renderer=renderer,
         )
-    held = spot.locked and spot.frame.prompt != prompt
+    held = spot.locked and told_in(spot.frame, spot.panel) != prompt
     told = {
         "index": number,
         "scene": scene,
         "transition": spot.between,
-        "prompt": spot.frame.prompt if held else prompt,
+        "prompt": spot.frame.prompt if held or told_in(spot.frame, spot.panel) == prompt else prompt,
         "seed": spot.seed,
     }
     if spot.locked != is_locked(spot.frame):
@@ -334,7 +339,7 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
     if scenes and not found and not together(renderer):
         used, hashes = draw_scenes(context, [requests[at] for at in scenes], emit)
         for at, request, sha256 in zip(scenes, used, hashes, strict=True):
-            done[at] = _pictured(frames[at], request.seed, sha256)
+            done[at] = _pictured(frames[at], request, sha256)
             yield at, done[at]
     for at in (item for item in draw if item not in done):
         there = [other for other in range(len(frames)) if other != at and (other in done or other not in draw)]
@@ -343,7 +348,7 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         by = renderer if at in scenes and not found else None
         beside = [requests[other] for other in there]
         request, sha256 = draw_inserted(context, requests[at], around, beside, place, emit, by)
-        done[at] = _pictured(frames[at], request.seed, sha256)
+        done[at] = _pictured(frames[at], request, sha256)
         yield at, done[at]
 
 
@@ -352,12 +357,17 @@ def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit
     frame, request = board.frames[at], board_requests(context, board)[at]
     renderer = context.plugins.renderer if frame.kind == "scene" else context.plugins.inserter
     sha256 = draw_inside(context, request, frame.sha256, mask, emit, renderer)
-    made = _pictured(frame, request.seed, sha256)
+    made = _pictured(frame, request, sha256)
     return made.model_copy(update={"inpainted": {"picture": frame.sha256, "mask": mask}})
 
 
-def _pictured(frame: Frame, seed: int, sha256: str) -> Frame:
-    told: dict[str, object] = {"seed": seed, "sha256": sha256, "image": f"panels/{sha256}.png"}
+def _pictured(frame: Frame, request: FrameRequest, sha256: str) -> Frame:
+    told: dict[str, object] = {
+        "seed": request.seed,
+        "prompt": request.prompt,
+        "sha256": sha256,
+        "image": f"panels/{sha256}.png",
+    }
     if "inpainted" in (frame.model_extra or {}):
         told["inpainted"] = None  # it is drawn as a whole now
     return frame.model_copy(update=told)

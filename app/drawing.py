@@ -24,6 +24,7 @@ from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import MOST_JSON, read_json
 from katha.mapping import RecordMapping
 from katha.planners.base import validate_plan
+from katha.planners.renewal import read_plan
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -73,10 +74,11 @@ def run_story(
     config = settings_for(settings, changes)
     require_drawers(changes, [config.renderer, config.bridge_renderer])
     record = read_story(story, config.mapping)
-    given = plan if plan is None or isinstance(plan, Plan) else read_plan(Path(plan), record)
+    given = plan if plan is None or isinstance(plan, Plan) else load_plan(Path(plan), record)
     if given is not None:
         config = config.model_copy(update={"panels": len(given.panels)})
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     plugins = load_plugins(config, budget)
     if lock is not None:
         config = freeze(config, Path(lock), plugins, [record], given_names(changes))
@@ -113,7 +115,8 @@ def plan_story(
     """
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
-    check_scene_count(record, config.panels)
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     if on_event is None:
         return make_plan(record, config)
     on_event(Event(stage="plan", kind="started", total=1))
@@ -222,7 +225,7 @@ def read_story(story: StoryRecord | Path | str, mapping: Path | None = None) -> 
     return load_story(str(story), RecordMapping(mapping))
 
 
-def read_plan(path: Path, record: StoryRecord) -> Plan:
+def load_plan(path: Path, record: StoryRecord) -> Plan:
     """Return the plan in `path`, checked against the story it is for.
 
     Raises:
@@ -230,7 +233,7 @@ def read_plan(path: Path, record: StoryRecord) -> Plan:
     """
     value = read_json(path, limit=MOST_JSON)
     try:
-        plan = Plan.model_validate(value)
+        plan = read_plan(value, record)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"

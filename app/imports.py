@@ -12,7 +12,7 @@ from typing import Any
 
 from katha.agents.context import make_renderer
 from katha.agents.found import told_story
-from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.drawing import load_plan, read_story, settings_for
 from katha.config import Settings
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import write_bytes_atomic
@@ -152,7 +152,7 @@ def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, p
         InputFileError: it has another number of scenes or panels.
     """
     told = {"story": len(record.scenes) or None, "--panels": panels}
-    told["plan"] = len(read_plan(plan, record).panels) if plan is not None else None
+    told["plan"] = len(load_plan(plan, record).panels) if plan is not None else None
     for what, number in told.items():
         if number is not None and number != count:
             raise InputFileError(

@@ -23,7 +23,7 @@ from katha.agents.context import (
 from katha.agents.folder import RunFolder, new_record
 from katha.agents.found import words_of
 from katha.agents.state import OF_ONE_STORY, RunResult
-from katha.app.drawing import given_names, read_plan, settings_for
+from katha.app.drawing import given_names, load_plan, settings_for
 from katha.app.measuring import OnProgress
 from katha.app.reports.run_page import write_report
 from katha.border import spec_of
@@ -156,7 +156,8 @@ class _Runs:
         fresh = new_record(record, self._config, self._plugins.specs(), None)
         known = folder.resume(fresh)
         try:
-            check_scene_count(record, self._config.panels)
+            if self._config.panels is not None:
+                check_scene_count(record, self._config.panels)
         except OF_ONE_STORY as error:
             self._misfits[record.story_id] = str(error)
         else:
@@ -266,7 +267,7 @@ def plan_stories(
     options, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest)
     renderer = make_renderer(config)
-    planning = Planning(config, renderer.capabilities.prompt_tokens, words_of(renderer), make_planner(config))
+    planning = Planning(config, renderer.capabilities, words_of(renderer), make_planner(config))
     job = _Plans(planning, Path(out), _chosen(stories, config, options), on_progress)
     with options.fleet(None, on_workers) or nullcontext() as fleet:
         return job.run(fleet)
@@ -281,7 +282,7 @@ class _Plans:
         self._planning, self._records, self._heard = planning, records, heard
         self._folder = Workspace(out, self.KIND)
         config = planning.config
-        limits = [config.panels, config.style, planning.prompt_tokens, repr(planning.words)]
+        limits = [config.panels, config.style, planning.able.prompt_tokens, repr(planning.words)]
         planner = spec_of(planning.given, "planner") if planning.given is not None else None
         self._fresh = PlansState(
             format=1,
@@ -324,9 +325,10 @@ class _Plans:
         for record in self._records:
             path = self._path(record)
             try:
-                check_scene_count(record, self._planning.config.panels)
+                if self._planning.config.panels is not None:
+                    check_scene_count(record, self._planning.config.panels)
                 if path.exists():
-                    self._end(StoryPlan(record.story_id, path, read_plan(path, record), reused=True))
+                    self._end(StoryPlan(record.story_id, path, load_plan(path, record), reused=True))
             except OF_ONE_STORY as error:
                 self._end(StoryPlan(record.story_id, path, failed=str(error)))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import read_plan, read_story, settings_for
+from katha.app.drawing import load_plan, read_story, settings_for
 from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records
 from katha.config import Settings, split_settings
@@ -27,8 +27,9 @@ def needs_of_run(
     config = settings_for(settings, changes, choose=choose_countable)
     record = read_story(story, config.mapping)
     if plan is not None:
-        config = config.model_copy(update={"panels": len(read_plan(plan, record).panels)})
-    check_scene_count(record, config.panels)
+        config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
+    if config.panels is not None:
+        check_scene_count(record, config.panels)
     return run_needs([record], config)
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from katha.compass.modes import Content, Mode
 from katha.configs import load_prompt
-from katha.language import load_vocabulary, read_scene
 from katha.protocols import Similarity
 from katha.schema import (
     Board,
@@ -28,6 +27,8 @@ from katha.schema import (
     Transition,
     TransitionScore,
 )
+from katha.text import read_story
+from katha.vocabulary import load_vocabulary
 
 # The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
 # averages over the annotated transitions; a frame inserted in a transition counts for it, so the maximum runs over t,
@@ -333,9 +334,11 @@ def _adjectives(prompt: str, kind: str) -> list[str]:
 
 def _where(panel: Panel) -> tuple[str, str]:
     """Return the place and the time of day that a panel's prompt names, in plain words; blank when it names none."""
-    scene, words = read_scene(panel.prompt), load_vocabulary()
-    place = words.get("setting", scene.setting).words[0] if scene.setting else ""
-    return place, words.get("time", scene.time).words[0] if scene.time else ""
+    if panel.place or panel.time_of_day:
+        return panel.place or "", panel.time_of_day or ""
+    told = read_story(panel.prompt).sentences[-1:]
+    place = next((one.place.noun for one in told if one.place is not None), "")
+    return place, next((one.time for one in told if one.time is not None), "")
 
 
 def _sentences(parts: Sequence[str]) -> str:

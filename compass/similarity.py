@@ -1,7 +1,8 @@
-"""The embedded psi of Eqs. 25 and 26: frames and transitions in the space of the vocabulary's concepts.
+"""The embedded psi of Eqs. 25 and 26: frames and transitions in the space of what the embedded reader can see.
 
-An image is what the embedded reader sees in it, a text is what the same vocabulary reads in it. Both are vectors over
-the concepts' ids, weighted by kind and scaled to length 1, so that the inner product is the cosine. What happens weighs
+An image is what the reader sees in it, a text is what its words can look like. Both are vectors over the reader's
+classes, weighted by kind and scaled to length 1, so that the inner product is the cosine. An animal is one class,
+whether it is drawn by a rig or as a pictogram. What happens weighs
 more than where it happens. A sketch in which nothing is recognised lies on an axis of its own, so that two empty frames
 are copies of each other and cover nothing. A picture that is no sketch is not read: it covers nothing, and copies only
 a picture of the same pixels.
@@ -9,7 +10,6 @@ a picture of the same pixels.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.eval_bridge.judges.claims import Term, claim_of, term_for
 from katha.eval_bridge.packets.packets import clean_image
-from katha.language import ConceptKind, load_vocabulary, read_scene
+from katha.eval_bridge.reader.network import ACT
+from katha.eval_bridge.reader.words import load_words
+from katha.text import read_story
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judges.sketch_reader import Readings
     from katha.eval_bridge.reader import FrameReading, Reader
 
 
-_WEIGHTS: Mapping[ConceptKind, float] = {"character": 0.7, "prop": 1.0, "action": 1.0, "emotion": 1.0, "setting": 0.5}
+_WEIGHTS: Mapping[str, float] = {"character": 0.7, "prop": 1.0, "action": 1.0, "emotion": 1.0, "setting": 0.5}
 _NOTHING = ("nothing", "")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NONE = "none"
 _HASH_BITS = 256
 Vector = NDArray[np.float64]
@@ -49,15 +51,36 @@ class ReaderSimilarity:
 
     @cached_property
     def _axes(self) -> dict[tuple[str, str], int]:
-        """The place of each concept in the vectors."""
-        words = load_vocabulary()
-        keys = [(kind, concept.id) for kind in _WEIGHTS for concept in words.concepts(kind)]
-        return {key: place for place, key in enumerate([*keys, _NOTHING])}
+        """The place of each class in the vectors; actions that look alike share one, and so do an animal's drawings."""
+        concepts, words = self._readings.concepts, load_words()
+        kinds = {
+            "action": concepts.actions,
+            "emotion": concepts.emotions,
+            "setting": concepts.settings,
+            "character": concepts.characters,
+            "prop": tuple(
+                dict.fromkeys(key[5:] for keys in words.nouns.values() for key in keys if key[:5] == "prop/")
+            ),
+        }
+        keys = [(kind, name) for kind, names in kinds.items() for name in names]
+        found = {key: place for place, key in enumerate([*keys, _NOTHING])}
+        for group in concepts.alike:
+            for name in group:
+                found["action", name] = found["action", group[0]]
+        for deed in concepts.actions:
+            if f"{ACT}{deed}" in concepts.actions:
+                found["action", f"{ACT}{deed}"] = found["action", deed]
+        for keys_ in words.nouns.values():
+            rigged = next((key[10:] for key in keys_ if key.startswith("character/")), None)
+            for key in keys_:
+                if rigged is not None and key.startswith("prop/"):
+                    found["prop", key[5:]] = found["character", rigged]
+        return found
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, weights and the reader's own specification."""
         weights = dict(_WEIGHTS)
-        return {"name": "reader-similarity", "version": 2, "weights": weights, "reader": dict(self._readings.spec())}
+        return {"name": "reader-similarity", "version": 3, "weights": weights, "reader": dict(self._readings.spec())}
 
     def encode_image(self, png: bytes) -> Vector:
         """Return a unit vector of shape (D,) for one frame."""
@@ -78,10 +101,10 @@ class ReaderSimilarity:
     def encode_text(self, text: str) -> Vector:
         """Return a unit vector of shape (D,); the zero vector when nothing in the text is in the vocabulary."""
         if text not in self._texts:
-            self._texts[text] = self._vector(pair for sentence in _SENTENCE.split(text) for pair in _read(sentence))
+            self._texts[text] = self._vector(_read(text))
         return self._texts[text]
 
-    def _vector(self, found: Iterable[tuple[ConceptKind, str, float]]) -> Vector:
+    def _vector(self, found: Iterable[tuple[str, str, float]]) -> Vector:
         values = np.zeros(len(self._axes) + _HASH_BITS)
         for kind, concept, strength in found:
             place = self._axes.get((kind, concept))
@@ -91,7 +114,7 @@ class ReaderSimilarity:
         return values / length if length else values
 
 
-def _seen(reading: FrameReading) -> Iterator[tuple[ConceptKind, str, float]]:
+def _seen(reading: FrameReading) -> Iterator[tuple[str, str, float]]:
     """What a frame shows: kind, concept id and how sure the reader is."""
     for figure in reading.figures:
         yield "character", figure.concept, figure.p
@@ -99,19 +122,38 @@ def _seen(reading: FrameReading) -> Iterator[tuple[ConceptKind, str, float]]:
         yield from (("emotion", name, figure.p * p) for name, p in figure.emotions.items() if name != _NONE)
     for prop in reading.props:
         yield "prop", prop.concept, prop.p
+        yield from (("action", name, prop.p * p) for name, p in prop.actions.items())
+        yield from (("emotion", name, prop.p * p) for name, p in prop.emotions.items() if name != _NONE)
     if reading.figures or reading.props:
         yield from (("setting", name, p) for name, p in reading.settings.items() if name != _NONE)
 
 
-def _read(sentence: str) -> Iterator[tuple[ConceptKind, str, float]]:
-    """What one sentence names, each concept once."""
-    scene = read_scene(sentence)
-    for actor in scene.actors:
-        yield "character", actor.concept, 1.0
-        named: dict[ConceptKind, str | None] = {"action": actor.action, "emotion": actor.emotion}
-        named |= {"prop": actor.target, "character": actor.target}
-        yield from ((kind, concept, 1.0) for kind, concept in named.items() if concept)
-        yield from (("prop", prop, 1.0) for prop in actor.carries)
-    yield from (("prop", prop, 1.0) for prop in scene.props)
-    if scene.setting:
-        yield "setting", scene.setting, 1.0
+def _read(text: str) -> Iterator[tuple[str, str, float]]:
+    """What a text names and tells, as the reader could see it."""
+    words = load_words()
+    reading = read_story(text)
+    for event in reading.events:
+        claim = claim_of(reading, event)
+        if claim is None or claim.negated:
+            continue
+        for term in (claim.actor, claim.target, *claim.also):
+            yield from _looks(term) if term is not None else ()
+        if claim.deed is not None:
+            yield "action", claim.deed, 1.0
+        if claim.mood is not None:
+            yield from (("emotion", name, 1.0) for name in words.shown(claim.mood)[:1])
+        if claim.place is not None:
+            yield "setting", claim.place, 1.0
+    for sentence in reading.sentences:
+        place = words.place(sentence.place.text) if sentence.place is not None else None
+        if place is not None:
+            yield "setting", place, 1.0
+    for entity in reading.entities:
+        if not entity.character and entity.kind == "thing":
+            yield from _looks(term_for(reading, entity))
+
+
+def _looks(term: Term) -> Iterator[tuple[str, str, float]]:
+    for key in sorted(term.looks):
+        kind, _, name = key.partition("/")
+        yield kind, name, 1.0

@@ -12,10 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from katha.errors import UnknownPluginError, UsageError
-from katha.jsonio import parse_yaml, read_yaml, sha256_hex
+from katha.jsonio import parse_yaml, read_yaml, sha256_hex, shipped_table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -26,10 +24,9 @@ def config_text(*parts: str) -> str:
     return files("katha.configs").joinpath(*parts).read_text(encoding="utf-8")
 
 
-@cache
 def load_config(*parts: str) -> Any:
     """Return the parsed YAML of a file of this package; it is read once, so do not change what comes back."""
-    return yaml.safe_load(config_text(*parts))
+    return shipped_table("katha.configs", *parts)
 
 
 def config_names(folder: str) -> list[str]:

@@ -19,12 +19,13 @@ from katha.agents.editing import edit_board, read_board
 from katha.agents.edits import ChangeFrame, InsertBridge, LockFrame
 from katha.app.reports.page import load_run
 from katha.app.reports.sheet import write_sheet
-from katha.language import load_vocabulary
 from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.figures import FigureSpec, draw_figure
-from katha.renderers.sketch.props import draw_prop
-from katha.renderers.sketch.settings import draw_setting
+from katha.renderers.sketch.deeds import draw_creature
+from katha.renderers.sketch.figures.rig import Pose
+from katha.renderers.sketch.pictograms import Pictogram, draw_pictogram, pictograms
+from katha.renderers.sketch.places import draw_place, place_ids
 from katha.renderers.sketch.style import PAPER
+from katha.vocabulary import load_vocabulary
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -40,6 +41,8 @@ TUTORIAL = Path(__file__).parent / "tutorial" / "picture-book.md"
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BRIDGE = "#c9560f"
 _WIDTH, _CELL = 1560, 78
+_EVERY = 6
+"""One pictogram in so many is on the sheet."""
 _SETTLED = """
 const done = arguments[arguments.length - 1];
 const settled = (img) => img.complete || img.getBoundingClientRect().top > innerHeight;
@@ -49,10 +52,6 @@ const look = () => {
 };
 look();
 """
-
-
-def _ids(kind: str) -> list[str]:
-    return [concept.id for concept in load_vocabulary().concepts(kind)]  # type: ignore[arg-type]
 
 
 def _grid(drawings: list[str], top: float, cell: float, scale: float) -> tuple[str, float]:
@@ -66,22 +65,29 @@ def _grid(drawings: list[str], top: float, cell: float, scale: float) -> tuple[s
     return "".join(placed), top + (-(-len(drawings) // columns)) * cell + 12
 
 
-def _settings(top: float) -> tuple[str, float]:
+def _thing(one: Pictogram) -> str:
+    """A pictogram as large as its cell allows."""
+    x0, y0, x1, y1 = one.box
+    return draw_pictogram(one.id, 60 * min(1.0, (y1 - y0) / (x1 - x0))).svg
+
+
+def _places(top: float) -> tuple[str, float]:
     columns, width, height = 8, _WIDTH / 8, 130
     parts = []
-    for nth, name in enumerate(_ids("setting")):
-        back = draw_setting(name, "day", None, int(width) - 6, height - 6, 7)
+    for nth, name in enumerate(place_ids()):
+        back = draw_place(name, "day", None, int(width) - 6, height - 6, 7)
         x, y = nth % columns * width + 3, top + nth // columns * height + 3
         parts.append(f'<svg x="{x}" y="{y}" width="{width - 6}" height="{height - 6}">{back.back}</svg>')
-    return "".join(parts), top + (-(-len(_ids("setting")) // columns)) * height
+    return "".join(parts), top + (-(-len(place_ids()) // columns)) * height
 
 
 def vocabulary_sheet(target: Path) -> None:
-    """Every character, thing and place on one sheet."""
-    figures = [draw_figure(FigureSpec(name)).svg for name in _ids("character")]
+    """Every character and place, and some of the pictograms, on one sheet."""
+    creatures = (draw_creature(concept.id, (), Pose()) for concept in load_vocabulary().concepts("character"))
+    figures = [body.behind + body.svg for body in creatures]
     people, y = _grid(figures, 10, 120, 0.78)
-    things, y = _grid([draw_prop(name).svg for name in _ids("prop")], y, _CELL, 0.48)
-    places, y = _settings(y)
+    things, y = _grid([_thing(one) for one in list(pictograms().values())[::_EVERY]], y, _CELL, 1)
+    places, y = _places(y)
     body = f'<rect width="100%" height="100%" fill="{PAPER}"/>{people}{things}{places}'
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{y:.0f}">{body}</svg>'
     png = rasterise(svg, _WIDTH, round(y))

@@ -246,7 +246,7 @@ def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str
         }
     )
     try:
-        plan = make_plan(bare, Settings(panels=len(scenes) or Settings().panels))
+        plan = make_plan(bare, Settings(panels=len(scenes) or PlanRequest().panels))
     except UsageError as error:
         return error.message
     own = {item.pair: item for item in record.transitions}
@@ -290,7 +290,7 @@ def _twin_questions(
     return kept + [item for item in fresh if item.question_id not in names]
 
 
-def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dict[str, PlannerQuality]:
+def measure_planners(stories: Path, planners: Sequence[str], panels: int | None = None) -> dict[str, PlannerQuality]:
     """Plan stories with each planner and measure how much of what must be seen the prompts say; nothing is drawn."""
     records = list(iter_records(stories))
     found: dict[str, PlannerQuality] = {}
@@ -298,7 +298,7 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dic
         made, rows, failed = default_registry("planners").create(name), [], {}
         for record in records:
             try:
-                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels))
+                plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels or PlanRequest().panels))
             except UsageError as error:
                 failed[record.story_id] = error.message
             else:
@@ -309,7 +309,7 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int) -> dic
 
 def _questions(record: StoryRecord, by: str, planner: str, base_url: str | None) -> list[Question]:
     settings = Settings(planner="oracle" if record.transitions else planner)
-    plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or settings.panels}))
+    plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or PlanRequest().panels}))
     if by == "rule":
         return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
     return write_questions(make_model(by, base_url=base_url), record, plan.transitions)

@@ -22,7 +22,7 @@ from katha.experiments.evaluate import Prepare, name_judges
 from katha.experiments.methods import Method
 from katha.experiments.runner import ExperimentState, Result, Shelf, worth_another_try
 from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
-from katha.protocols import Judge
+from katha.protocols import Judge, PlanRequest
 from katha.schema import Plan, Record, StoryRecord
 from katha.schema.scores import Selection
 from katha.schema.tables import CompareTable
@@ -162,6 +162,11 @@ class CompareJob:
         )
 
 
+def _panels(config: Settings, record: StoryRecord) -> int:
+    """How many panels every method's board of a story has."""
+    return len(record.scenes) or config.panels or PlanRequest().panels
+
+
 @dataclass
 class BoardDrawer:
     """Draws the boards of a comparison into the folder `out`, from the cache where it has their frames."""
@@ -188,9 +193,8 @@ class BoardDrawer:
 
     def plan_file(self, method: Method, record: StoryRecord) -> Path:
         """Return where the plan of one planner is kept."""
-        config, panels = method.config, len(record.scenes) or method.config.panels
-        planner = self.job.plugins[method.name].planner
-        key = digest([dict(planner.spec()), panels, config.style, self.job.prompt_tokens])
+        config, planner = method.config, self.job.plugins[method.name].planner
+        key = digest([dict(planner.spec()), _panels(config, record), config.style, self.job.prompt_tokens])
         return self.out / "plans" / key[:12] / f"{record.story_id}.json"
 
     def kept_plan(self, method: Method, record: StoryRecord) -> Plan | None:
@@ -203,9 +207,9 @@ class BoardDrawer:
         config, kept = method.config, self.kept_plan(method, record)
         if kept is not None:
             return kept
-        panels, planner = len(record.scenes) or config.panels, self.job.plugins[method.name].planner
+        planner, counted = self.job.plugins[method.name].planner, {"panels": _panels(config, record)}
         try:
-            plan = plan_within(planner, record, config.model_copy(update={"panels": panels}), self.job.prompt_tokens)
+            plan = plan_within(planner, record, config.model_copy(update=counted), self.job.prompt_tokens)
         except UsageError as error:
             raise PlanError(f"no plan by {config.planner!r}: {error.message}") from error
         self.keep_plan(method, record, plan)

@@ -19,6 +19,7 @@ from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.experiments.cluster.fleet import CLUSTER_HELP, WORKERS_HELP, Fleet
 from katha.experiments.cluster.standing import OnWorkers
 from katha.jsonio import digest, iter_lines, loads, read_text
+from katha.protocols import PlanRequest
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
 from katha.stories import VARIANTS_FILE
@@ -257,7 +258,7 @@ def _owned(record: StoryRecord) -> list[Question]:
 def _with_questions(record: StoryRecord) -> StoryRecord:
     """Return the story with the questions that its transitions call for; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, Settings(panels=len(record.scenes) or Settings().panels))
+        plan = make_plan(record, Settings(panels=len(record.scenes) or PlanRequest().panels))
     except UsageError:
         return record
     return record.model_copy(update={"recoverability_questions": build_questions(record, plan)})
@@ -266,7 +267,7 @@ def _with_questions(record: StoryRecord) -> StoryRecord:
 def _with_scenes(record: StoryRecord) -> StoryRecord:
     """Return a plain story with the scenes that the rule planner reads in it; unchanged if it cannot be planned."""
     try:
-        plan = make_plan(record, Settings())
+        plan = make_plan(record, Settings(panels=PlanRequest().panels))
     except UsageError:
         return record
     led = {item.to_scene: item for item in plan.transitions}

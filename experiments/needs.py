@@ -13,7 +13,7 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.context import make_planner, make_renderer, prepare_story
+from katha.agents.context import make_planner, make_renderer, panel_count, prepare_story
 from katha.compass.modes import Mode, Row, Suite, load_mode
 from katha.config import Settings
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
@@ -24,6 +24,7 @@ from katha.experiments.methods import Method
 from katha.models.client import keyless
 from katha.planners.rule import RulePlanner
 from katha.protocols import (
+    Capabilities,
     CostsMoney,
     DrawsFromPictures,
     Evidence,
@@ -281,9 +282,10 @@ def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Sh
         price = _frame_price(renderer)
         judges = {name: _judge(name) for name in (*config.judges, *config.steering_judges)}
         _, planless = _made(lambda: make_planner(config))
+        able = renderer.capabilities if renderer is not None else Capabilities()
         for record in records:
             stories += 1
-            shape = shape_of(record, config.panels)
+            shape = shape_of(record, panel_count(record, config, able))
             if isinstance(shape, str):
                 notes.append(f"{record.story_id}: not counted. {shape}")
                 continue

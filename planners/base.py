@@ -8,17 +8,15 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
-from katha.language import SceneReading, load_vocabulary, read_scene
-from katha.language.tokens import split_sentences
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
+from katha.text.phrases import Phrase, read_phrase
 
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
 ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 WIDE = 0x2E80
 """The first letter of the scripts that put no blanks between words."""
-_FEWEST_KNOWN = 0.3
 
 
 def _check_text(record: StoryRecord, planner: str) -> None:
@@ -31,19 +29,6 @@ def _check_text(record: StoryRecord, planner: str) -> None:
     if len(words) < 2:
         said = "is empty" if not words else f"has one word ({words[0][:40]!r})"
         raise PlanError(f"Story {record.story_id!r} {said}.", hint="Tell who does what in a few sentences.")
-
-
-def reads_as_english(record: StoryRecord) -> bool:
-    """Return whether enough of the text's words are English function words or in the vocabulary."""
-    vocabulary = load_vocabulary()
-    closed = frozenset().union(*vocabulary.grammar.words.values(), vocabulary.grammar.pronouns)
-    sentences = split_sentences(record.story_text)
-    words = [word.lower for sentence in sentences for word in sentence.words if word.text[0].isalpha()]
-    function = sum(word in closed for word in words)
-    known = sum(word in closed or word in vocabulary.senses for word in words)
-    foreign = sum(1 for word in WORD.findall(record.story_text) if not word.isascii())
-    few = known < _FEWEST_KNOWN * len(words) or (len(words) >= 12 and function < 0.12 * len(words))
-    return bool(words) and not few and foreign <= len(words)
 
 
 def _check_scenes(record: StoryRecord, panels: int) -> None:
@@ -311,17 +296,14 @@ def covered(item: str, text: str) -> bool:
     """Return whether `text` already says `item`: literally, or every concept that the vocabulary finds in it."""
     if re.search(rf"\b{re.escape(item.strip(' .').lower())}\b", text.lower()):
         return True
-    wanted, told = read_scene(item), read_scene(text)
-    known = bool(wanted.actors or wanted.props or wanted.setting)
-    return known and not wanted.unread and _facts(wanted) <= _facts(told)
+    wanted, told = read_phrase(item), read_phrase(text)
+    facts, known = _facts(wanted), _facts(told)
+    known |= {(kind, "", deed) for kind, *_, deed in known}  # what is wanted may leave open who does it
+    return bool(facts) and facts <= known and worded(" ".join(wanted.unknown), text)
 
 
-def _facts(reading: SceneReading) -> set[tuple[str, ...]]:
-    """Return what a reading tells: who does and feels what, which things are there, where."""
-    things = [*reading.props, *(thing for actor in reading.actors for thing in actor.carries)]
-    facts: set[tuple[str, ...]] = {("thing", thing) for thing in things}
-    for actor in reading.actors:
-        facts.add(("who", actor.concept))
-        told = {"does": actor.action, "feels": actor.emotion}
-        facts |= {(name, actor.concept, value) for name, value in told.items() if value is not None}
-    return facts | ({("where", reading.setting)} if reading.setting is not None else set())
+def _facts(told: Phrase) -> set[tuple[str, ...]]:
+    """Return what a phrase tells: who does and feels what, which things are there."""
+    facts = {(kind, name) for kind in ("character", "prop") for name in told.concepts.get(kind, ())}
+    deeds: set[tuple[str, ...]] = {("does", one.actor or "", one.action) for one in told.events if one.action}
+    return facts | deeds | {("feels", who or "", feeling) for who, feeling in told.felt}

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from katha.errors import PlanError
-from katha.language import Actor, SceneReading, describe_actor, describe_scene, load_vocabulary, read_phrase, read_scene
-from katha.language.looks import clash
 from katha.planners.base import ARTICLE, NEGATIVE_PROMPT, LadderPlanner, as_sentence, capital, covered, fit, named
-from katha.planners.moments import in_order, scene_texts
+from katha.planners.moments import scene_texts
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
+from katha.text import Reading, read_story
+from katha.text.phrases import Figure, bare, read_phrase
+from katha.text.words import load_words
+from katha.vocabulary import load_vocabulary
+
+_EXCLUSIVE: tuple[frozenset[str], ...] = (
+    frozenset({"small", "big"}),
+    frozenset({"thin", "fat"}),
+    frozenset({"white", "black", "brown", "grey", "red", "golden", "green", "blue"}),
+    frozenset({"red_scarf", "blue_scarf", "green_cap", "yellow_hat", "crowned"}),
+    frozenset({"spotted", "striped"}),
+)
+"""Looks that exclude each other: a character is not small and big, nor grey and white."""
+_WHERE = ("on", "at", "by", "near", "under", "behind", "beside")
 
 
 @dataclass(frozen=True)
@@ -20,13 +32,13 @@ class Sheets:
     """The characters of a record, and the place and time of each of its scenes: by index, "In the forest at night."."""
 
     characters: tuple[Character, ...]
-    actors: Mapping[str, Actor]
+    actors: Mapping[str, Figure]
     places: Mapping[int, str]
 
     def shown(self, prompt: str, listed: Sequence[str]) -> list[str]:
         """Return who is in a panel: whoever its prompt names, and whoever the scene lists."""
         keys = {name.strip().lower() for name in listed}
-        concepts = {actor.concept for actor in read_scene(prompt).actors}
+        concepts = read_phrase(prompt).concepts.get("character", ())
         return [
             item.name
             for item in self.characters
@@ -44,14 +56,14 @@ class Sheets:
         """Return the sentences with each character's look at its first mention, where they do not say it yet."""
         found = list(sentences)
         for name, actor in self.actors.items():
-            told = [one for one in read_scene(" ".join(found)).actors if one.concept == actor.concept]
+            told = [one for one in read_phrase(" ".join(found)).figures if one.concept == actor.concept]
             alike = [one for one in self.actors.values() if one.concept == actor.concept]
             if not actor.attributes or len(told) != 1 or len(alike) != 1:
                 continue
             missing = set(actor.attributes) - set(told[0].attributes)
-            if missing and not clash(told[0].attributes, actor.attributes):
+            if missing and not _clash(told[0].attributes, actor.attributes):
                 mention = re.compile(rf"\b(?:the|an?) {re.escape(name)}\b", re.IGNORECASE)
-                described = describe_actor(actor, "the", {actor.concept: name})
+                described = f"the {_described(actor, name)}"
                 at = next((at for at, text in enumerate(found) if mention.search(text)), None)
                 if at is not None:
                     found[at] = capital(mention.sub(described, found[at], count=1))
@@ -64,9 +76,8 @@ def sheets_of(story: StoryRecord) -> Sheets:
     Looks are those that the texts and prompts tell, as far as the vocabulary reads them; a name that it does not know
     is its own look. The place and the time of a scene hold until another is told.
     """
-    texts = zip(scene_texts(story), story.scenes, strict=True)
-    readings = [read_scene(f"{text} {scene.generation_prompt}") for text, scene in texts]
-    told = [actor for reading in readings for actor in reading.actors]
+    texts = [f"{text} {scene.generation_prompt}" for text, scene in zip(scene_texts(story), story.scenes, strict=True)]
+    told = [figure for text in texts for figure in read_phrase(text).figures]
     names = [name.strip() for scene in story.scenes for name in scene.characters if name.strip()]
     if not names:
         names = [load_vocabulary().get("character", actor.concept).words[0] for actor in told]
@@ -74,41 +85,93 @@ def sheets_of(story: StoryRecord) -> Sheets:
     names = list({name.lower(): name for name in reversed(list(dict.fromkeys(names)))}.values())[::-1]
     known = {name: _looks(name, told) for name in names}
     actors = {name: actor for name, actor in known.items() if actor is not None}
-    return Sheets(tuple(_sheet(name, actor) for name, actor in known.items()), actors, _places(readings))
+    return Sheets(tuple(_sheet(name, actor) for name, actor in known.items()), actors, _places(texts))
 
 
-def _looks(name: str, told: Sequence[Actor]) -> Actor | None:
+def _in_order(looks: Iterable[str]) -> tuple[str, ...]:
+    """Looks in the vocabulary's order."""
+    order = {concept.id: at for at, concept in enumerate(load_vocabulary().concepts("attribute"))}
+    return tuple(sorted(looks, key=order.__getitem__))
+
+
+def _clash(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether two sets of looks cannot be the same character's."""
+    pairs = ((group.intersection(first), group.intersection(second)) for group in _EXCLUSIVE)
+    return any(one and two and not one & two for one, two in pairs)
+
+
+def _looks(name: str, told: Sequence[Figure]) -> Figure | None:
     """Return the character as the vocabulary knows it, with every look told that does not clash with an earlier one."""
-    known = read_scene(f"{capital(named(name))}.").actors
+    known = read_phrase(f"{capital(named(name))} stands.").figures
     if len(known) != 1:
         return None
     looks = known[0].attributes
-    for actor in told:
-        if actor.concept == known[0].concept and (actor.count > 1) == (known[0].count > 1):
-            looks += tuple(look for look in actor.attributes if look not in looks and not clash(looks, (look,)))
-    return Actor(known[0].concept, attributes=in_order(looks), count=known[0].count)
+    for figure in told:
+        if figure.concept == known[0].concept and (figure.count != 1) == (known[0].count != 1):
+            looks += tuple(look for look in figure.attributes if look not in looks and not _clash(looks, (look,)))
+    return Figure(known[0].concept, _in_order(looks), known[0].count)
 
 
-def _sheet(name: str, actor: Actor | None) -> Character:
+def _described(figure: Figure, noun: str) -> str:
+    """Return who somebody is, with every look: "small grey mouse with a red scarf", "three crows"."""
+    vocabulary = load_vocabulary()
+    words = [vocabulary.get("attribute", look).words for look in figure.attributes]
+    adjectives = [word[0] for word in words if " " not in word[0]]
+    if adjectives and f"{adjectives[-1]} {noun}" in vocabulary.senses and len(words[-1]) > 1:
+        adjectives[-1] = words[-1][1]  # an aged man is not "old man", which is a concept of its own
+    number = next((word for word, count in vocabulary.numbers.items() if count == figure.count > 1), "")
+    plural = vocabulary.inflector.plural(noun) if figure.count != 1 else noun
+    worn = " and ".join(f"a {word[0]}" for word in words if " " in word[0])
+    phrase = " ".join(part for part in (number, *adjectives, plural) if part)
+    return f"{phrase} with {worn}" if worn else phrase
+
+
+def _sheet(name: str, actor: Figure | None) -> Character:
     if actor is None:
         return Character(name=name, kind=name, appearance=name, anchor_prompt=f"{named(name).capitalize()} alone.")
-    words = {actor.concept: load_vocabulary().get("character", actor.concept).words[0]}
-    return Character(
-        name=name,
-        kind=words[actor.concept],
-        appearance=describe_actor(actor, "a", words),
-        anchor_prompt=describe_scene(SceneReading((actor,)), words),
-    )
+    noun = load_vocabulary().get("character", actor.concept).words[0]
+    looks = _described(actor, noun)
+    article = "" if actor.count != 1 else "an " if looks[0] in "aeio" else "a "
+    stand = "stand" if actor.count != 1 else "stands"
+    return Character(name=name, kind=noun, appearance=f"{article}{looks}", anchor_prompt=f"The {looks} {stand} nearby.")
 
 
-def _places(readings: Sequence[SceneReading]) -> dict[int, str]:
-    setting = next((reading.setting for reading in readings if reading.setting is not None), None)
-    time: str | None = None
+def _places(texts: Sequence[str]) -> dict[int, str]:
+    """Return the place and the time of each scene, which hold until others are told: "In the forest at night."."""
+    readings = [read_story(text) for text in texts]
+    where = next((place for reading in readings if (place := _place(reading))), "")
+    when = ""
     found: dict[int, str] = {}
     for index, reading in enumerate(readings, 1):
-        setting, time = reading.setting or setting, reading.time or time
-        found[index] = describe_scene(SceneReading((), (), setting, time)).strip()
+        where, when = _place(reading) or where, _time(reading) or when
+        found[index] = as_sentence(" ".join(part for part in (where, when) if part))
     return found
+
+
+def _place(reading: Reading) -> str:
+    """The place where something happens, else one that is flown over or looked at."""
+    words = load_words()
+    roles = [role for event in reading.events for role in event.all("place", "goal") if role.preposition != "to"]
+    open_air = (role for role in roles if words.is_place(role.head) or words.group("weather", role.head))
+    named = [(role.preposition, role.head) for role in open_air]
+    named += [
+        (one.place.preposition, bare(one.place.text)) for one in reading.sentences if one.place and one.place.sort
+    ]
+    preposition, noun = next(((how, noun) for how, noun in named if words.sort(noun) != "thing"), ("", ""))
+    return f"{preposition if preposition in _WHERE else 'in'} the {noun}" if noun else ""
+
+
+def _time(reading: Reading) -> str:
+    """The time of day that holds, else one that a line without a verb names ("Forest by day.")."""
+    words, told = load_words(), [one.time for one in reading.sentences if one.time is not None]
+    told += [
+        part
+        for one in reading.sentences
+        if not one.events
+        for word in one.text.lower().rstrip(".").split()
+        if (part := words.group("times", word))
+    ]
+    return {"": "", "night": "at night", "day": "by day"}.get(time := next(iter(told), ""), f"in the {time}")
 
 
 class ScenePlanner(LadderPlanner):
@@ -252,7 +315,7 @@ def _feeler(scene: Scene) -> list[str]:
     """Return whose feeling a scene's is: whoever its text says feels so, else its doer, else the first it lists."""
     vocabulary = load_vocabulary()
     emotion = vocabulary.find(scene.emotion or "", "emotion")
-    felt = [one.concept for one in read_scene(scene.scene_text).actors if one.emotion and one.emotion == emotion]
+    felt = [who for who, feeling in read_phrase(scene.scene_text).felt if who is not None and feeling == emotion]
     doers = [event.actor for event in read_phrase(scene.action).events if event.actor]
     kinds = {name: vocabulary.find(ARTICLE.sub("", name), "character") for name in scene.characters}
     chosen = [name for concept in (*felt, *doers) for name, kind in kinds.items() if kind == concept]
@@ -264,8 +327,6 @@ def _add_feeling(sentences: list[str], feeling: Feeling | None) -> None:
     text = " ".join(sentences)
     if feeling is None or (feeling.emotion is None and feeling.sentence.lower() in text.lower()):
         return
-    felt = feeling.emotion is not None and any(
-        actor.emotion for actor in read_scene(text).actors if feeling.who in {None, actor.concept}
-    )
+    felt = feeling.emotion is not None and any(feeling.who in {None, who} for who, _ in read_phrase(text).felt)
     if not felt:
         sentences.append(feeling.sentence)

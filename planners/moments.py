@@ -1,487 +1,28 @@
-"""Parts of a story, and the one moment of each that can be drawn: the main event, who is there, how they feel,
-what is seen.
-"""
+"""Parts of a story, and the one moment of each that can be drawn: what is told, who is there, how they feel, where."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import chain, count, pairwise
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from katha.configs import load_config
-from katha.errors import PlanError
-from katha.language import (
-    Actor,
-    Event,
-    SceneReading,
-    StoryReading,
-    describe_actor,
-    describe_deed,
-    describe_scene,
-    load_vocabulary,
-    read_story,
-)
-from katha.language.looks import clash
-from katha.schema import Character, StoryRecord
+from katha.schema import StoryRecord
+from katha.text import Event, Place, Reading, Sentence, Teller
+from katha.text.senses import lives_from, said_plainly
+from katha.text.words import load_words
 
-Key = tuple[str, str | None]
-"""What tells a character from every other one: its concept, and its name if it has one."""
+__all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
 
-_ACCESSORIES = ("red_scarf", "blue_scarf", "green_cap", "yellow_hat", "crowned")
+_SHORT_TIME = 5
+"""The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
 
-def planning(part: str) -> Mapping[str, Any]:
+def planning(part: str) -> Any:
     """Return a part of `configs/planning.yaml`, where it is explained."""
-    found: Mapping[str, Any] = load_config("planning.yaml")[part]
-    return found
-
-
-def has_trait(doer: Event | Actor, *names: str) -> bool:
-    """Return whether the action of somebody or of an event has one of the traits of `configs/planning.yaml`."""
-    traits = planning("traits")
-    return any(doer.action in traits[name] for name in names)
-
-
-@dataclass(frozen=True)
-class Role:
-    """One character of the story: its name in the plan and how it is drawn when it does nothing.
-
-    `alike` holds when another character is of the same kind, so that its looks have to be said every time.
-    """
-
-    name: str
-    actor: Actor
-    word: str
-    alike: bool = False
-
-    @property
-    def plain(self) -> Actor:
-        """The actor as a sentence names it: with its looks only where they are needed to tell it apart."""
-        return self.actor if self.alike else replace(self.actor, attributes=())
-
-    def character(self) -> Character:
-        """Return the plan's record of it: its appearance, and a prompt in which it is alone."""
-        words = {self.actor.concept: self.word}
-        alone = describe_scene(SceneReading((self.actor,)), words)
-        appearance = describe_actor(self.actor, "a", words)
-        return Character(name=self.name, kind=self.word, appearance=appearance, anchor_prompt=alone)
-
-
-def role_key(event: Event) -> Key:
-    """Return what tells the actor of `event` from every other character."""
-    return (event.actor or "", event.actor_name)
-
-
-def target_key(event: Event) -> Key:
-    """Return what tells the target of `event` from every other character."""
-    return (event.target or "", event.target_name)
-
-
-def is_character(concept: str) -> bool:
-    """Return whether a concept's id is that of a character, not of a thing."""
-    return load_vocabulary().find(concept, "character") == concept
-
-
-def in_order(looks: Iterable[str]) -> tuple[str, ...]:
-    """Return looks in the vocabulary's order."""
-    order = {concept.id: at for at, concept in enumerate(load_vocabulary().concepts("attribute"))}
-    return tuple(sorted(looks, key=order.__getitem__))
-
-
-def cast_of(events: Iterable[Event]) -> dict[Key, Role]:
-    """Return every character of the events, in order of appearance.
-
-    Characters of one kind that their looks do not tell apart each get an accessory, always the same.
-    """
-    first: dict[Key, Event] = {}
-    spoken: set[Key] = set()  # characters that are only spoken of: nobody sees them, so nobody can confuse them
-    for event in sorted(events, key=lambda event: event.speech):
-        known = set(first)
-        if event.actor is not None:
-            first.setdefault(role_key(event), event)
-        if event.target is not None and is_character(event.target):
-            stranger = Event(event.sentence, event.text, actor=event.target, actor_name=event.target_name)
-            first.setdefault(target_key(event), stranger)
-        spoken |= (set(first) - known) if event.speech else set()
-    kinds = Counter(key[0] for key in first if key not in spoken)
-    roles: dict[Key, Role] = {}
-    for key, event in first.items():
-        actor = Actor(key[0], attributes=in_order(set(event.attributes)), count=event.count)
-        same = [role.actor for role in roles.values() if role.actor.concept == actor.concept]
-        rivals = [one for at, one in first.items() if at[0] == key[0] and at != key and at not in spoken]
-        others: list[Actor | Event] = [*rivals, *same]
-        if any(_confused(actor, other) for other in others):
-            taken = {look for other in same for look in other.attributes}
-            free = [look for look in _ACCESSORIES if look not in taken and not clash(actor.attributes, (look,))]
-            accessory = free[0] if free else _ACCESSORIES[len(same) % len(_ACCESSORIES)]
-            actor = replace(actor, attributes=in_order((*actor.attributes, accessory)))
-        noun, alike = _noun(key[0], event.actor_word), kinds[key[0]] > 1
-        name = key[1] or (load_vocabulary().grammar.inflector.plural(noun) if event.count > 1 else noun)
-        names = {role.name for role in roles.values()}
-        free_name = next(one for one in chain([name], (f"{name} {at}" for at in count(2))) if one not in names)
-        word = noun if kinds[key[0]] == 1 else _noun(key[0], None)
-        roles[key] = Role(free_name, actor, word, alike=alike)
-    return roles
-
-
-def _confused(one: Actor, other: Actor | Event) -> bool:
-    """Return whether nothing in their looks or number tells two of a kind apart."""
-    return not clash(one.attributes, other.attributes) and (one.count > 1) == (other.count > 1)
-
-
-def _noun(concept: str, word: str | None) -> str:
-    """Return the story's own noun for a character where the vocabulary knows it, else the vocabulary's."""
-    vocabulary = load_vocabulary()
-    known = word is not None and vocabulary.find(word, "character") == concept
-    return word if known and word is not None else vocabulary.get("character", concept).words[0]
-
-
-_MAX_UNITS = 80
-_PEAK = 0.5
-
-
-@cache
-def _weights() -> Mapping[str, float]:
-    return {action: float(weight) for weight, actions in planning("weights").items() for action in actions}
-
-
-def salience(event: Event) -> float:
-    """Return how much an event is worth drawing: deeds before talk, with somebody or something to be seen."""
-    if event.actor is None or event.negated or (event.action is None and event.emotion is None):
-        return 0.0
-    score = _weights().get(event.action or "", 0.0)
-    if not complete(event):
-        score *= 0.4
-    score += 0.8 if event.target is not None else 0.3 * min(len(event.props), 1)
-    score += 0.7 if event.emotion is not None else 0.0
-    score += 0.3 if event.cause is not None else 0.0
-    return score * (0.25 if event.speech else 1.0)
-
-
-def complete(event: Event) -> bool:
-    """Return whether an event has what its action needs: nobody is seen to hold, give or push nothing."""
-    together = event.count > 1 and has_trait(event, "mutual")
-    return together or not has_trait(event, "needs_object") or event.target is not None or bool(event.props)
-
-
-def _units(events: Sequence[Event], panels: int) -> list[list[Event]]:
-    """Return what is never cut: the events of one sentence with what is only said after it, or single events where
-    there are too few sentences."""
-    by_sentence: dict[int, list[Event]] = {}
-    for event in events:
-        by_sentence.setdefault(event.sentence, []).append(event)
-    units: list[list[Event]] = []
-    for unit in by_sentence.values():
-        if any(salience(event) > 0 and not event.speech for event in unit):
-            units.append(unit)
-        elif units:
-            units[-1].extend(unit)
-    if len(units) < panels:
-        units = [[event] for event in events if salience(event) > 0]
-    size = -(-len(units) // _MAX_UNITS)
-    return [[*chain.from_iterable(units[at : at + size])] for at in range(0, len(units), size or 1)]
-
-
-def _novelty(before: Sequence[Event], after: Sequence[Event]) -> float:
-    """Return how good a cut is (0 to about 2): new people, another place, another time, another feeling."""
-    people = {event.actor for event in before}, {event.actor for event in after}
-    score = 0.8 if not people[0] & people[1] else 0.3 if people[0] != people[1] else 0.0
-    score += 0.6 if before[-1].setting != after[0].setting else 0.0
-    score += 0.4 if before[-1].time != after[0].time else 0.0
-    feelings = {event.emotion for event in before} - {None}, {event.emotion for event in after} - {None}
-    return score + (0.3 if feelings[0] != feelings[1] else 0.0)
-
-
-def segment(events: Sequence[Event], panels: int) -> list[list[Event]]:
-    """Return `panels` parts in order, none empty. With too few events the last moments are held (repeated)."""
-    units = _units(events, panels)
-    if len(units) <= panels:
-        return [list(units[min(at * len(units) // panels, len(units) - 1)]) for at in range(panels)]
-    bounds = [0, *_best_cuts(units, panels), len(units)]
-    return [[*chain.from_iterable(units[start:stop])] for start, stop in pairwise(bounds)]
-
-
-def _best_cuts(units: Sequence[Sequence[Event]], panels: int) -> list[int]:
-    """Return where to cut, by dynamic programming: squared imbalance of the parts' sizes, less the novelty at the cuts
-    and the weight of each part's main event, so that the deeds that matter most each get a part of their own."""
-    total, mean = len(units), len(units) / panels
-    weights = [max(salience(event) for event in unit) for unit in units]
-    novelty = [0.0, *(_novelty(units[at - 1], units[at]) for at in range(1, total)), 0.0]
-    best: list[list[tuple[float, int]]] = [[(float("inf"), 0)] * (total + 1) for _ in range(panels + 1)]
-    best[0][0] = (0.0, 0)
-    for part in range(1, panels + 1):
-        for stop in range(part, total + 1):
-            best[part][stop] = min(
-                (
-                    best[part - 1][start][0]
-                    + ((stop - start - mean) / mean) ** 2
-                    - 0.6 * novelty[stop] * (stop < total)
-                    - _PEAK * max(weights[start:stop]),
-                    start,
-                )
-                for start in range(part - 1, stop)
-            )
-    cuts = [total]
-    for part in range(panels, 1, -1):
-        cuts.append(best[part][cuts[-1]][1])
-    return cuts[:0:-1]
-
-
-_MOST_ACTORS = 3
-_AS_GOOD = 0.6
-"""How good another event has to be (share of the best) to be shown instead of the deed of the panel before."""
-_MOST_PROPS = 4
-_FEW = 2
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What one panel shows, and the events that it stands for. `roles` are all characters of the story."""
-
-    reading: SceneReading
-    key: Event
-    cast: tuple[Role, ...]
-    events: tuple[Event, ...]
-    words: Mapping[str, str]
-    roles: Mapping[Key, Role]
-
-    @property
-    def deed(self) -> str:
-        """The main event as one sentence."""
-        return self.deeds()[0]
-
-    def deeds(self) -> list[str]:
-        """Return what each character does and feels, a sentence each."""
-        shown = zip(self.cast, self.reading.actors, strict=True)
-        plain = [replace(actor, attributes=role.plain.attributes) for role, actor in shown]
-        return [describe_deed(one, [two for two in plain if two is not one], self.words) for one in plain]
-
-    def said(self, event: Event) -> str:
-        """Return any event of the story as one sentence."""
-        actor, others = self.played(event)
-        return describe_deed(actor, others, self.words_for(event))
-
-    def words_for(self, event: Event) -> Mapping[str, str]:
-        """Return the story's own nouns, with those of the event's characters."""
-        played = [self.roles[key] for key in (role_key(event), target_key(event)) if key in self.roles]
-        return {**self.words, **{role.actor.concept: role.word for role in played}}
-
-    def played(self, event: Event) -> tuple[Actor, list[Actor]]:
-        """Return the event's actor with its deed, and whoever the deed is directed at."""
-        actor = replace(
-            self.roles[role_key(event)].plain,
-            action=event.action,
-            target=event.target,
-            emotion=event.emotion,
-            carries=_handled(event),
-        )
-        target = self.roles.get(target_key(event))
-        return actor, [target.plain] if target is not None else []
-
-    def emotions(self) -> dict[str, str]:
-        """Return what each character feels, by its name in the plan."""
-        pairs = zip(self.cast, self.reading.actors, strict=True)
-        return {role.name: actor.emotion for role, actor in pairs if actor.emotion is not None}
-
-    def must_show(self) -> list[str]:
-        """Return what has to be visible: every deed and feeling, every thing, the place."""
-        place = [self.reading.setting] if self.reading.setting is not None else []
-        things = [prop for actor in self.reading.actors for prop in actor.carries]
-        said = [self.words.get(thing, thing.replace("_", " ")) for thing in [*things, *self.reading.props, *place]]
-        return list(dict.fromkeys([*(deed.rstrip(".") for deed in self.deeds()), *said]))
-
-
-@dataclass
-class Stage:
-    """What goes on from panel to panel: the roles, the story's own nouns, the place and the time.
-
-    held: what each character has in its hands. aims: what it has in view, and the place where that is: gone once it is
-    taken, or left behind.
-    """
-
-    roles: Mapping[Key, Role]
-    words: Mapping[str, str]
-    setting: str | None = None
-    held: dict[Key, str] = field(default_factory=dict)
-    aims: dict[Key, tuple[str, str | None]] = field(default_factory=dict)
-    last: Event | None = None
-
-    @classmethod
-    def of(cls, events: Sequence[Event], words: Mapping[str, str]) -> Stage:
-        """Return the stage before the first event, in the first place that the story names."""
-        setting = next((event.setting for event in events if event.setting is not None), None)
-        return cls(cast_of(events), words, setting)
-
-    def hand_on(self, events: Sequence[Event]) -> None:
-        """Remember what the events aim at, and who holds what: a thing taken stays in hand until given or eaten."""
-        for event in events:
-            self._aim(event)
-        for event in events:
-            self.lose(event)
-            if not _real(event) or event.actor is None:
-                continue
-            key = role_key(event)
-            if has_trait(event, "lets_go"):
-                held = self.held.pop(key, None)
-                if event.action == "give" and held is not None and event.target is not None:
-                    self.held[target_key(event)] = held
-            elif has_trait(event, "keeps") and event.carries:
-                self.held = {who: what for who, what in self.held.items() if what != event.carries[0]}
-                self.held[key] = event.carries[0]
-
-    def _aim(self, event: Event) -> None:
-        """Remember what an event aims at. A deed that fails ("could not reach the grapes") aims as well."""
-        target = event.target
-        if event.speech or event.actor is None or target is None or target not in event.props:
-            return
-        if has_trait(event, "seeking"):
-            self.aims[role_key(event)] = (target, event.setting)
-        elif has_trait(event, "getting") and not event.negated:
-            self.aims = {key: aim for key, aim in self.aims.items() if aim[0] != target}
-
-    def aimed(self, event: Event) -> Event:
-        """Return `event` with what its actor has in view: as the target of a leap without one, or else just there."""
-        thing, where = self.aims.get(role_key(event), (None, None))
-        if thing is None or where != event.setting or thing in event.props:
-            return event
-        target = thing if event.target is None and has_trait(event, "seeking") else event.target
-        return replace(event, target=target, props=(*event.props, thing))
-
-    def lose(self, event: Event) -> None:
-        """Let what slips out of hands be in nobody's from now on."""
-        self.held = {who: what for who, what in self.held.items() if what not in event.lost}
-
-
-def _real(event: Event) -> bool:
-    return not event.negated and not event.speech
-
-
-def _feeling(key: Key, events: Sequence[Event], until: int) -> str | None:
-    """Return what a character feels at the main event: the last feeling told up to its sentence, or in this part."""
-    told = [event for event in events if role_key(event) == key and event.emotion is not None and _real(event)]
-    before = [event for event in told if event.sentence <= until]
-    chosen = [*before[-1:], *told[:1]]
-    return chosen[0].emotion if chosen else None
-
-
-def _doing(key: Key, main: Event, events: Sequence[Event]) -> Event | None:
-    """Return what else a character is seen doing at the main event: the same deed, or a state that lasts."""
-    own = [event for event in events if role_key(event) == key and event.action is not None and _real(event)]
-    together = [event for event in own if event.sentence == main.sentence and event.action == main.action]
-    freed = main.action == "free" and main.target == key[0]
-    lasting = [event for event in own if has_trait(event, "states") and event.sentence <= main.sentence and not freed]
-    return next(iter([*together[:1], *lasting[-1:]]), None)
-
-
-def _handled(event: Event) -> tuple[str, ...]:
-    """Return the one thing that is given, taken, thrown or carried: the deed's own object first."""
-    if not has_trait(event, "handled"):
-        return ()
-    return (event.target,) if event.target is not None and event.target in event.props else event.props[:1]
-
-
-def _drawn(role: Role, event: Event | None, emotion: str | None, present: Sequence[str]) -> Actor:
-    actor = replace(role.actor, emotion=emotion)
-    if event is None or event.action is None:
-        return actor
-    target, carries = event.target, _handled(event)
-    if target is not None and target not in present and target not in event.props:
-        target = None
-    if carries and (target is None or event.action == "carry"):
-        target = carries[0]
-    if not has_trait(event, "handled", "lets_go", "hands_full") and actor.count == 1:
-        carries = event.carries[:1]
-    felt = emotion or planning("felt").get(event.action)
-    return replace(actor, action=event.action, target=target, carries=carries, emotion=felt)
-
-
-def _present(main: Event, events: Sequence[Event], roles: Mapping[Key, Role]) -> list[Key]:
-    """Return who is in the picture, the main event's actor and target first."""
-    acted = [event for event in events if event.actor is not None]
-    near = [event for event in acted if event.sentence == main.sentence]
-    keys = [role_key(main), target_key(main), *map(role_key, near)]
-    keys += [key for event in near for key in event.company]
-    keys += [role_key(event) for event in acted if _real(event)]
-    return list(dict.fromkeys(key for key in keys if key in roles))[:_MOST_ACTORS]
-
-
-def _main(events: Sequence[Event], last: Event | None) -> Event:
-    """Return the event most worth drawing; one that the panel before shows already gives way to another as good."""
-    best = max(reversed(events), key=salience)
-
-    def deed(event: Event) -> tuple[str | None, ...]:
-        return (event.actor, event.actor_name, event.action, event.target)
-
-    if last is None or deed(best) != deed(last):
-        return best
-    others = [event for event in events if deed(event) != deed(last) and salience(event) >= _AS_GOOD * salience(best)]
-    return max(reversed(others), key=salience) if others else best
-
-
-def moment_of(events: Sequence[Event], stage: Stage, *, final: bool = False) -> Moment:
-    """Return the moment that stands for `events`, which hold at least one event with an actor.
-
-    The `final` moment of a story shows the feelings with which it ends.
-    """
-    main = _main(events, stage.last)
-    if main.actor is None:
-        main = next(event for event in events if event.actor is not None)
-    until = events[-1].sentence if final else main.sentence
-    keys = _present(main, events, stage.roles)
-    cast = tuple(stage.roles[key] for key in keys)
-    kinds = [key[0] for key in keys]
-    place = next(at for at, event in enumerate(events) if event is main)
-    stage.hand_on(events[:place])
-    stage.lose(main)
-    aiming = stage.aimed(main)
-    actors: list[Actor] = []
-    taken: set[str] = set()
-    for key, role in zip(keys, cast, strict=True):
-        doing = _doing(key, main, events) if actors else aiming
-        actor = _drawn(role, doing, _feeling(key, events, until), kinds)
-        if set(actor.carries) & taken:
-            actor = replace(actor, carries=(), action=None, target=None)
-        taken.update(actor.carries)
-        actors.append(actor)
-    for at, (key, actor) in enumerate(zip(keys, actors, strict=True)):
-        # What was taken earlier is still in the hands, where that can be shown.
-        thing, busy = stage.held.get(key), actor.count > 1 or has_trait(actor, "lets_go", "hands_full")
-        if thing is not None and not busy and not actor.carries and thing not in taken:
-            taken.add(thing)
-            actors[at] = replace(actor, carries=(thing,))
-    stage.hand_on(events[place:])
-    stage.last = main
-    props = _props(aiming, events, actors, taken)
-    props = (*props, *_spoken_of(events, main, keys, {*props, *taken, *stage.held.values()}))[:_MOST_PROPS]
-    reading = SceneReading(tuple(actors), props, main.setting or stage.setting, main.time)
-    words = {**stage.words, **{role.actor.concept: role.word for role in cast}}
-    return Moment(reading, main, cast, tuple(events), words, stage.roles)
-
-
-def _props(main: Event, events: Sequence[Event], actors: Sequence[Actor], taken: set[str]) -> tuple[str, ...]:
-    near = [prop for event in events if event.sentence == main.sentence for prop in event.props]
-    things = {prop for event in events for prop in event.props}
-    targets = [actor.target for actor in actors if actor.target is not None and actor.target in things]
-    seen = dict.fromkeys([*targets, *main.props, *near])
-    return tuple(prop for prop in seen if prop not in taken)[:_MOST_PROPS]
-
-
-def _spoken_of(events: Sequence[Event], main: Event, keys: Collection[Key], shown: Collection[str]) -> list[str]:
-    """Return one thing that the part tells of up to the main event, or speaks of later, where the main event's own are
-    few.
-
-    Only what somebody in the picture says or does something with in the same place, and is not used up.
-    """
-    if len(shown) >= _FEW:
-        return []
-    told = [event for event in events if not event.negated and (event.speech or event.sentence <= main.sentence)]
-    near = [event for event in told if role_key(event) in keys and event.setting == main.setting]
-    used = {thing for event in near for thing in event.lost}
-    used |= {event.target for event in near if event.target is not None and has_trait(event, "used_up")}
-    return [thing for event in near for thing in event.props if thing not in used and thing not in shown][:1]
+    return load_config("planning.yaml")[part]
 
 
 def scene_texts(story: StoryRecord) -> list[str]:
@@ -490,27 +31,409 @@ def scene_texts(story: StoryRecord) -> list[str]:
     return [text if text.endswith((".", "!", "?", '"')) else f"{text}." for text in texts]
 
 
-def annotated_moments(story: StoryRecord, reading: StoryReading) -> list[Moment]:
-    """Return one moment for each scene.
+# What an event is worth.
 
-    The scenes' texts are read as one story, so that "he" in scene 3 is the character of scene 2. A scene in which
-    nobody is known shows what its neighbour shows: the one before, or else the one after.
 
-    Raises:
-        PlanError: no scene names anybody that the vocabulary knows.
-    """
-    texts = scene_texts(story)
-    told = read_story("\n\n".join(texts))
-    owners = [at for at, text in enumerate(texts) for _ in read_story(text).sentences]
-    parts: list[list[Event]] = [[] for _ in texts]
-    for event in told.events:
-        parts[owners[event.sentence]].append(event)
-    acted = [at for at, part in enumerate(parts) if any(event.actor for event in part)]
-    if not acted:
-        raise PlanError(
-            f"Record {story.story_id!r}: nobody in any 'scene_text' is known to planner 'rule'.",
-            hint='Name the characters by their kind ("the fox"), or choose another planner with --planner.',
+@dataclass(frozen=True)
+class Beat:
+    """One sentence of the story with the events of it that a picture can show, the best first by `weights`."""
+
+    sentence: Sentence
+    events: tuple[Event, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        """What its best event is worth; 0 where it has none."""
+        return max(self.weights, default=0.0)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What one frame can show: an event, and perhaps one `beside` it; how good that is."""
+
+    main: Event
+    beside: Event | None
+    value: float
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What is shown, the main event first."""
+        return (self.main,) if self.beside is None else (self.main, self.beside)
+
+
+class Story:
+    """A reading with names, beats, and the worth of every event."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.teller = Teller(reading)
+        self.beats = [self._beat(sentence) for sentence in reading.sentences]
+        self._weights = {
+            event.id: weight for beat in self.beats for event, weight in zip(beat.events, beat.weights, strict=True)
+        }
+
+    def _beat(self, sentence: Sentence) -> Beat:
+        shown = [event for event in self.reading.of(sentence.index) if self.teller.shows(event)]
+        turn = 1.0 + float(planning("turn")["more"]) * any(
+            word in planning("turn")["words"] for word in sentence.text.lower().split(",")[0].split()[:2]
         )
-    parts = [parts[max((one for one in acted if one <= at), default=acted[0])] for at in range(len(parts))]
-    stage = Stage.of([event for part in parts for event in part], {**reading.words, **told.words})
-    return [moment_of(part, stage, final=at == len(parts) - 1) for at, part in enumerate(parts)]
+        return Beat(sentence, tuple(shown), tuple(self.worth(event) * turn for event in shown))
+
+    def doers(self, event: Event) -> Sequence[str]:
+        """Return the characters who do it, else what does."""
+        return self.teller.people(self.teller.doers(event)) or self.teller.doers(event)
+
+    def _kind(self, event: Event) -> str:
+        """What sort of deed an event is, by its verb."""
+        kinds: Mapping[str, str] = {verb: kind for kind, verbs in planning("verbs").items() for verb in verbs}
+        return kinds.get(event.verb, "deed")
+
+    def worth(self, event: Event) -> float:
+        """Return how much an event is worth drawing: deeds to somebody before movements, then states."""
+        table = planning("worth")
+        kind = "turned" if {*event.state} & {*planning("events_as_states")} else self._kind(event)
+        if event.feeling is not None and event.verb in ("be", "feel", "become"):
+            kind = "feeling"
+        score = float(table[kind])
+        score += table["object"] * bool(event.who("patient")) + table["receiver"] * bool(event.who("recipient"))
+        living = ("person", "animal", "being", "group")
+        score += table["somebody"] * any(self.reading.entity(key).kind in living for key in event.who("patient"))
+        score += table["last"] * (event.within is None and event.feeling is None and event is self._last(event))
+        score += table["taking_part"] * min(2, self._taking_part(event))
+        score += table["part_of_body"] * self._own_body(event)
+        score += table["setting"] * (kind == "state" and bool(event.who("place", "instrument", "companion")))
+        score += table["reason"] * bool(event.because) + table["felt"] * (event.feeling is not None)
+        if not self.teller.people(self.teller.doers(event)):
+            score *= table["by_a_thing"]
+        if event.within is not None or event.perfect:
+            score *= table["in_passing"]
+        return float(score * (table["failed"] if event.negated else 1.0))
+
+    def _last(self, event: Event) -> Event | None:
+        """The last event of the sentence that can be seen, where it has several."""
+        shown = [one for one in self.reading.of(event.sentence) if self.teller.shows(one)]
+        return shown[-1] if len(shown) > 1 else None
+
+    def _taking_part(self, event: Event) -> int:
+        """How many more people and things than doer and object can be seen in an event."""
+        own = {*event.who("agent"), *event.who("patient")[:1]}
+        seen = {role.entity for role in event.roles if role.entity is not None} - own
+        found = [self.reading.entity(str(key)) for key in seen]
+        return sum(one.kind not in ("abstract", "place") and one.sort not in ("body", "abstract") for one in found)
+
+    def _own_body(self, event: Event) -> bool:
+        """Whether the object is no more than a part of the doer: "twisted her ankle", "shook her head"."""
+        objects = [self.reading.entity(key) for key in event.who("patient")]
+        return bool(objects) and all(one.sort == "body" and one.owner in event.who("agent") for one in objects)
+
+    def people(self, event: Event) -> list[str]:
+        """Return the characters who take part, the doer first."""
+        # "A basket of fish" is a basket.
+        roles = [role for role in event.roles if role.role not in ("agent", "topic") and " of " not in role.text]
+        keys = [role.entity for role in roles if role.entity]
+        # Whose mouth it is stands by.
+        parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
+        owners = [str(one.owner) for one in parts if one.sort == "body" or load_words().has("parts", one.noun)]
+        told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
+        return self.teller.people(told)
+
+    def happens(self) -> bool:
+        """Return whether anything can be drawn."""
+        return any(beat.events for beat in self.beats)
+
+    # What one picture can show.
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """Every event by itself, and with one more that happens at the same place and time."""
+        near = [[event for beat in self.beats[at : at + 2] for event in beat.events] for at in range(len(self.beats))]
+        singles = [(event, None) for beat in self.beats for event in beat.events]
+        pairs = dict.fromkeys(
+            (main, other)
+            for beat, around in zip(self.beats, near, strict=True)
+            for one in beat.events
+            for two in around
+            for main, other in ((one, two), (two, one))
+            if one is not two and self._together(main, other)
+        )
+        return [self._picture(main, other) for main, other in (*singles, *pairs)]
+
+    def _picture(self, main: Event, beside: Event | None) -> Picture:
+        table = planning("picture")
+        events = (main,) if beside is None else (main, beside)
+        seen = {one.sentence for one in events if self.reading.sentences[one.sentence].visible}
+        value = table["shown"] * len(seen) + table["main"] * self._weights[main.id]
+        if beside is not None:
+            value += table["beside"] * self._weights[beside.id] - table["second"]
+            new = {*self.people(beside)} - {*self.people(main)}
+            other = set(self.doers(beside)) != set(self.doers(main)) and beside.sentence == main.sentence
+            value += table["newcomer"] * (bool(new) and other)
+            value += table["cause"] * (beside.id in main.because or main.id in beside.because)
+        return Picture(main, beside, float(value))
+
+    def _together(self, main: Event, other: Event) -> bool:
+        """Whether both happen at once, as far as a picture is concerned: nobody does two things, but who does something
+        can feel something; the place is one and no time has passed."""
+        first, second = sorted((main, other), key=lambda event: event.id)
+        if self._weights[other.id] > self._weights[main.id] or (other.id == main.within and self._tells(other)):
+            return False
+        if second.sentence != first.sentence and self.passes(second.sentence):
+            return False
+        places = [self.reading.sentences[one.sentence].place for one in (first, second)]
+        if None not in places and len({one.entity or one.noun for one in places if one is not None}) > 1:
+            return False
+        doers, own = self.doers(main), self.doers(other)
+        if set(doers) & set(own):
+            return set(own) == set(doers) and felt(other) and not felt(main)
+        cast = {key for one in (main, other) for key in self.people(one)}
+        return bool(own) and len(cast) <= int(planning("picture")["most_people"])
+
+    def _tells(self, event: Event) -> bool:
+        """Whether an event only says, sees or thinks another one; "she mowed while he picked" is two deeds."""
+        return self._kind(event) in ("talk", "state") or event.verb in load_words().sets.get("thinking", ())
+
+    # Place and time go on until the text changes them.
+
+    def passes(self, sentence: int) -> bool:
+        """Return whether a sentence tells that time has passed: "the next morning", "after school", "later"."""
+        shift = planning("shift")
+        jumps, keeps = set(shift["words"]), set(shift["keeps"])
+        told = [event for event in self.reading.of(sentence) if event.standing == "told" and not event.perfect]
+        phrases = [set(phrase.lower().split()) for event in told for phrase in event.time]
+        return any(len(phrase) <= _SHORT_TIME and jumps & phrase and not keeps & phrase for phrase in phrases)
+
+    def goes_on(self, sentence: int) -> bool:
+        """Return whether a place is left for one that the text does not name."""
+        return any(
+            event.happens and event.verb in planning("shift")["leaving"] and self.teller.people(event.who("agent"))
+            for event in self.reading.of(sentence)
+        )
+
+    def place_of(self, event: Event) -> Place | None:
+        """Return where an event takes place, None where nobody can know: after a move or a jump in time, indoors."""
+        at, shift = event.sentence, planning("shift")
+        place = self.reading.sentences[at].place
+        if place is not None and place.since == at and at and self._comes_later(place, event):
+            at -= 1
+            place = self.reading.sentences[at].place
+        if place is not None and place.noun in shift["nowhere"]:
+            return None
+        if place is None or not (load_words().has("place", place.noun) or place.sort in shift["places"]):
+            return None
+        since = min(place.since, at)
+        open_air = place.sort in shift["open_air"] or place.noun in shift["open_air"]
+        moved = any(self.goes_on(one) for one in range(since + 1, at))
+        later = not open_air and any(self.passes(one) for one in range(since + 1, event.sentence + 1))
+        return None if moved or later else place
+
+    def _comes_later(self, place: Place, event: Event) -> bool:
+        """Whether a place is that of a later event of the same sentence: "put on his jacket and ran to the bakery"."""
+        named = [
+            one.id
+            for one in self.reading.of(event.sentence)
+            for role in one.roles
+            if role.entity == place.entity is not None or role.head == place.noun
+        ]
+        return bool(named) and min(named) > event.id and event.within is None
+
+    # One part as a picture.
+
+    def moment(self, beats: Sequence[Beat], before: Moment | None = None, *, final: bool = False) -> Moment:
+        """Return what stands for a part: of the pictures that show something of it, the one that is worth most.
+
+        Raises:
+            ValueError: no event of the part can be drawn.
+        """
+        own = {event.id for beat in beats for event in beat.events}
+        able = [one for one in self.pictures if all(event.id in own for event in one.events)]
+        if not able:
+            raise ValueError("A part without an event.")
+        told = before.sentences if before is not None else ()
+        fresh = [one for one in able if not any(self.teller.sentence(event) in told for event in one.events)]
+        chosen = max(reversed(fresh or able), key=lambda one: one.value)
+        events = tuple(sorted(chosen.events, key=lambda event: event.id))
+        moods = self._moods(chosen.main, events, beats, final=final)
+        return Moment(self, tuple(beats), chosen.main, events, moods)
+
+    def _moods(self, main: Event, events: Sequence[Event], beats: Sequence[Beat], *, final: bool) -> dict[str, Event]:
+        """Who in the picture feels what: the event that told it last up to the main one (to the end, in the last
+        panel), else first in this part."""
+        cast = {key for event in events for key in self.people(event)}
+        last = beats[-1].sentence.index if final else main.sentence
+        found: dict[str, Event] = {}
+        for beat in beats:
+            for event in beat.events:
+                for key in self.teller.people(self.teller.doers(event)) if felt(event) else ():
+                    if key in cast and (event.sentence <= last or key not in found):
+                        found[key] = event
+        return found
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What one panel shows (`events`, the `main` one among them), and the `beats` that it stands for.
+
+    moods: by character, the event that tells its feeling.
+    """
+
+    story: Story
+    beats: tuple[Beat, ...]
+    main: Event
+    events: tuple[Event, ...]
+    moods: Mapping[str, Event]
+
+    @property
+    def deed(self) -> str:
+        """The main event as one sentence."""
+        return self.story.teller.sentence(self.main)
+
+    @property
+    def here(self) -> Sentence:
+        """The main event's sentence."""
+        return self.story.reading.sentences[self.main.sentence]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is told in the picture, the main event first."""
+        others = [event for event in self.events if event is not self.main]
+        return tuple(self.story.teller.sentence(event) for event in (self.main, *others))
+
+    @property
+    def cast(self) -> list[str]:
+        """Who is in the picture, the main event's characters first."""
+        keys = [key for event in (self.main, *self.events) for key in self.story.people(event)]
+        return list(dict.fromkeys(keys))
+
+    def feelings(self) -> dict[str, str]:
+        """Return what each character feels, as the text words it ("terrified"), else as `katha.text` calls it."""
+        return {key: _word(event) for key, event in self.moods.items()}
+
+    def prompt(self) -> list[str]:
+        """Return the picture in one or two plain sentences: who does what and how they feel; what happens beside it.
+
+        Where and when it is has its own fields in a panel; the weather has none and is said here.
+        """
+        told = [
+            self._with_mood(event)
+            for event in (self.main, *(one for one in self.events if one is not self.main))
+            if not self._is_mood(event)
+        ]
+        weather = self._weather()
+        if weather and weather.split()[-1] not in " ".join(told).lower():
+            told[0] = f"{told[0].rstrip('.')} {weather}."
+        return list(dict.fromkeys(told))
+
+    def _weather(self) -> str:
+        """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""
+        sentences, at = self.story.reading.sentences, self.here.index
+        since = at
+        while since and sentences[since - 1].weather == sentences[at].weather:
+            since -= 1
+        place = sentences[at].place
+        inside = place is not None and place.sort == "building"
+        if inside or any(self.story.passes(one) for one in range(since + 1, at + 1)):
+            return ""
+        return str(planning("weather").get(sentences[at].weather or "", ""))
+
+    def _is_mood(self, event: Event) -> bool:
+        """Whether an event only says how the main event's doer feels."""
+        return event is not self.main and felt(event) and self.story.doers(event) == self.story.doers(self.main)
+
+    def _with_mood(self, event: Event) -> str:
+        """An event with how its doer feels: "The fox runs away and is afraid."."""
+        told = self.story.teller.sentence(event)
+        doers = self.story.teller.people(self.story.teller.doers(event))
+        mood = self.moods.get(doers[0]) if len(doers) == 1 else None
+        said = mood is None or mood is event or (mood in self.events and not self._is_mood(mood))
+        if said or mood is None or event.verb == "be" or _word(mood) in told:
+            return told
+        several = self.story.reading.entity(doers[0]).count != 1
+        return f"{told.rstrip('.')} and {'are' if several else 'is'} {_word(mood)}."
+
+    def place(self) -> str:
+        """Return the place's words, "" where the story names none, or none where anybody of this picture was."""
+        place = self.story.place_of(self.main)
+        if place is None:
+            return ""
+        since = min(place.since, self.here.index)
+        seen = {at for key in self.cast for at in self.story.reading.entity(key).sentences}
+        known = since >= self.beats[0].sentence.index or bool(seen & set(range(since, self.here.index)))
+        return self.story.teller.place(place) if known else ""
+
+    def shot(self, before: Moment | None) -> str:
+        """Return the shot's size: wide where a place is new, close where one alone feels or speaks, else medium."""
+        new = before is None or (self.place() != "" and before.place() != self.place())
+        if new and (before is None or self.main.verb in load_words().sets["motion"]):
+            return "wide"
+        alone = len(self.cast) == 1 and not self.main.who("patient")
+        felt = self.main.feeling is not None or self.main.verb in planning("verbs")["talk"]
+        return "close-up" if alone and felt else "medium"
+
+    def must_show(self) -> list[str]:
+        """Return the things that have to be visible, the main event's first: "the cake", "the candles"."""
+        teller, found = self.story.teller, []
+        for event in (self.main, *self.events):
+            doers = teller.doers(event)
+            for role in event.roles:
+                entity = self.story.reading.entity(role.entity) if role.entity is not None else None
+                if entity is None or entity.id in teller.names or entity.kind in ("abstract", "group", "person"):
+                    continue
+                own = role.role == "agent" or role.entity not in doers
+                if own and not entity.members and not load_words().has("parts", entity.noun):
+                    found.append(_bare(teller.filler(role, doers)))
+        found += self._beside_it(found)
+        told = [self.said(text) for text in dict.fromkeys(found) if text]
+        key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
+        return [*told, *key]
+
+    def _beside_it(self, found: Sequence[str]) -> list[str]:
+        """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
+        clock and shook her head"."""
+        teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
+        for event in self.story.reading.of(self.main.sentence):
+            if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):
+                continue
+            for role in event.all("patient", "instrument", "goal", "companion", "place"):
+                if role.role == "place" and role.preposition not in ("at", "into", "onto", "over"):
+                    continue
+                entity = self.story.reading.entity(role.entity) if role.entity is not None else None
+                if entity is None or entity.id in teller.names or entity.kind != "thing" or entity.members:
+                    continue
+                if entity.sort in ("body", "abstract") or load_words().has("parts", entity.noun):
+                    continue
+                more.append(_bare(teller.filler(role, teller.doers(event))))
+        return [text for text in more if text and text not in found][:2]
+
+    def source(self) -> tuple[int, int]:
+        """Return the indices of the first and the last of its sentences."""
+        indices = [beat.sentence.index for beat in self.beats]
+        return min(indices), max(indices)
+
+    def said(self, text: str) -> str:
+        """Return a text of this picture whose words say what they mean in this story: "the chess queen"."""
+        return said_plainly(text, self._near(), self.story.reading.text)
+
+    def _near(self) -> str:
+        """The sentences of what is shown."""
+        sentences = self.story.reading.sentences
+        return " ".join(sentences[at].text for at in sorted({event.sentence for event in self.events}))
+
+    def shown(self) -> set[int]:
+        """Return the sentences of which something is in the picture."""
+        return {event.sentence for event in (*self.events, *self.moods.values())}
+
+
+def felt(event: Event) -> bool:
+    """Whether an event tells a feeling; a hug is a deed."""
+    return event.feeling is not None and not (event.feeling == "loving" and load_words().has("feel_verbs", event.verb))
+
+
+def _word(event: Event) -> str:
+    """A feeling in the text's own adjective, else by its name."""
+    own = next((word for word in event.state if load_words().feelings.get(word) == event.feeling), None)
+    return own or str(planning("moods").get(event.feeling or "", event.feeling))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"^(?:front of |half of )?(?:the|an?|some)\s+|^(?:front|half) of ", "", text, flags=re.IGNORECASE)

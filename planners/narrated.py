@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from katha.errors import PlanError
-from katha.language import read_story
-from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip, reads_as_english
-from katha.planners.moments import salience, segment
+from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
+from katha.planners.cuts import parts_of
+from katha.planners.moments import Beat, Story
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
+from katha.text import read_text
 
 _END = re.compile(
     r"(?:[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n)\s*"
@@ -82,8 +83,13 @@ class CaptionPlanner(DirectPlanner):
     def _texts(self, story: StoryRecord, panels: int) -> list[str]:
         if story.scenes:
             return [scene.scene_text for scene in story.scenes]
-        reading = read_story(story.story_text) if reads_as_english(story) else None
-        if reading is None or not any(salience(event) > 0 for event in reading.events):
+        _, reading = read_text(story.story_text)
+        told = Story(reading) if reading is not None else None
+        if told is None or not told.happens():
             return super()._texts(story, panels)
-        parts = segment(reading.events, panels)
-        return [reading.sentences[max(reversed(part), key=salience).sentence] for part in parts]
+        best = [max((beat for beat in part if beat.events), key=_worth) for part in parts_of(told, panels)]
+        return [beat.sentence.text for beat in best]
+
+
+def _worth(beat: Beat) -> tuple[float, int]:
+    return beat.best, beat.sentence.index

@@ -2,225 +2,261 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from katha.configs import load_config
 from katha.errors import PlanError
-from katha.language import (
-    Actor,
-    Event,
-    StoryReading,
-    describe_actor,
-    describe_aim,
-    describe_deed,
-    describe_scene,
-    describe_thing,
-    guess_moral,
-    load_vocabulary,
-    read_story,
-)
-from katha.language.lexicon import vocabulary_sha256
-from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, capital, fit, reads_as_english
-from katha.planners.moments import (
-    Moment,
-    Stage,
-    annotated_moments,
-    complete,
-    has_trait,
-    is_character,
-    moment_of,
-    planning,
-    salience,
-    segment,
-)
+from katha.jsonio import digest
+from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
+from katha.planners.cuts import panels_of, parts_of
+from katha.planners.moments import Beat, Moment, Story, scene_texts
+from katha.planners.settings import places_of
+from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
-from katha.schema import Panel, Plan, StoryRecord, Transition
-
-
-def _lower(sentence: str) -> str:
-    return (sentence[0].lower() + sentence[1:]).rstrip(".")
-
-
-def _outcome(moment: Moment, later: Moment | None) -> str:
-    """Return what comes of the main event: how its part ends, what another character in the picture does or feels then,
-    what the actor feels, or what happens next.
-
-    An outcome says something that the deed alone does not, wherever the story holds such a thing.
-    """
-    acting = zip(moment.deeds()[1:], moment.reading.actors[1:], strict=True)
-    reactions = [deed for deed, actor in acting if actor.action is not None or actor.emotion is not None]
-    shown = [
-        event
-        for event in moment.events
-        if event.actor is not None and not event.negated and not event.speech and (event.action or event.emotion)
-        if complete(event)
-    ]
-    after = [moment.said(event) for event in shown[-1:] if event is not moment.key]
-    felt = moment.reading.actors[0].emotion
-    feeling = [describe_deed(replace(moment.cast[0].plain, emotion=felt), (), moment.words)] if felt else []
-    follows = [later.deed] if later is not None else []
-    told = (text for text in (*after, *reactions, *feeling, *follows) if _lower(text) != _lower(moment.deed))
-    return next(told, moment.deed)
-
-
-def _causality(before: Moment, after: Moment) -> str:
-    """Return why the later moment follows: the reason that the story gives, or what happened just before."""
-    reason = after.key.cause
-    if reason is None:
-        told = [*before.events, *after.events]
-        at = next(index for index, event in enumerate(told) if event is after.key)
-        earlier = [event for event in told[:at] if salience(event) > 0 and not event.speech and complete(event)]
-        reason = _reason(before, after, earlier)
-    return f"{after.deed.rstrip('.')} because {_lower(reason)}."
-
-
-def _reason(before: Moment, after: Moment, earlier: Sequence[Event]) -> str:
-    """Return the last thing done to whoever acts now, else the last that another did, else the last that is not the
-    deed."""
-    key = after.key
-    others = [event for event in earlier[-6:] if event.actor != key.actor]
-    done_to = [event for event in others if event.target == key.actor]
-    party = [event for event in others if event.actor == key.target]
-    near = [event for event in earlier[-4:] if event.actor != key.actor]
-    said = (before.said(event) for group in (done_to, party, near, earlier) for event in reversed(group))
-    return next((text for text in said if _lower(text) != _lower(after.deed)), before.deed)
-
-
-def _intention(after: Moment) -> str:
-    """Return what the main character wants: what the story says it wishes or says, or else what it does."""
-    key = after.key
-    wished = next((e for e in after.events if e.speech and e.actor == key.actor and e.action is not None), key)
-    actor, others = after.played(wished)
-    ending = "" if actor.count > 1 else "s"
-    who = capital(describe_actor(after.cast[0].plain, words=after.words))
-    aim = _aim(actor, others, after.words_for(wished), wished=wished is not key)
-    return f"{who} want{ending} to {aim}." if aim else f"{who} respond{ending} to what has happened."
-
-
-def _aim(actor: Actor, others: Sequence[Actor], words: Mapping[str, str], *, wished: bool) -> str:
-    """Return what somebody is after: the deed itself where the story says that it is wished, else what such a deed is
-    for."""
-    said, target, action = describe_aim(actor, others, words), actor.target, actor.action or ""
-    if wished and said:
-        return said
-    if target is not None and action in planning("aimed"):
-        plain = next((other for other in others if other.concept == target), Actor(target))
-        known = is_character(target)
-        whom = describe_actor(plain, words=words) if known else describe_thing(target, "the", words)
-        return str(planning("aimed")[action]).format(whom)
-    return planning("aims").get(action) or said
-
-
-def _emotion(before: Moment, after: Moment) -> str | None:
-    """Return who feels what now, and what they felt before."""
-    earlier = before.emotions()
-    roles = {role.name: role for role in after.cast}
-    vocabulary = load_vocabulary()
-    found: list[str] = []
-    for who, feeling in after.emotions().items():
-        plain, was = roles[who].plain, earlier.get(who)
-        many = plain.count > 1
-        noun = capital(describe_actor(plain, words={plain.concept: roles[who].word}))
-        now = vocabulary.get("emotion", feeling).words[0]
-        if was is None:
-            found.append(f"{noun} {'become' if many else 'becomes'} {now}.")
-        elif was == feeling:
-            found.append(f"{noun} {'are' if many else 'is'} still {now}.")
-        else:
-            then = vocabulary.get("emotion", was).words[0]
-            found.append(f"{noun} {'change' if many else 'changes'} from {then} to {now}.")
-    return " ".join(found) or None
-
-
-def link(story_id: str, moments: Sequence[Moment], index: int, moral: str | None) -> Transition:
-    """Return the transition from moment `index` (from 0) to the next one."""
-    before, after = moments[index], moments[index + 1]
-    last = index == len(moments) - 2
-    feeling = _emotion(before, after)
-    told = f"{_lower(after.deed)}, and that {_lower(feeling)}" if feeling else _lower(after.deed)
-    choice = has_trait(after.key, "choices")
-    return Transition(
-        story_id=story_id,
-        from_scene=index + 1,
-        to_scene=index + 2,
-        transition_type="consequence_reveal" if last else "moral_choice" if choice else "cause_effect",
-        action=after.deed,
-        causality=_causality(before, after),
-        intention=_intention(after),
-        emotion=feeling,
-        consequence=_outcome(after, None if last else moments[index + 2]),
-        expected_change=f"Before: {before.deed} After: {after.deed}",
-        moral_target=moral,
-        recoverability_target=f"A viewer can tell that {told}.",
-    )
-
+from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
+from katha.text import TextCheck, check_input, read_story, read_text
 
 _LONGEST_CAPTION = 240
-_SENTENCE_END = re.compile(r"(?<=\.) ")
 
 
 class RulePlanner(LadderPlanner):
-    """Story to plan by rule: deterministic, offline, in milliseconds.
+    """Story to plan by rule: deterministic, offline, in a second.
 
-    A plain text is cut into `panels` parts (setup, action, complication, consequence, resolution for five). A record
-    with scenes has one panel a scene; of its annotations, the scenes' texts alone are seen.
+    A plain text is cut into `panels` parts where place, time, people or mood change. A record with scenes has one panel
+    a scene; of its annotations, the scenes' texts alone are seen.
     """
 
     name = "rule"
-    version = 3
+    version = 6
 
     def spec(self) -> Mapping[str, Any]:
-        """Return name, version of the rules, and the hash of the vocabulary that they read with."""
-        return {**super().spec(), "vocabulary": vocabulary_sha256()}
+        """Return name, version of the rules, and the hash of the tables that they weigh with."""
+        return {**super().spec(), "tables": digest([load_config(name) for name in ("planning.yaml", "places.yaml")])}
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Plan `story`; refused is what is not English or holds nothing that can be drawn."""
+        """Plan `story`; refused is what cannot be read or holds nothing that can be drawn."""
         seen, information = self.seen(story, request)
-        if not reads_as_english(story):
-            hint = "Translate it, or use a planner that reads its language: --planner gemma-st (see `katha planners`)."
-            said = f"Story {story.story_id!r} does not read as English, the only language planner 'rule' knows."
-            raise PlanError(said, hint=hint)
-        reading = read_story(seen.story_text)
         if seen.scenes:
-            moments = annotated_moments(seen, reading)
+            told, parts = _scenes(seen)
+            moments, note = _in_scenes(story, told, parts), ""
             captions = [scene.scene_text for scene in seen.scenes]
         else:
-            moments = _told_moments(seen, reading, request.panels)
-            captions = [reading.sentences[moment.key.sentence] for moment in moments]
-        told = enumerate(zip(moments, captions, strict=True), 1)
-        panels = [_panel(at, moment, caption, request.prompt_tokens) for at, (moment, caption) in told]
-        moral = guess_moral(seen.story_text, reading)
-        shown = {name for panel in panels for name in panel.characters}
+            told, note = told_story(seen.story_text, story.story_id)
+            moments = moments_of(told, parts_of(told, request.panels))
+            captions = [_caption(moment) for moment in moments]
+        places = places_of(moments)
+        panels = [
+            _panel(at, moment, moments[at - 2] if at > 1 else None, caption, places[at - 1], request.prompt_tokens)
+            for at, (moment, caption) in enumerate(zip(moments, captions, strict=True), 1)
+        ]
+        shown = {key for moment in moments for key in moment.cast}
         return self.made(
             story,
             request,
             information,
             panels,
-            characters=[role.character() for role in moments[0].roles.values() if role.name in shown],
-            transitions=[link(story.story_id, moments, at, moral) for at in range(len(moments) - 1)],
+            characters=sheet_of(told, [key for key in told.teller.names if key in shown]),
+            transitions=[link(story.story_id, moments, at) for at in range(len(moments) - 1)],
+            coverage=_coverage(told, moments, note),
         )
 
 
-def _told_moments(story: StoryRecord, reading: StoryReading, panels: int) -> list[Moment]:
-    if not any(salience(event) > 0 for event in reading.events):
+def told_story(text: str, story_id: str) -> tuple[Story, str]:
+    """Return a plain text as read, and what there is to say of its kind ("This is a script: ...").
+
+    Raises:
+        PlanError: another language, a recipe, a list, or a text in which nothing can be seen; the message says which.
+    """
+    check, reading = read_text(text)
+    if reading is None:
+        raise PlanError(f"Story {story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+    told = Story(reading)
+    if not told.happens():
         raise PlanError(
-            f"Story {story.story_id!r} has no event that planner 'rule' can draw.",
+            f"Story {story_id!r} has no event that planner 'rule' can draw.",
             hint='Say who does what ("The fox chases the hen."), or choose another planner with --planner.',
         )
-    stage = Stage.of(reading.events, reading.words)
-    parts = segment(reading.events, panels)
-    return [moment_of(part, stage, final=part is parts[-1]) for part in parts]
+    return told, check.message
 
 
-def _panel(index: int, moment: Moment, caption: str, tokens: int | None) -> Panel:
-    short = caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
+def _hint(check: TextCheck) -> str:
+    if check.kind == "language":
+        return "Translate it into English, or use --planner gemma-st, which reads its language (see `katha planners`)."
+    return 'Say who does what ("The fox chases the hen."), or choose another planner with --planner.'
+
+
+def panels_for(text: str, usual: int) -> int:
+    """Return how many panels a plain text calls for; `usual` where it cannot be read."""
+    _, reading = read_text(text)
+    told = Story(reading) if reading is not None else None
+    return panels_of(told) if told is not None and told.happens() else usual
+
+
+def moments_of(told: Story, parts: Sequence[Sequence[Beat]]) -> list[Moment]:
+    """Return one moment for each part, none telling what the one before it tells where there is something else."""
+    moments: list[Moment] = []
+    for at, part in enumerate(parts):
+        before = moments[-1] if moments else None
+        moments.append(told.moment(part, before, final=at == len(parts) - 1))
+    return moments
+
+
+def _scenes(record: StoryRecord) -> tuple[Story, list[list[Beat]]]:
+    """The scenes' texts read as one story, so that "he" in scene 3 is somebody of scene 2; and each scene's part."""
+    texts = [" ".join(text.split()) for text in scene_texts(record)]
+    check = check_input(" ".join(texts))
+    if check.kind == "language":
+        raise PlanError(f"Record {record.story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+    told = Story(read_story("\n\n".join(texts)))
+    parts: list[list[Beat]] = [[] for _ in texts]
+    # A first line that reads like a title is none here, and has no sentence.
+    shift = len(texts) - 1 - max((beat.sentence.paragraph for beat in told.beats), default=len(texts) - 1)
+    for beat in told.beats:
+        parts[min(beat.sentence.paragraph + max(0, shift), len(parts) - 1)].append(beat)
+    return told, parts
+
+
+def _in_scenes(story: StoryRecord, told: Story, parts: Sequence[Sequence[Beat]]) -> list[Moment]:
+    """One moment for each scene. A scene in which nothing can be drawn shows what its neighbour shows: the one before,
+    or else the one after.
+
+    Raises:
+        PlanError: no scene tells anything that can be drawn.
+    """
+    drawn = [at for at, part in enumerate(parts) if any(beat.events for beat in part)]
+    if not drawn:
+        raise PlanError(
+            f"Record {story.story_id!r} shows nobody in any 'scene_text'.",
+            hint='Say who does what in each scene ("The fox chases the hen.").',
+        )
+    shown = dict(zip(drawn, moments_of(told, [parts[at] for at in drawn]), strict=True))
+    return [shown[max((one for one in drawn if one <= at), default=drawn[0])] for at in range(len(parts))]
+
+
+def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:
+    """Return the transitions between pictures that are told in `texts`, one after the other.
+
+    Raises:
+        PlanError: nothing in them can be drawn, or they are not in English.
+    """
+    scenes = [Scene(story_id=story_id, scene_index=at, scene_text=text) for at, text in enumerate(texts, 1)]
+    record = StoryRecord(story_id=story_id, story_text=" ".join(texts), scenes=scenes)
+    moments = _in_scenes(record, *_scenes(record))
+    return [link(story_id, moments, at) for at in range(len(moments) - 1)]
+
+
+def _caption(moment: Moment) -> str:
+    """The story's own sentences that the picture shows, as many as there is room for, the main one always."""
+    sentences = moment.story.reading.sentences
+    kept = {moment.main.sentence}
+    for at in sorted(moment.shown(), key=lambda at: abs(at - moment.main.sentence)):
+        text = " ".join(sentences[one].text for one in sorted({*kept, at}))
+        # Sentences that do not follow each other would read as if they did.
+        if len(text) <= _LONGEST_CAPTION and min(abs(at - one) for one in kept) <= 1:
+            kept.add(at)
+    caption = " ".join(sentences[one].text for one in sorted(kept))
+    return caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
+
+
+def _panel(index: int, moment: Moment, before: Moment | None, caption: str, place: str, tokens: int | None) -> Panel:
+    first, last = moment.source()
+    sentences, text = moment.story.reading.sentences, moment.story.reading.text
     return Panel(
         index=index,
-        prompt=fit(_SENTENCE_END.split(describe_scene(moment.reading, moment.words)), tokens),
+        prompt=fit([moment.said(one) for one in moment.prompt()], tokens),
         negative_prompt=NEGATIVE_PROMPT,
-        caption=short,
-        characters=[role.name for role in moment.cast],
+        caption=caption,
+        characters=[moment.story.teller.names[key] for key in moment.cast],
         must_show=moment.must_show(),
+        source=text[sentences[first].start : sentences[last].end],
+        place=place,
+        time_of_day=moment.here.time or "",
+        shot_size=moment.shot(before),
     )
+
+
+def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:
+    """How many of the sentences that tell something visible were read, and how many are in a picture."""
+    visible = [one for one in told.reading.sentences if one.visible]
+    shown = {at for moment in moments for at in moment.shown()}
+    return Coverage(
+        visible=len(visible),
+        read=sum(one.read for one in visible),
+        drawn=sum(one.index in shown for one in visible),
+        not_read=[one.text for one in visible if not one.read],
+        not_drawn=[one.text for one in visible if one.index not in shown],
+        note=note,
+    )
+
+
+# Transitions: what the text tells of each step; a field that it does not tell stays empty.
+
+
+def link(story_id: str, moments: Sequence[Moment], index: int) -> Transition:
+    """Return the transition from moment `index` (from 0) to the next one."""
+    before, after = moments[index], moments[index + 1]
+    feeling = _emotion(before, after)
+    told = f"{after.story.teller.clause(after.main)}"
+    felt = f", and that {feeling.rstrip('.')}" if feeling else ""
+    return Transition(
+        story_id=story_id,
+        from_scene=index + 1,
+        to_scene=index + 2,
+        transition_type="consequence_reveal" if index == len(moments) - 2 else "cause_effect",
+        action=after.deed,
+        causality=_causality(after),
+        intention=_intention(after) or None,
+        emotion=feeling,
+        consequence=after.story.teller.outcome(after.main),
+        expected_change=f"Before: {before.deed} After: {after.deed}",
+        recoverability_target=f"A viewer can tell that {told}{felt}.",
+    )
+
+
+def _causality(after: Moment) -> str:
+    """Why it happens, where the text says why."""
+    teller = after.story.teller
+    for event in (after.main, *after.events):
+        reasons = [teller.clause(reason) for reason in teller.reasons(event)]
+        if reasons:
+            return f"{teller.sentence(event).rstrip('.')} because {' and '.join(reasons)}."
+    return ""
+
+
+def _intention(after: Moment) -> str:
+    """What somebody in the picture wants: the purpose of a deed, or a wish that the part tells."""
+    told, teller = after.story, after.story.teller
+    for event in (after.main, *after.events):
+        for at in event.purpose:
+            aim = told.reading.events[at]
+            return _wants(teller.name(event.who("agent")[0]), teller.infinitive(aim)) if event.who("agent") else ""
+    events = [event for beat in after.beats for event in told.reading.of(beat.sentence.index)]
+    for event in events:
+        if event.modality == "want" and not event.negated and event.standing == "intended":
+            who = teller.people(event.who("agent"))
+            if who and who[0] in after.cast:
+                return _wants(teller.name(who[0]), teller.infinitive(event))
+    return ""
+
+
+def _wants(who: str, aim: str) -> str:
+    several = " and " in who
+    return f"{who[:1].upper()}{who[1:]} want{'' if several else 's'} to {aim}."
+
+
+def _emotion(before: Moment, after: Moment) -> str | None:
+    """Who feels what now, and what they felt before."""
+    earlier, teller = before.feelings(), after.story.teller
+    found: list[str] = []
+    for key, now in after.feelings().items():
+        many = after.story.reading.entity(key).count != 1
+        name, was = teller.name(key), earlier.get(key)
+        who = f"{name[:1].upper()}{name[1:]}"
+        if was is None:
+            found.append(f"{who} {'are' if many else 'is'} {now}.")
+        elif was == now:
+            found.append(f"{who} {'are' if many else 'is'} still {now}.")
+        else:
+            found.append(f"{who} {'change' if many else 'changes'} from {was} to {now}.")
+    return " ".join(found) or None

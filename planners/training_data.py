@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from katha.errors import KathaError
-from katha.language import read_scene
 from katha.planners.base import parts_without, restrict
 from katha.planners.draft import TIMES, draft_problems, read_draft, windows_of
 from katha.planners.gemma_st import plan_prompt
@@ -16,6 +15,7 @@ from katha.planners.gold import OraclePlanner
 from katha.planners.quality import FIELDS
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Question, StoryRecord, Transition
+from katha.text import read_story
 
 LEFT_OUT = ("links", "shots")
 """What no KathaBench record annotates: an adapter is trained, and used, without them."""
@@ -84,11 +84,13 @@ def _reply(record: StoryRecord, plan: Plan) -> dict[str, Any]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    reading = read_scene(panel.prompt)
+    told = read_story(panel.prompt).sentences[-1:]
+    place = next((one.place.noun for one in told if one.place is not None), "unclear")
+    time = next((one.time for one in told if one.time in TIMES), "unclear")
     shown = [_cut(item, "must_show") for item in panel.must_show[:_MOST_SHOWN]]
     return {
-        "place": (reading.setting or "unclear").replace("_", " "),
-        "time_of_day": reading.time if reading.time in TIMES else "unclear",
+        "place": place,
+        "time_of_day": time,
         "characters": panel.characters[:6],
         "must_show": shown or [_cut(panel.caption, "must_show")],
         "prompt": _cut(panel.prompt, "prompt"),

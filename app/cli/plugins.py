@@ -25,6 +25,7 @@ from katha.config import Settings, cache_folder
 from katha.configs import config_names, load_config
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.models.checkpoints import find_folder
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
 from katha.models.lifecycle import ending, models_of, standing
 from katha.models.served import ENGINES, ModelServer, address_variable
@@ -117,6 +118,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "servers": _servers(),
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "models": _models(),
+        "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
         **_presets(),
     }
@@ -169,6 +171,18 @@ def _models() -> dict[str, str]:
             if offered is not None or ending(provider, model) is not None:
                 found[f"{provider}:{model}"] = standing(provider, model, offered)
     return found
+
+
+def _recommended() -> str:
+    """The matching rule to use where its model is installed, and whether it is. Nothing is loaded or fetched."""
+    rule = str(load_config("matching.yaml")["recommended"])
+    try:
+        find_folder(rule.partition(":")[2])
+    except ImportError:
+        return f"{rule} (not now: pip install 'katha[local]')"
+    except KathaError as error:
+        return f"{rule} (not now: {error.hint})"
+    return f"{rule} (installed: --matching {rule})"
 
 
 def _shared() -> dict[str, str]:

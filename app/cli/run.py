@@ -285,6 +285,8 @@ def tell_result(result: RunResult, as_json: bool) -> None:
                 "weakest": decision.weakest,
                 "reason": decision.reason,
                 "reused": result.reused,
+                "renewed": list(result.renewed),
+                "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
                 "methods": {name: row._asdict() for name, row in methods.items()},
                 "status": result.outcome.status(),
                 "failures": result.outcome.failures(),
@@ -292,6 +294,12 @@ def tell_result(result: RunResult, as_json: bool) -> None:
         )
         end(result.outcome)
         return
+    if result.coverage is not None:
+        for line in (result.coverage.note, result.coverage.warning(), result.coverage.told()):
+            if line:
+                typer.echo(line)
+    for line in result.renewed:
+        typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))
     for name, row in methods.items():

@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.names import speaking_name
+from katha.agents.requests import frame_request
 from katha.app.reports.page import finished_run, panel_path, read_record
 from katha.config import Flag
 from katha.errors import InputFileError
+from katha.protocols import FrameRequest
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
 
 Layout = Literal["storyboard", "book", "contact"]
@@ -73,6 +75,7 @@ class Shot:
         seconds: How long it stands.
         prompt: What it was drawn from, with `seed`.
         drawn_by: The renderer, as it was named.
+        asked: What a renderer that draws the panels' fields was asked for.
     """
 
     number: int
@@ -88,6 +91,7 @@ class Shot:
     prompt: str
     seed: int
     drawn_by: str
+    asked: FrameRequest
 
     @property
     def mark(self) -> str:
@@ -106,7 +110,6 @@ class Sheet:
     renderer: str
     width: int
     height: int
-    style: str = ""
 
     @property
     def seconds(self) -> float:
@@ -127,15 +130,18 @@ def read_sheet(run: Path, options: ExportOptions) -> Sheet:
     plan = read_record(folder / "plan.json", Plan)
     story = read_record(folder / "story.jsonl", StoryRecord)
     panels = {panel.index: panel for panel in plan.panels}
-    shots = tuple(_shot(folder, frame, panels.get(frame.scene or 0), options, board.renderer) for frame in board.frames)
+    shots = tuple(
+        _shot(folder, frame, panels.get(frame.scene or 0), options, frame.renderer or board.renderer, plan)
+        for frame in board.frames
+    )
     if not shots:
         raise InputFileError(f"The run in {str(run)!r} has no frame.")
     width, height = _size(shots)
     title = story.title or story.story_id.replace("_", " ")
-    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height, plan.style)
+    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height)
 
 
-def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str) -> Shot:
+def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str, plan: Plan) -> Shot:
     told: Mapping[str, Any] = (panel.model_extra or {}) if panel is not None else {}
     caption = (panel.caption or panel.prompt) if panel is not None else frame.prompt
     if frame.kind != "scene":
@@ -160,7 +166,8 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
         sha256=frame.sha256,
         prompt=frame.prompt,
         seed=frame.seed,
-        drawn_by=frame.renderer or renderer,
+        drawn_by=renderer,
+        asked=frame_request(plan, frame, (0, 0)),
     )
 
 

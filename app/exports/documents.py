@@ -82,7 +82,7 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
     page = _Page(canvas, Fonts(options.font).checked(sheet), width, height, bleed)
     for shot in sheet.shots:
-        page.know(shot, vectors(shot, sheet.style))
+        page.know(shot, vectors(shot))
     if options.layout == "book" and options.text == "facing":
         canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
     {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)

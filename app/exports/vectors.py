@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
@@ -22,7 +23,7 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     Raises:
         UsageError: no frame has vectors.
     """
-    drawn = {shot.number: vectors(shot, sheet.style) for shot in sheet.shots}
+    drawn = {shot.number: vectors(shot) for shot in sheet.shots}
     if not any(drawn.values()):
         raise UsageError(
             f"No frame of {sheet.story_id!r} was drawn by this version of the sketch, so there are no vectors.",
@@ -41,7 +42,7 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     (target / "frames.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
-def vectors(shot: Shot, style: str) -> str | None:
+def vectors(shot: Shot) -> str | None:
     """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel."""
     from katha.renderers.sketch import layered_svg, rasterise
 
@@ -52,7 +53,7 @@ def vectors(shot: Shot, style: str) -> str | None:
         width, height = kept.size
         pixels = kept.convert("RGB").tobytes()
     try:
-        svg = layered_svg(shot.prompt, shot.seed, width, height, style or own)
+        svg = layered_svg(replace(shot.asked, width=width, height=height), own)
     except UsageError:  # a style that another version drew
         return None
     return svg if _pixels(rasterise(svg, width, height)) == pixels else None

@@ -32,7 +32,7 @@ from katha.errors import InputFileError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, read_board
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import folder_rule
+from katha.eval_bridge.matching.rules import scored_rule
 from katha.jsonio import iter_lines, read_json
 from katha.schema import DIMENSIONS, Answer, StoryRecord
 from katha.schema.scores import (
@@ -111,13 +111,14 @@ class _Evaluation:
     @classmethod
     def read(cls, out: Path) -> _Evaluation:
         state, left = read_json(out / "eval.json"), out / "left.jsonl"
+        scores = read_record(out / "scores.json", Scores)
         return cls(
             out,
             state,
-            read_record(out / "scores.json", Scores),
+            scores,
             [LeftQuestion.model_validate_json(line) for _, line in iter_lines(left)] if left.exists() else [],
             [StoryRecord.model_validate_json(line) for _, line in iter_lines(out / "stories.jsonl")],
-            folder_rule(state["config"]["matching"], out),
+            scored_rule(scores, out),
         )
 
     def shown(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from katha.agents.folder import RunRecord
 from katha.errors import InputFileError
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
-from katha.eval_bridge.matching.rules import folder_rule
+from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
 from katha.pictures import decode, read_picture
@@ -39,7 +39,7 @@ from katha.schema import (
     Stage,
     StoryRecord,
 )
-from katha.schema.scores import Scores
+from katha.schema.scores import JudgeScores, Scores
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -228,7 +228,7 @@ def load_run(folder: Path) -> Run:
         candidates=candidates,
         answers=list(read_answers(folder / "answers.jsonl")),
         scores=scores,
-        matching=folder_rule(scores.matching, folder),
+        matching=scored_rule(scores, folder),
     )
 
 
@@ -335,6 +335,10 @@ def _flag(cells: list[list[Given]]) -> str:
 # Of scores, what is shown first.
 
 
+_FEWEST_VALID, _LEAST_SHARE = 2, 1 / 3
+"""Below so many valid questions, or this share of them, no number is shown."""
+
+
 class Headline(NamedTuple):
     """The filtered numbers of one method, by the ensemble where there is one, else by its only judge."""
 
@@ -347,19 +351,36 @@ class Headline(NamedTuple):
 
 
 def headline(scores: Scores, method: str) -> Headline:
-    """Return the numbers of a method that are shown first; none where nothing judged it."""
+    """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge can answer
+    so few of the questions that a number would be about the judge (`unmeasured`)."""
     judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
         return Headline()
     row = judges[judge]
     block = row.filtered
+    if not _measurable(row):
+        return Headline(judge, n_valid=row.n_valid, n_questions=row.n_questions)
     return Headline(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
 
 
+def _measurable(row: JudgeScores) -> bool:
+    """Whether enough of the questions can be answered by the judge from text and images together."""
+    scored = row.n_questions - row.n_unscored
+    return row.n_valid >= min(_FEWEST_VALID, scored) and row.n_valid >= _LEAST_SHARE * scored
+
+
 def unscored(scores: Scores) -> list[str]:
-    """Return why a board has no numbers: the notes that say so, one a board and judge."""
-    return [note for note in scores.notes if f": {UNSCORED}." in note]
+    """Return why a board has no numbers: the notes that say so, one a board and judge; and where a judge understands
+    too few of the questions."""
+    told = [note for note in scores.notes if f": {UNSCORED}." in note]
+    for method in scores.methods:
+        row = headline(scores, method)
+        judged = scores.methods[method].judges.get(row.judge or "")
+        if judged is not None and not _measurable(judged):
+            few = f"only {row.n_valid} of {row.n_questions} questions are valid"
+            told.append(f"{method}: {few}, so that this board cannot be measured with this judge ({row.judge}).")
+    return told
 
 
 # Numbers and names as pages word them; each is a filter of the templates under its own name.

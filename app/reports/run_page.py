@@ -22,7 +22,7 @@ from katha.app.reports.page import (
     worded,
     write_page,
 )
-from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, TransitionScore
+from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, Panel, TransitionScore
 from katha.schema.scores import DimensionScore
 
 _REPEATED = (
@@ -62,7 +62,7 @@ class Strips:
     def __init__(self, run: Run) -> None:
         self._weakest = run.candidates.decision.weakest
         self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
-        self._captions = {panel.index: panel.caption or panel.prompt for panel in run.plan.panels}
+        self._captions = {panel.index: _caption(panel) for panel in run.plan.panels}
         spec = run.info.renderer or {}
         self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
         """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
@@ -100,6 +100,12 @@ class Strips:
         return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed)
 
 
+def _caption(panel: Panel) -> str:
+    """A panel's caption, and the words that only a plain shape or pose stands for."""
+    stand_ins = f" (A plain stand-in for: {', '.join(panel.not_drawn)}.)" if panel.not_drawn else ""
+    return f"{panel.caption or panel.prompt}{stand_ins}"
+
+
 @dataclass(frozen=True)
 class Section:
     """One section of the page; `SECTIONS` has those that katha writes, in their order.
@@ -130,6 +136,7 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         run=found,
         title=found.story.title or found.story.story_id,
         verdict=_verdict(found),
+        coverage=found.plan.coverage,
         found_in=strips.found_in,
         unscored=unscored(found.scores),
         before=headline(found.scores, "base"),
@@ -233,6 +240,8 @@ def _asked(run: Run, strips: Strips) -> object:
     return {
         "reporting": answered.table(story, reporting, columns_of(boards), flags=True),
         "steering": answered.table(story, steering, guiding),
+        "own": sum(bool((item.model_extra or {}).get("made_from")) for item in questions),
+        "unread": sum((item.model_extra or {}).get("made_from") == "sentence" for item in questions),
     }
 
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 
-import yaml
+from katha.jsonio import shipped_table
 
 _TOKEN = re.compile(r"[a-z]+|[,;.:!?]")
 _DOUBLED = re.compile(r"([bdgklmnprt])\1$")
@@ -51,7 +50,7 @@ class Word:
 @cache
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
-    raw = yaml.safe_load(files("katha.eval_bridge.matching").joinpath("lexicon.yaml").read_text(encoding="utf-8"))
+    raw = shipped_table("katha.eval_bridge.matching", "lexicon.yaml")
     verbs: dict[str, str] = {str(form): str(base) for form, base in raw["irregular"].items()}
     irregular = verbs | {str(form): str(base) for form, base in raw["forms"].items()}
     group: dict[str, str] = {}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.bench.files import Problem, stream
 from katha.eval_bridge.matching.match import Matching, Pair, Rule, literal_verdict, match_text, word_rule
-from katha.eval_bridge.matching.rules import ModelRule
+from katha.eval_bridge.matching.rules import ModelRule, prepare
 from katha.schema import Question
 
 _LABELS = ("right", "wrong")
@@ -71,7 +71,9 @@ def measure_pairs(pairs: Iterable[Mapping[str, Any]], matching: Matching) -> Mat
     Raises:
         UsageError: unknown rule. RecordError: a pair is not one (its number is named).
     """
-    return _measure(_questions(enumerate(pairs, 1)), word_rule(matching))
+    rule, rows = word_rule(matching), list(_questions(enumerate(pairs, 1)))
+    prepare(rule, _doubtful(rows))
+    return _measure(rows, rule)
 
 
 def measure_file(path: Path, matching: Matching) -> MatchingReport:
@@ -82,16 +84,20 @@ def measure_file(path: Path, matching: Matching) -> MatchingReport:
     """
     rule = word_rule(matching)
     if isinstance(rule, ModelRule):
-        rule.settle(
-            Pair(pair["answer"], question)
-            for _, pair, question in _questions(_rows(path), path)
-            if literal_verdict(pair["answer"], question) is None
-        )
+        rule.settle(_doubtful(_questions(_rows(path), path)))
         rule.tidy()
+    prepare(rule, _doubtful(_questions(_rows(path), path)))
     report = _measure(_questions(_rows(path), path), rule)
     if not report.n:
         raise InputFileError(f"{str(path)!r} holds no pair.", hint="Give one JSON object a line.")
     return report
+
+
+def _doubtful(rows: Iterable[tuple[int, Mapping[str, Any], Question]]) -> Iterator[Pair]:
+    """Yield the pairs whose verdict is a matter of the rule."""
+    for _, pair, question in rows:
+        if literal_verdict(pair["answer"], question) is None:
+            yield Pair(pair["answer"], question)
 
 
 def _rows(path: Path) -> Iterator[Row]:

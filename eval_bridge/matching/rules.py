@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ from katha.eval_bridge.matching.match import (
     Pair,
     Rule,
     Verdict,
+    WordRule,
     accepted_set,
     literal_verdict,
     normalise,
@@ -26,6 +28,7 @@ from katha.eval_bridge.matching.match import (
 )
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
 from katha.schema import Answer, Question, StoryRecord
+from katha.schema.scores import Scores
 
 # Verdicts that a model decides, archived so that scoring with them is offline and repeatable.
 #
@@ -203,9 +206,9 @@ def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decis
 
 # Verdicts of a words' rule that changes with its version, kept beside the scores so that a later version can be told.
 #
-# `lemma-set` is code, and code of an earlier version is not kept. Its verdicts are: in `verdicts.jsonl` beside
-# `scores.json`, in the form of a model's verdicts, with rule and version as the specification. Scoring again with
-# `--before` then names every verdict that the new version changes.
+# `lemma-set` is code. Its version before the present one is kept (`lemma-set:3`), older ones are not; their verdicts
+# are: in `verdicts.jsonl` beside `scores.json`, in the form of a model's verdicts, with rule and version as the
+# specification. Scoring again with `--before` then names every verdict that the new version changes.
 
 CHANGING = frozenset(("lemma-set",))
 """The rules whose verdicts are kept: those that words decide, and not by membership alone."""
@@ -218,6 +221,10 @@ class RecordingRule:
         self.name, self.version = rule.name, rule.version
         self._rule = rule
         self._met: dict[tuple[int, str], tuple[Pair, Verdict]] = {}  # holds the questions: their ids stay their own
+
+    def prepare(self, pairs: Iterable[Pair]) -> None:
+        """Let the rule get ready for many answers."""
+        prepare(self._rule, pairs)
 
     def verdict(self, answer: str, question: Question) -> Verdict:
         """Return the rule's verdict; it is kept unless the answer is in the accepted set."""
@@ -296,9 +303,31 @@ def open_rule(
     return ModelRule(name, archives, decider=decider, keep=keep)
 
 
+def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Rule:
+    """Return the rule that `scores` were made with, of the version that their notes name, so that it replays.
+
+    folder: where the scores lie, with its verdicts. others: more archives of verdicts, read before.
+
+    Raises:
+        UsageError: no such rule is known here. InputFileError: an archive is broken.
+    """
+    name, archives = scores.matching, [*others, folder / VERDICTS]
+    noted = [re.fullmatch(rf"Matching {re.escape(name)}, version (.+)\.", note) for note in scores.notes]
+    version = next((found[1] for found in noted if found), None)
+    if name not in CHANGING or version in (None, RULES[name].version):
+        return open_rule(name, archives)
+    return RULES.get(f"{name}:{version}") or KeptRule(name, version or "", archives)
+
+
 def folder_rule(name: str, folder: Path) -> Rule:
     """Return the rule `name` with the verdicts that a run or an evaluation left in its folder."""
     return open_rule(name, [folder / VERDICTS])
+
+
+def prepare(rule: Rule, pairs: Iterable[Pair]) -> None:
+    """Let a words' rule get ready for many answers together; nothing for another rule."""
+    if isinstance(rule, (WordRule, RecordingRule)):
+        rule.prepare(pairs)
 
 
 def kept_rule(name: str, folder: Path) -> Rule:
@@ -314,6 +343,7 @@ def settle(rule: Rule, records: Iterable[StoryRecord], answers: Iterable[Answer]
         UsageError: verdicts are missing and there is no model to ask.
     """
     if not isinstance(rule, ModelRule):
+        prepare(rule, pairs_of(records, answers))
         return []
     without = rule.settle(pairs_of(records, answers))
     rule.tidy()

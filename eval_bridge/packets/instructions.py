@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, get_args
-
-import yaml
 
 from katha.configs import load_prompt
 from katha.errors import UsageError
-from katha.jsonio import canonical, digest, loads
+from katha.jsonio import canonical, digest, loads, shipped_table
 from katha.protocols import JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import Condition, Confidence, Question
 
@@ -37,9 +33,8 @@ _STATUSES = ["recoverable", "unclear", "omitted", "contradicted"]
 _SUPPORT = ["supported", "omitted", "contradicted", "ambiguous"]
 
 
-@cache
 def _wording(name: str = "wording") -> Any:
-    return yaml.safe_load(files("katha.prompts").joinpath("judge", f"{name}.yaml").read_text(encoding="utf-8"))
+    return shipped_table("katha.prompts", "judge", f"{name}.yaml")
 
 
 def variants() -> tuple[str, ...]:

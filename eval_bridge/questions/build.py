@@ -1,4 +1,5 @@
-"""The questions of a run: built from transitions (Sec. C.5, Tables 28 and 29), and given options.
+"""The questions of a run: built from transitions (Sec. C.5, Tables 28 and 29) or from a plain text, halved, and given
+options.
 
 Every transition is asked for its action, cause, feeling and consequence; neighbouring transitions for their order; the
 story for its lesson if that is known. A question finds its moment by what happened before it, never by what it asks
@@ -9,7 +10,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -17,6 +17,7 @@ from katha.configs import load_config
 from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.halves import assign_roles
+from katha.eval_bridge.questions.told import Draft, gives_away, text_questions
 from katha.eval_bridge.questions.wording import (
     ORDERED,
     called,
@@ -28,7 +29,6 @@ from katha.eval_bridge.questions.wording import (
     swaps,
     without_feeling,
 )
-from katha.language import PhraseReading, load_vocabulary, read_phrase
 from katha.schema import (
     DIMENSIONS,
     MORAL_LABELS,
@@ -39,25 +39,15 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
+from katha.text.phrases import Phrase, read_phrase
+from katha.vocabulary import load_vocabulary
 
 DISTRACTORS = 3
 _WORDS = load_config("questions.yaml")
 _SMALL = frozenset(_WORDS["small"])
 _LONGEST_CUE = 14
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
-_RULE = "lemma-set"
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """One question before it has an id."""
-
-    dimension: Dimension
-    question: str
-    answer: str
-    pair: tuple[int, int]
-    accepted: tuple[str, ...] = ()
-    distractors: tuple[str, ...] = ()
+_RULE = "lemma-set:3"
 
 
 def _clause(text: str) -> str:
@@ -67,7 +57,7 @@ def _clause(text: str) -> str:
     return plain[:1].lower() + plain[1:] if first in _SMALL | {"two", "three", "some", "many"} else plain
 
 
-def _feelings(reading: PhraseReading) -> tuple[str, ...]:
+def _feelings(reading: Phrase) -> tuple[str, ...]:
     return reading.concepts.get("emotion", ())
 
 
@@ -78,12 +68,6 @@ def _usable(text: str | None) -> TypeGuard[str]:
 def _stands(text: str) -> bool:
     """Return whether `text` can be understood alone: nobody in it is only "he", and it does not go on."""
     return set(normalise(text).split()).isdisjoint(_WORDS["leaning"])
-
-
-def gives_away(question: str, answer: str) -> bool:
-    """Return whether every content word of the answer is in the question."""
-    words = set(normalise(answer).split()) - _SMALL
-    return bool(words) and words <= set(normalise(question).split())
 
 
 def _asking(asks: str, texts: Sequence[str | None], answer: str, otherwise: str) -> str:
@@ -128,7 +112,7 @@ class _Builder:
         fallback = " at the start" if at == 0 else " next"
         return next((cue for cue in cues if not gives_away(asking + cue, answer)), fallback)
 
-    def action(self, at: int, item: Transition) -> Iterator[_Draft]:
+    def action(self, at: int, item: Transition) -> Iterator[Draft]:
         """Ask what somebody is seen to do."""
         action = self.actions[at]
         if not _usable(action):
@@ -137,9 +121,9 @@ class _Builder:
         asking = f"What {'do' if who[1] else 'does'} the {who[0]} do" if who else "What happens"
         asked = f"{asking}{self._moment(at, action, asking)}?"
         others = other_actions(action, [text for text in self.actions if text and text != action], asked)
-        yield _Draft("action_visibility", asked, action, item.pair, (item.action,), tuple(others))
+        yield Draft("action_visibility", asked, action, item.pair, (item.action,), tuple(others))
 
-    def causal(self, at: int, item: Transition) -> Iterator[_Draft]:
+    def causal(self, at: int, item: Transition) -> Iterator[Draft]:
         """Ask why the later scene follows from the earlier."""
         cause = _cause(item)
         if not _usable(cause):
@@ -148,14 +132,14 @@ class _Builder:
         asked = _asking("Why is it that {}?", outcomes, cause, "What causes the change?")
         accepted = (item.causality, f"because {_clause(cause)}")
         others = other_actions(cause, [text for text in self.actions[at + 1 :] if text], asked)
-        yield _Draft("causal", asked, cause, item.pair, accepted, tuple(others))
+        yield Draft("causal", asked, cause, item.pair, accepted, tuple(others))
 
-    def emotional(self, at: int, item: Transition) -> Iterator[_Draft]:
+    def emotional(self, at: int, item: Transition) -> Iterator[Draft]:
         """Ask how somebody feels, and how that has changed."""
         for told in _SENTENCE_END.split(item.emotion or ""):
             yield from self._felt(at, item, told)
 
-    def _felt(self, at: int, item: Transition, told: str) -> Iterator[_Draft]:
+    def _felt(self, at: int, item: Transition, told: str) -> Iterator[Draft]:
         """The questions about one sentence of a transition's feelings."""
         reading = read_phrase(told)
         who, feelings = reading.concepts.get("character", ()), _feelings(reading)
@@ -163,7 +147,7 @@ class _Builder:
         cue = f"when {_clause(action)}" if _usable(action) else self._moment(at, told).strip()
         if not who or not feelings:
             if _usable(told):
-                yield _Draft("emotional", f"What feeling is there {cue}?", told, item.pair)
+                yield Draft("emotional", f"What feeling is there {cue}?", told, item.pair)
             return
         before, after = reading.change or (None, feelings[-1])
         if after is None:
@@ -173,14 +157,14 @@ class _Builder:
         plain, asked = feeling(who[0], None, after, told), f"How {do} the {name} feel {cue}?"
         others = other_feelings(after, self.feelings, asked)
         made = tuple(feeling(who[0], None, other, told) for other in others)
-        yield _Draft("emotional", asked, plain, item.pair, (told,), made)
+        yield Draft("emotional", asked, plain, item.pair, (told,), made)
         if before is not None and before != after:
             asked = f"How does the feeling of the {name} change {cue}?"
             wrong = [(after, before), *((before, other) for other in others), *((other, after) for other in others)]
             made = tuple(feeling(who[0], early, late, told) for early, late in wrong if early != late)
-            yield _Draft("emotional", asked, feeling(who[0], before, after, told), item.pair, (told,), made)
+            yield Draft("emotional", asked, feeling(who[0], before, after, told), item.pair, (told,), made)
 
-    def consequence(self, at: int, item: Transition) -> Iterator[_Draft]:
+    def consequence(self, at: int, item: Transition) -> Iterator[Draft]:
         """Ask what comes of it."""
         outcome = without_feeling(item.consequence) or item.consequence
         if not _usable(outcome):
@@ -188,7 +172,7 @@ class _Builder:
         causes = (self.actions[at], _cause(item))
         asked = _asking("What comes of it that {}?", causes, outcome, "What is the outcome of this?")
         others = self._other_outcomes(at, outcome, asked)
-        yield _Draft("consequence", asked, outcome, item.pair, (item.consequence,), tuple(others))
+        yield Draft("consequence", asked, outcome, item.pair, (item.consequence,), tuple(others))
 
     def _other_outcomes(self, at: int, outcome: str, seed: str) -> list[str]:
         """Outcomes of the same sort: a feeling beside a feeling, an event beside an event."""
@@ -201,7 +185,7 @@ class _Builder:
             return [f"The {name} {'are' if many else 'is'} {word}" for word in dict.fromkeys((*words, *rest))]
         return other_actions(outcome, [text for text in self.actions[:at] if text], seed)
 
-    def temporal(self, at: int, item: Transition) -> Iterator[_Draft]:
+    def temporal(self, at: int, item: Transition) -> Iterator[Draft]:
         """Ask which of two neighbouring events comes first; the question names them in alphabetical order."""
         told = [text or step.action for text, step in zip(self.actions, self.transitions, strict=True)]
         if at == 0 or not _usable(told[at - 1]) or not _usable(told[at]):
@@ -217,22 +201,22 @@ class _Builder:
         wrong = tuple(f"{sentence(a)} before {_clause(b)}" for a, b in pairs if normalise(a) != normalise(b))
         asked = f"In which order do these happen: {named[0]}; {named[1]}?"
         right = f"{sentence(first)} before {_clause(second)}"
-        yield _Draft("temporal_order", asked, right, item.pair, (), wrong)
+        yield Draft("temporal_order", asked, right, item.pair, (), wrong)
 
-    def drafts(self) -> Iterator[_Draft]:
+    def drafts(self) -> Iterator[Draft]:
         """Every question of the story, transition by transition."""
         for at, item in enumerate(self.transitions):
             for make in (self.action, self.causal, self.emotional, self.consequence, self.temporal):
                 yield from make(at, item)
 
 
-def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[_Draft]:
-    """The story's lesson, if its label is known."""
-    named = [record.moral_label, *(item.moral_target for item in reversed(transitions))]
+def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[Draft]:
+    """The story's lesson, if the record tells it: what a planner guesses of a plain text is no gold answer."""
+    named = [record.moral_label, *(item.moral_target for item in reversed(record.transitions))]
     label = next(filter(None, map(moral_label, named)), None)
     if label is None or not transitions:
         return []
-    return [_Draft("moral", "Which lesson does the whole story carry?", label, transitions[-1].pair, (label,))]
+    return [Draft("moral", "Which lesson does the whole story carry?", label, transitions[-1].pair, (label,))]
 
 
 def new_question(
@@ -252,7 +236,7 @@ def new_question(
     )
 
 
-def _question(record: StoryRecord, draft: _Draft, number: int) -> Question:
+def _question(record: StoryRecord, draft: Draft, number: int) -> Question:
     moral = draft.dimension == "moral"
     gold = draft.answer if moral else sentence(draft.answer)
     accepted = draft.accepted if moral else (*paraphrases(gold), *map(sentence, draft.accepted))
@@ -266,11 +250,16 @@ def _question(record: StoryRecord, draft: _Draft, number: int) -> Question:
         accepted_answers=list(dict.fromkeys(accepted)),
         required_evidence=gold,
         **({"distractors": list(draft.distractors)} if draft.distractors else {}),
+        **({"made_from": draft.made_from} if draft.made_from else {}),
     )
 
 
 def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
-    """The questions that `plan`'s transitions call for; a record that brings its own is asked those, unchanged.
+    """The questions of a story; a record that brings its own is asked those, unchanged.
+
+    A record with transitions is asked what these call for. A plain text is asked what the text itself tells, sentence
+    by sentence, whatever the plan makes of it; one that cannot be read here (another language), what the plan's own
+    transitions call for.
 
     Two questions never have the same wording: the same words with another answer could not be told apart.
     """
@@ -279,7 +268,8 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     builder = _Builder(plan)
     seen: set[str] = set()
     questions: list[Question] = []
-    drafts = list(builder.drafts())
+    own = None if record.transitions else text_questions(record, plan)
+    drafts = list(builder.drafts()) if own is None else own
     for draft in (*drafts, *_moral(record, builder.transitions)):
         key = normalise(draft.question)
         if key not in seen:

@@ -3,8 +3,9 @@
 Questions that share a golden answer, or that ask the same dimension of the same transition, tell the same thing twice:
 whoever has chosen a board by one has chosen it by the other. So they go to one half together, and what is divided are
 the groups that such questions make. Within that, each half gets every dimension that it can, each transition a steering
-question, and the halves about equally many of each dimension; a story's one moral question is for reporting (selection
-has no business with the lesson of the whole).
+question, and the halves about equally many of each dimension. What is asked but once is for reporting, unless a
+transition would lose its only steering question; a story's one moral question always is (selection has no business with
+the lesson of the whole).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from katha.schema import Question, Role
 
 _HALVES: tuple[Role, ...] = ("steering", "reporting")
 # What a division costs. A half without questions cannot be; the rest is by how much is lost.
-_EMPTY, _MORAL_STEERS, _DIMENSION, _TRANSITION, _UNEVEN = 10_000, 300, 100, 30, 1
+_EMPTY, _MORAL_STEERS, _DIMENSION, _TRANSITION, _LONE_STEERS, _UNEVEN = 10_000, 300, 100, 30, 20, 1
 
 
 def assign_roles(questions: Sequence[Question], seed: int = 42) -> list[Question]:
@@ -128,8 +129,13 @@ def _cost(members: Sequence[Question], roles: Mapping[str, Role]) -> int:
     # Without a reporting question there is no result at all; without a steering one the choice rests on the rest.
     empty = sum((half + 1) * (not any(number[half] for number in counts.values())) for half in (0, 1))
     alone = moral[0] if sum(moral) == 1 else 0
+    lone = sum(number[0] for kind, number in counts.items() if kind != "moral" and sum(number) == 1)
     lacking = sum(not half for kind, number in counts.items() if sum(number) > 1 for half in number)
     uneven = sum((number[0] - number[1]) ** 2 for number in counts.values())
     return (
-        _EMPTY * empty + _MORAL_STEERS * alone + _DIMENSION * lacking + _TRANSITION * len(asked - steered)
+        _EMPTY * empty
+        + _MORAL_STEERS * alone
+        + _DIMENSION * lacking
+        + _TRANSITION * len(asked - steered)
+        + _LONE_STEERS * lone
     ) + _UNEVEN * (uneven + abs(sum(n[0] for n in counts.values()) - sum(n[1] for n in counts.values())))

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from katha.language import ConceptKind, PhraseEvent, load_vocabulary, read_phrase
-from katha.language.inflect import VerbForm
+from katha.text.phrases import Claim, read_phrase
+from katha.vocabulary import ConceptKind, VerbForm, load_vocabulary
 
 ORDERED = " before "
 """What stands between two events that are told in their order."""
@@ -55,7 +55,7 @@ def _inflected(kind: ConceptKind, word: str, said: Sequence[str], concept: str) 
     """`word` in the form that `said` has among the forms of the concept's words; only a verb has several."""
     vocabulary = load_vocabulary()
     text = " ".join(said).strip(".,;!").lower()
-    inflector = vocabulary.grammar.inflector
+    inflector = vocabulary.inflector
     for known in vocabulary.get("action", concept).words if kind == "action" else ():
         if known == text:
             return word
@@ -77,7 +77,7 @@ def called(concept: str, text: str) -> tuple[str, bool]:
         return vocabulary.get("character", concept).words[0], False
     said = " ".join(words[place[0] : place[1]])
     many = any(sense.plural for sense in vocabulary.senses.get(said, ()) if sense.id == concept)
-    counted = many and place[0] > 0 and words[place[0] - 1] in vocabulary.grammar.numbers
+    counted = many and place[0] > 0 and words[place[0] - 1] in vocabulary.numbers
     return f"{words[place[0] - 1]} {said}" if counted else said, many
 
 
@@ -106,7 +106,7 @@ def without_feeling(text: str) -> str | None:
 # Other ways to say it.
 
 
-def _event_words(event: PhraseEvent, text: str) -> Iterator[str]:
+def _event_words(event: Claim, text: str) -> Iterator[str]:
     """`text` with its verb exchanged for the concept's other verbs, in the same form; the verb that `text` uses and
     the concept's commonest words come first."""
     if event.action is None:
@@ -115,7 +115,7 @@ def _event_words(event: PhraseEvent, text: str) -> Iterator[str]:
     place = _find(words, event.action, "action")
     if place is None:
         return
-    known, forms = vocabulary.get("action", event.action).words, vocabulary.grammar.inflector.verb_forms
+    known, forms = vocabulary.get("action", event.action).words, vocabulary.inflector.verb_forms
     used = [word for word in known if any(form.surface in text.lower() for form in forms(word))]
     for verb in list(dict.fromkeys((*used[:1], *known)))[:_SYNONYMS]:
         if not verb.startswith("be "):
@@ -215,9 +215,9 @@ def _may(action: str, target: str | None) -> bool:
     """Return whether a deed can be done to `target`: nobody plants a lion, or pulls nothing."""
     vocabulary = load_vocabulary()
     if target is None:
-        return not vocabulary.grammar.has("objects", action)
+        return not vocabulary.has("objects", action)
     somebody = any(concept.id == target for concept in vocabulary.concepts("character"))
-    return vocabulary.grammar.has("to_somebody" if somebody else "to_something", action)
+    return vocabulary.has("to_somebody" if somebody else "to_something", action)
 
 
 def _exchanged(words: list[str], place: Place, concept: str, other: str, aimed: bool) -> str:
@@ -228,14 +228,14 @@ def _exchanged(words: list[str], place: Place, concept: str, other: str, aimed: 
     plural = False
     if head and head[-1].lower() in _BE:  # "is trapped in the net"
         plural = head.pop().lower() in {"are", "were"}
-        verb = vocabulary.grammar.inflector.verb(says.verb, "base" if plural else "third")
+        verb = vocabulary.inflector.verb(says.verb, "base" if plural else "third")
     else:
         verb = _inflected("action", says.verb, said, concept)
     if says.verb.startswith("be "):
         verb = f"{'are' if plural or verb == says.verb else 'is'} {says.verb[3:]}"
     at = max((place for place, word in enumerate(rest) if word == "to"), default=0)
     rest = rest[at:] if aimed and concept == "give" else rest  # "gives the gold to the merchant": about the merchant
-    while aimed and rest and vocabulary.grammar.has("prepositions", rest[0].lower()):
+    while aimed and rest and vocabulary.has("prepositions", rest[0].lower()):
         rest = rest[1:]
     return " ".join([*head, verb, *([says.preposition] if aimed and says.preposition else []), *rest])
 

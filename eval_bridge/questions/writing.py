@@ -18,10 +18,10 @@ from katha.errors import ModelError, ReplyError
 from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.eval_bridge.questions.build import gives_away, new_question, prepare_questions
+from katha.eval_bridge.questions.build import new_question, prepare_questions
+from katha.eval_bridge.questions.told import gives_away
 from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.jsonio import loads
-from katha.language import read_scene
 from katha.models.base import TextModel, Turn
 from katha.protocols import Judge
 from katha.schema import (
@@ -34,6 +34,7 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
+from katha.text.phrases import read_phrase
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -245,7 +246,7 @@ EDITS: Mapping[str, Callable[[Scene, Scene], Iterable[str]]] = MappingProxyType(
         "flatten_emotion": lambda before, scene: reworded(
             scene.scene_text,
             "emotion",
-            {actor.emotion: "calm" for actor in read_scene(scene.scene_text).actors if actor.emotion},
+            dict.fromkeys(read_phrase(scene.scene_text).concepts.get("emotion", ()), "calm"),
         ),
         # In place of the deed that led to it, the scene before shows something else.
         "break_causal_link": lambda before, scene: swaps(
@@ -368,10 +369,14 @@ def _variant_faults(variant: ContrastiveVariant, scenes: Mapping[int, Scene], se
         yield "The text is the story's own."
     if normalise(variant.contrastive_scene_text) in seen:
         yield "Another variant has the same text."
-    old = {actor.concept for other in scenes.values() for actor in read_scene(other.scene_text).actors}
-    new = {actor.concept for actor in read_scene(variant.contrastive_scene_text).actors}
+    old = {concept for other in scenes.values() for concept in _characters(other.scene_text)}
+    new = set(_characters(variant.contrastive_scene_text))
     if new and len(new & old) < _KEPT_CHARACTERS * len(new):
         yield "It tells of other characters."
+
+
+def _characters(text: str) -> tuple[str, ...]:
+    return read_phrase(text).concepts.get("character", ())
 
 
 def _unchanged(variant: ContrastiveVariant, record: StoryRecord, judge: Judge) -> str | None:

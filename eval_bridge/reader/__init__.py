@@ -4,10 +4,20 @@ from katha.eval_bridge.reader.network import (
     Concepts,
     FigureReading,
     FrameReading,
+    Gallery,
     PropReading,
     Reader,
     load_concepts,
     load_reader,
 )
 
-__all__ = ["Concepts", "FigureReading", "FrameReading", "PropReading", "Reader", "load_concepts", "load_reader"]
+__all__ = [
+    "Concepts",
+    "FigureReading",
+    "FrameReading",
+    "Gallery",
+    "PropReading",
+    "Reader",
+    "load_concepts",
+    "load_reader",
+]

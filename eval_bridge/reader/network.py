@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -26,15 +27,21 @@ Pixels = NDArray[np.uint8]
 class Concepts:
     """Class names in output order, and the peak that a character or a prop needs to count as present.
 
-    `actions` and `emotions` begin with "none"; `settings` ends with "none". `trained_on` names the drawings' version.
+    Characters are what the sketch draws by a rig: creatures, people by trade or by sex and age. Props are pictograms,
+    named by the gallery. `actions` are deeds, then what an actor without a rig does ("act:run"); `emotions` begins with
+    "none", `settings` ends with it. `sharpness` makes cosines to the gallery probabilities. `acting` are the props that
+    are looked at for what they do and feel. `alike` are actions that are drawn so alike that one is taken for another.
+    `trained_on` names the drawings' version.
     """
 
     characters: tuple[str, ...]
-    props: tuple[str, ...]
     actions: tuple[str, ...]
     emotions: tuple[str, ...]
     settings: tuple[str, ...]
     times: tuple[str, ...]
+    acting: tuple[str, ...] = ()
+    sharpness: float = 16.0
+    alike: tuple[tuple[str, ...], ...] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     sketch_threshold: float = 0.5
     version: str = "untrained"
@@ -42,15 +49,14 @@ class Concepts:
 
     @property
     def named(self) -> tuple[tuple[str, ...], ...]:
-        """The classes of what is looked at closely, in the order of the namer's outputs."""
-        return (self.characters, self.actions, self.emotions, self.props)
+        """The classes of a figure, in the order of the namer's outputs."""
+        return (self.characters, self.actions, self.emotions)
 
     @cached_property
     def index(self) -> Mapping[str, Mapping[str, int]]:
         """Class numbers by kind and name."""
         kinds = {
             "character": self.characters,
-            "prop": self.props,
             "action": self.actions,
             "emotion": self.emotions,
             "setting": self.settings,
@@ -63,8 +69,9 @@ class Concepts:
         return self.thresholds.get(kind, 0.35)
 
 
+@cache
 def load_concepts() -> Concepts:
-    """Return the class list that ships with the reader's weights.
+    """Return the class list that ships with the reader's weights, read once.
 
     Raises:
         KathaError: it is missing from the installation.
@@ -79,6 +86,47 @@ def load_concepts() -> Concepts:
     return Concepts(**fields)
 
 
+@dataclass(frozen=True)
+class Gallery:
+    """What each pictogram looks like to the namer: `names`, and `vectors` of shape (n, d) and length 1, one row a view.
+
+    A name can have several rows. It is computed from the drawings, by the namer, without any training: a new pictogram
+    is a few more rows.
+    """
+
+    names: tuple[str, ...]
+    vectors: Array
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Each name once, in order."""
+        return tuple(dict.fromkeys(self.names))
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        starts = [0]
+        for nth in range(1, len(self.names)):
+            if self.names[nth] != self.names[nth - 1]:
+                starts.append(nth)
+        return np.array(starts)
+
+    def likeness(self, seen: Array) -> Array:
+        """Return the cosines of (m, d) seen things to the nearest view of each of `words`, shape (m, len(words))."""
+        if not len(seen) or not self.names:
+            return np.zeros((len(seen), len(self.words)), np.float32)
+        length = np.linalg.norm(seen, axis=1, keepdims=True)
+        cosines = (seen / np.maximum(length, 1e-6)) @ self.vectors.T
+        return np.asarray(np.maximum.reduceat(cosines, self._rows, axis=1), dtype=np.float32)
+
+
+def read_gallery(data: bytes) -> Gallery:
+    """Return the gallery in a `gallery.npz`: `names` and `vectors` (half precision), rows of a name together."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as held:
+        vectors = held["vectors"].astype(np.float32)
+        names = tuple(str(name) for name in held["names"])
+    return Gallery(names, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
 # From the finder's maps to places: peaks, and the shapes read at them.
 #
 # `shapes` are nine numbers a cell. Of a head: where its middle is in the cell (x, y, in cells from the cell's
@@ -87,7 +135,9 @@ def load_concepts() -> Concepts:
 # of half its side in cells.
 
 STRIDE = 8
-MOST_HEADS, MOST_THINGS = 10, 14
+ACT = "act:"
+"""What begins the names of actions of actors without a rig."""
+MOST_HEADS, MOST_THINGS = 8, 14
 """So many of each are looked at more closely; a frame that shows more has no room for faces."""
 _FAINT = 0.2
 """What is lower than this is no peak: no name can lift it over the threshold."""
@@ -195,19 +245,25 @@ class FigureReading:
 
 @dataclass(frozen=True)
 class PropReading:
-    """One thing, how sure, and where its middle is (input pixels)."""
+    """One pictogram, how sure, where its middle is and half of its longer side (input pixels).
+
+    `actions` and `emotions` are probabilities for those that act (a robot, a ghost); others have none.
+    """
 
     concept: str
     p: float
     x: float
     y: float
+    half: float = 0.0
+    actions: Mapping[str, float] = field(default_factory=dict)
+    emotions: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FrameReading:
     """One frame. figures and props are above their thresholds, from left to right; `is_sketch` is a probability.
 
-    `peaks` holds the highest peak of every character and prop ("character/lion": 0.02), present or not.
+    `peaks` holds the highest peak of every character and prop that was thought of ("character/lion": 0.02).
     """
 
     figures: tuple[FigureReading, ...]
@@ -236,35 +292,49 @@ def nothing(concepts: Concepts) -> FrameReading:
     """Return the reading of an empty sheet: a sketch in which nothing is drawn; no time of day is likelier."""
     settings = dict.fromkeys(concepts.settings, 0.0) | {concepts.settings[-1]: 1.0}
     times = dict.fromkeys(concepts.times, 1 / max(1, len(concepts.times)))
-    return FrameReading((), (), settings, times, 1.0, _no_peaks(concepts))
+    return FrameReading((), (), settings, times, 1.0)
+
+
+class _Named(NamedTuple):
+    """What was named. Probabilities of characters, actions and emotions, a row a head; for each thing its name, how
+    sure, and the rows of actions and emotions where it acts."""
+
+    characters: Array
+    actions: Array
+    emotions: Array
+    things: Sequence[tuple[str, float]]
+    acts: Mapping[int, tuple[Array, Array]]
 
 
 def assemble(
-    heads: Sequence[Head], things: Sequence[Thing], named: Sequence[Array], scene: Array, concepts: Concepts
+    heads: Sequence[Head], things: Sequence[Thing], named: _Named, scene: Array, concepts: Concepts
 ) -> FrameReading:
-    """One frame's reading. named: probabilities of characters, actions and emotions (a row a head) and props (a row a
-    thing). scene: logits of settings, times and is-sketch. A figure's p is that of a head there times that of its
-    name."""
-    characters, actions, emotions, props = named
-    people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, characters, strict=True)]
-    objects = [_likeliest(thing.p, row, concepts.props) for thing, row in zip(things, props, strict=True)]
+    """One frame's reading. scene: logits of settings, times and is-sketch. A figure's p is that of a head there times
+    that of its name."""
+    people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, named.characters, strict=True)]
+    objects = [(name, thing.p * p) for thing, (name, p) in zip(things, named.things, strict=True)]
     figures = [
         FigureReading(
-            name, p, head.x, head.y, _named(actions[nth], concepts.actions), _named(emotions[nth], concepts.emotions)
+            name,
+            p,
+            head.x,
+            head.y,
+            _named(named.actions[nth], concepts.actions),
+            _named(named.emotions[nth], concepts.emotions),
         )
         for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
         if p >= concepts.threshold("character")
     ]
     seen = [
-        PropReading(name, p, thing.x, thing.y)
-        for thing, (name, p) in zip(things, objects, strict=True)
+        PropReading(name, p, thing.x, thing.y, thing.half, *_acting(named.acts.get(nth), concepts))
+        for nth, (thing, (name, p)) in enumerate(zip(things, objects, strict=True))
         if p >= concepts.threshold("prop")
     ]
     settings, times = len(concepts.settings), len(concepts.times)
-    highest = _no_peaks(concepts)
+    highest: dict[str, float] = {}
     for kind, found in (("character", people), ("prop", objects)):
         for name, p in found:
-            highest[f"{kind}/{name}"] = max(p, highest[f"{kind}/{name}"])
+            highest[f"{kind}/{name}"] = max(p, highest.get(f"{kind}/{name}", 0.0))
     return FrameReading(
         figures=tuple(sorted(figures, key=lambda one: one.x)),
         props=tuple(sorted(seen, key=lambda one: one.x)),
@@ -275,15 +345,19 @@ def assemble(
     )
 
 
+def _acting(rows: tuple[Array, Array] | None, concepts: Concepts) -> tuple[dict[str, float], dict[str, float]]:
+    """What an actor without a rig does, of what such actors can do, and how it feels."""
+    if rows is None:
+        return {}, {}
+    acts = {name: p for name, p in _named(rows[0], concepts.actions).items() if name.startswith(ACT)}
+    total = max(1e-6, sum(acts.values()))
+    return {name: p / total for name, p in acts.items()}, _named(rows[1], concepts.emotions)
+
+
 def _likeliest(p: float, chances: Array, names: Sequence[str]) -> tuple[str, float]:
     """Return the likeliest name, and the probability that it is there."""
     best = int(chances.argmax())
     return names[best], p * float(chances[best])
-
-
-def _no_peaks(concepts: Concepts) -> dict[str, float]:
-    keys = [*(f"character/{name}" for name in concepts.characters), *(f"prop/{name}" for name in concepts.props)]
-    return dict.fromkeys(keys, 0.0)
 
 
 # From a picture's bytes to the reader's two views of it: fitted into a fixed frame, and windows cut out of that.
@@ -380,6 +454,11 @@ def window_on(kind: Literal["head", "body", "prop"], x: float, y: float, size: f
     return Window(x, y, max(_SMALLEST, _REACH[kind] * size))
 
 
+def acting_windows(x: float, y: float, half: float) -> tuple[Window, Window]:
+    """Return the windows through which a pictogram is looked at as a figure: where its face may be, and all of it."""
+    return window_on("head", x, y - 0.5 * half, 0.35 * half), window_on("body", x, y, half)
+
+
 def moved(window: Window, place: Array, times: float = 1.0) -> Window:
     """The window that `place` (3,) describes inside of `window`, `times` as wide; at most a half side away, and no
     smaller than half and no larger than double."""
@@ -409,20 +488,22 @@ def discs(marks: Array, side: int) -> Array:
 
 FINDER_OUTPUTS = ("maps", "shapes", "scene")
 NAMER_INPUTS = ("heads", "bodies", "things")
-NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "props", "prop_places")
-_SURE = 0.95
-_AGAIN = (0.8, 0.9, 1.0, 1.2)
+NAMER_OUTPUTS = ("characters", "actions", "emotions", "figure_places", "looks", "prop_places")
+VECTOR = 128
+"""Length of a thing's vector (`looks`)."""
+_SURE = 0.7
+_AGAIN = (1.0,)
 """What is named with less certainty is looked at again, where the namer has put it and so many times as wide."""
 
 
 class _Seen(NamedTuple):
-    """Probabilities and places of n figures and m things, a row each, in the order of `NAMER_OUTPUTS`."""
+    """Probabilities and places of n figures; vectors and places of m things; in the order of `NAMER_OUTPUTS`."""
 
     characters: Array
     actions: Array
     emotions: Array
     figure_places: Array
-    props: Array
+    looks: Array
     prop_places: Array
 
     @property
@@ -434,14 +515,30 @@ class _Seen(NamedTuple):
 class Reader:
     """Reads panels. It receives pixels and nothing else; the same bytes always give the same reading."""
 
-    def __init__(self, finder: bytes, namer: bytes, concepts: Concepts, *, threads: int = 1) -> None:
+    def __init__(self, finder: bytes, namer: bytes, concepts: Concepts, gallery: Gallery, *, threads: int = 1) -> None:
         self._finder, self._namer = _session(finder, threads), _session(namer, threads)
-        self._sha256 = sha256_hex(finder + namer)
-        self.concepts = concepts
+        self._sha256 = sha256_hex(finder + namer + gallery.vectors.tobytes() + "\n".join(gallery.names).encode())
+        self.concepts, self.gallery = concepts, gallery
 
     def spec(self) -> Mapping[str, Any]:
-        """Return version and hash of the weights: everything that can change a reading."""
+        """Return version and hash of weights and gallery: everything that can change a reading."""
         return {"name": "sketch-reader", "version": self.concepts.version, "weights": self._sha256}
+
+    def figures(self, heads: Array, bodies: Array) -> tuple[Array, Array, Array]:
+        """Return the logits of characters, actions and emotions of n figures, given their windows in 0..1: heads
+        (n, 3, side, side), bodies (n, 4, side, side) with the mark of the head."""
+        none = np.zeros((1, 3, CLOSE_SIDE, CLOSE_SIDE), np.float32)
+        seen = self._namer.run(list(NAMER_OUTPUTS[:3]), dict(zip(NAMER_INPUTS, (heads, bodies, none), strict=True)))
+        return seen[0], seen[1], seen[2]
+
+    def vectors(self, windows: Array) -> Array:
+        """Return what things look like to the namer, (m, VECTOR), given their windows (m, 3, side, side) in 0..1."""
+        none = (
+            np.zeros((1, 3, CLOSE_SIDE, CLOSE_SIDE), np.float32),
+            np.zeros((1, 4, BODY_SIDE, BODY_SIDE), np.float32),
+        )
+        seen = self._namer.run(["looks"], dict(zip(NAMER_INPUTS, (*none, windows), strict=True)))
+        return np.asarray(seen[0], dtype=np.float32)
 
     def read(self, picture: bytes) -> FrameReading:
         """Return what is in one picture (any format that Pillow reads, any size).
@@ -466,14 +563,15 @@ class Reader:
         heads, things = find_heads(heat[0], shapes[0]), find_things(heat[1], shapes[0])
         return assemble(heads, things, self._named(pixels, heads, things), scene[0], self.concepts)
 
-    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> tuple[Array, ...]:
-        """Return the probabilities of each head (characters, actions, emotions) and thing (props), in order."""
+    def _named(self, pixels: Pixels, heads: Sequence[Head], things: Sequence[Thing]) -> _Named:
+        """Return what each head and thing is, in order."""
         picture = Image.fromarray(pixels)
         figures = [(window_on("head", head.x, head.y, head.radius), window_on("body", *head.body)) for head in heads]
         props = [window_on("prop", thing.x, thing.y, thing.half) for thing in things]
         first = self._look(picture, figures, props)
+        chances = softmax(self.concepts.sharpness * self.gallery.likeness(first.looks))
         unsure = [nth for nth, row in enumerate(first.characters) if row.max() < _SURE]
-        unclear = [nth for nth, row in enumerate(first.props) if row.max() < _SURE]
+        unclear = [nth for nth, row in enumerate(chances) if row.max() < _SURE]
         again = self._look(
             picture,
             [
@@ -489,13 +587,24 @@ class Reader:
         )
         for rows, seen in zip(first.of_figures, again.of_figures, strict=True):
             rows[unsure] = _averaged(rows[unsure], seen)
-        first.props[unclear] = _averaged(first.props[unclear], again.props)
-        return (*first.of_figures, first.props)
+        more = softmax(self.concepts.sharpness * self.gallery.likeness(again.looks))
+        chances[unclear] = _averaged(chances[unclear], more)
+        names = [_likeliest(1.0, row, self.gallery.words) for row in chances]
+        return _Named(first.characters, first.actions, first.emotions, names, self._acts(picture, things, names))
+
+    def _acts(
+        self, picture: Image.Image, things: Sequence[Thing], names: Sequence[tuple[str, float]]
+    ) -> Mapping[int, tuple[Array, Array]]:
+        """Return actions and emotions of the things that can act, by their place in `things`."""
+        able = set(self.concepts.acting)
+        which = [nth for nth, (name, _) in enumerate(names) if name in able]
+        seen = self._look(picture, [acting_windows(things[n].x, things[n].y, things[n].half) for n in which], [])
+        return {nth: (seen.actions[row], seen.emotions[row]) for row, nth in enumerate(which)}
 
     def _look(self, picture: Image.Image, figures: Sequence[tuple[Window, Window]], props: Sequence[Window]) -> _Seen:
         """Take one look through the windows of each head and its body, and of each thing; rows in order."""
         if not figures and not props:
-            sizes = (*(len(names) for names in self.concepts.named[:3]), 6, len(self.concepts.props), 3)
+            sizes = (*(len(names) for names in self.concepts.named), 6, VECTOR, 3)
             return _Seen._make(np.zeros((0, size), np.float32) for size in sizes)
         marks = np.array([mark(close, body) for close, body in figures], dtype=np.float32).reshape(-1, 3)
         disc = discs(marks, BODY_SIDE)[:, None] if figures else np.zeros((1, 1, BODY_SIDE, BODY_SIDE), np.float32)
@@ -507,7 +616,7 @@ class Reader:
         seen = _Seen._make(self._namer.run(None, dict(zip(NAMER_INPUTS, views, strict=True))))
         n, m = len(figures), len(props)
         chances = (softmax(part[:n]) for part in seen.of_figures)
-        return _Seen._make([*chances, seen.figure_places[:n], softmax(seen.props[:m]), seen.prop_places[:m]])
+        return _Seen._make([*chances, seen.figure_places[:n], seen.looks[:m], seen.prop_places[:m]])
 
 
 def _averaged(first: Array, more: Array) -> Array:
@@ -543,9 +652,11 @@ def load_reader() -> Reader:
     """
     folder = files("katha.eval_bridge.reader")
     try:
-        finder, namer = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
+        finder, namer, gallery = (
+            folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx", "gallery.npz")
+        )
     except OSError as error:
         raise KathaError(
             "The reader's weights are missing.", hint="Install katha again, or run `make reader`."
         ) from error
-    return Reader(finder, namer, load_concepts())
+    return Reader(finder, namer, load_concepts(), read_gallery(gallery))

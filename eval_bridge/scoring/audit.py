@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.matching.match import RULES, Matching, Rule, match, normalise, word_rule
-from katha.eval_bridge.matching.rules import CHANGING, VERDICTS, KeptRule, open_rule
+from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
+from katha.eval_bridge.matching.rules import CHANGING, KeptRule, scored_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH
@@ -130,12 +129,7 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Sc
         raise InputFileError(
             f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote."
         ) from error
-    archives, name = [*verdicts, path.with_name(VERDICTS)], scores.matching
-    noted = [re.fullmatch(rf"Matching {re.escape(name)}, version (.+)\.", note) for note in scores.notes]
-    version = next((found[1] for found in noted if found), None)
-    if name in CHANGING and version not in (None, RULES[name].version):
-        return Scoring(KeptRule(name, version or "", archives), scores.questions), scores
-    return Scoring(open_rule(name, archives), scores.questions), scores
+    return Scoring(scored_rule(scores, path.parent, verdicts), scores.questions), scores
 
 
 def changes(

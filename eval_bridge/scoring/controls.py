@@ -191,7 +191,8 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
     whole = _block(name, rows, keys, known, chance, seed)
     focus = _block(name, rows, tested, known, chance, seed)
     unclear = [key for key in keys if said[key] == normalise(UNCLEAR)]
-    passes, reading = _read(focus, dimension, bool(keys) or name in rows.failed)
+    own = _by_story(rows.right["board"], [key for key in tested if key in rows.right["board"]], seed)
+    passes, reading = _read(focus, dimension, bool(keys) or name in rows.failed, own)
     return ChanceControl(
         control=name,
         judge=judge,
@@ -205,10 +206,13 @@ def _fallen(name: Control, judge: str, rows: _Rows, known: Known, chance: bool, 
     )
 
 
-def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple[bool | None, str]:
+def _read(
+    block: ChanceBlock, dimension: Dimension | None, asked: bool, own: Interval | None
+) -> tuple[bool | None, str]:
     """Return whether a block is at chance, and in words. Above chance means that the whole interval is.
 
-    What the board itself does not tell cannot be lost: then falling to chance shows nothing.
+    own: the interval of the board itself on the same questions; a board at chance has nothing to lose, so that what
+    falls to chance with it tells nothing.
     """
     what = "Order questions" if dimension else "Image-only answers"
     if not asked:
@@ -217,9 +221,9 @@ def _read(block: ChanceBlock, dimension: Dimension | None, asked: bool) -> tuple
         return None, "No question was answered (see the statuses), so nothing can be said."
     if block.chance is None:
         return None, "Free answers have no chance level; compare with the board's own."
-    hollow = block.board is not None and block.board <= block.chance
-    if hollow and (block.ci95 is None or block.ci95[0] <= block.chance):
-        return None, f"{what} are not above chance on the board itself, so falling to it shows nothing."
+    idle = block.board is not None and (block.board <= block.chance or (own is not None and own[0] <= block.chance))
+    if idle and (block.image <= block.chance or (block.ci95 is not None and block.ci95[0] <= block.chance)):
+        return None, f"Not informative: the board's own {what.lower()} are at chance, so there was nothing to lose."
     if block.image <= block.chance:
         return True, f"{what} fall to chance or below."
     if block.ci95 is None:

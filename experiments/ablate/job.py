@@ -30,6 +30,7 @@ from katha.errors import (
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, read_records, write_records
 from katha.jsonio import digest, file_sha256, read_bytes, sha256_hex, write_bytes_atomic, write_json
+from katha.protocols import PlanRequest
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
@@ -328,7 +329,8 @@ class AblationJob:
     def row_config(self, row: Row, record: StoryRecord | None = None) -> Settings:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
-        panels = len(record.scenes) if record is not None and record.scenes else self.config.panels
+        scenes = len(record.scenes) if record is not None else 0
+        panels = scenes or self.config.panels or PlanRequest().panels
         changes = {"compass": row.settings(self.config.compass), "mode": row.mode, "panels": panels}
         return self.config.with_plugins(**own).model_copy(update=changes)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from katha.agents.context import Plugins, make_planner, plan_within
+from katha.agents.context import Plugins, make_planner, panel_count, plan_within
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.config import Settings
@@ -22,7 +22,7 @@ from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load
 from katha.experiments.cluster.suites import first_stage
 from katha.experiments.cluster.work import Done, Drains, Ending, Item, Station, Work, open_store
 from katha.models.client import keyless
-from katha.protocols import PanelWords, Planner
+from katha.protocols import Capabilities, PanelWords, Planner
 from katha.schema import Plan, StoryRecord
 from katha.store import Store
 
@@ -110,11 +110,11 @@ def runs_by_workers(
 
 @dataclass(frozen=True)
 class Planning:
-    """Opens stations that plan stories. prompt_tokens, words: what the renderer takes, and what stands beside its found
+    """Opens stations that plan stories. able, words: what the renderer can do, and what stands beside its found
     pictures. given: the planner that is there already, for a station of the command's own."""
 
     config: Settings
-    prompt_tokens: int | None = None
+    able: Capabilities
     words: tuple[PanelWords, ...] = ()
     given: Planner | None = None
 
@@ -125,7 +125,9 @@ class Planning:
 
         def work(record: StoryRecord) -> Ending:
             try:
-                return Done(plan_within(planner, record, self.config, self.prompt_tokens, words=self.words))
+                panels = panel_count(record, self.config, self.able, self.words)
+                counted = self.config.model_copy(update={"panels": panels})
+                return Done(plan_within(planner, record, counted, self.able.prompt_tokens, words=self.words))
             except OF_ONE_STORY as error:  # a story that cannot be planned is not planned by another worker either
                 return Done(str(error))
 

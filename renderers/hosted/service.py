@@ -243,7 +243,7 @@ class HostedRenderer(ABC):
             shown=[name for name, _ in request.pictures] if len(references) > len(neighbours) else [],
             neighbours=len(neighbours),
             prompt=request.prompt,
-            looks="; ".join(f"{item.name}, {item.appearance}" for item in request.characters if item.appearance),
+            looks="; ".join(f"{item.name}, {item.appearance}" for item in _unsaid(request)),
             style=request.style,
             negative=request.negative_prompt,
         )
@@ -330,3 +330,9 @@ def as_frame(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple
     if delivered != size:
         picture = ImageOps.fit(picture, size, Image.Resampling.LANCZOS)
     return as_png(picture), delivered
+
+
+def _unsaid(request: FrameRequest) -> list[Character]:
+    """The characters of whose looks the prompt says nothing yet."""
+    said = request.prompt.lower()
+    return [one for one in request.characters if one.appearance and one.appearance.lower() not in said]

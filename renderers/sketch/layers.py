@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from xml.sax.saxutils import quoteattr
 
-from katha.renderers.sketch.compose import compose, svg_sheet
+from katha.protocols import FrameRequest
 from katha.renderers.sketch.looks import in_look
+from katha.renderers.sketch.renderer import LOOSE
+from katha.renderers.sketch.scenes import frame_scene, tell
+from katha.renderers.sketch.svg import canvas
 
 __all__ = ["layered_svg"]
 
 _INKSCAPE = "http://www.inkscape.org/namespaces/inkscape"
+_OWN = "colour"
 
 
-def layered_svg(prompt: str, seed: int, width: int, height: int, style: str) -> str:
-    """Return what `compose` draws, each figure and prop in a group of its own, from the farthest to the nearest.
+def layered_svg(request: FrameRequest, argument: str = "") -> str:
+    """Return what the sketch (`sketch:argument`) draws of a request, each figure and thing in a group of its own, from
+    the farthest to the nearest.
 
     The groups change no pixel. Inkscape shows them as layers and other programs as named groups: `background`, `fox`,
     `cheese`, and `fox 2` for a second one; their ids are `background`, `character-fox`, `prop-cheese`.
@@ -22,14 +27,15 @@ def layered_svg(prompt: str, seed: int, width: int, height: int, style: str) -> 
     Raises:
         UsageError: no such style.
     """
-    frame, known = compose(prompt, seed, width, height), Counter[str]()
-    groups = []
+    width, height, loose = request.width, request.height, argument == LOOSE
+    frame = frame_scene(tell(request).scene, width, height, request.seed, loose=loose, scene_number=request.scene)
+    known, groups = Counter[str](), []
     for layer in frame.layers:
         known[layer.name] += 1
-        name = layer.name.replace("_", " ") + (f" {known[layer.name]}" if known[layer.name] > 1 else "")
+        name = layer.name + (f" {known[layer.name]}" if known[layer.name] > 1 else "")
         own = name.replace(" ", "-")
         key = f"{layer.kind}-{own}" if layer.kind in ("character", "prop") else own
         told = f'id={quoteattr(key)} inkscape:groupmode="layer" inkscape:label={quoteattr(name)}'
         groups.append(f"<g {told}>{layer.svg}</g>")
-    drawing = in_look("".join(groups), style)
-    return svg_sheet(drawing, width, height, **{"xmlns:inkscape": _INKSCAPE})
+    drawing = in_look("".join(groups), request.style or ("" if loose else argument) or _OWN)
+    return canvas(drawing, width, height, **{"xmlns:inkscape": _INKSCAPE})

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from katha.errors import UsageError
-from katha.language import read_scene
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.sketch.compose import compose, rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
+from katha.renderers.sketch.scenes import Told, frame_scene, tell
+from katha.renderers.sketch.svg import rasterise
 from katha.schema import Character
 
-__all__ = ["SketchRenderer"]
+__all__ = ["LOOSE", "SketchRenderer"]
 
-_VERSION = "2"
+_VERSION = "3"
+LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
+_MOST_READ = 256
+_TABLES = (
+    "katha.vocabulary",
+    "katha.text",
+    "katha.renderers.sketch.deeds",
+    "katha.renderers.sketch.pictograms",
+    "katha.renderers.sketch.places",
+    "katha.renderers.sketch.props",
+    "katha.renderers.sketch.scenes",
+)
+"""Packages whose data say what words mean and how things are drawn."""
 
 
 class SketchRenderer:
-    """Draws what each prompt says and nothing else; the seed chooses the camera. Every frame stands alone.
+    """Draws what each prompt and panel says and nothing else; the seed chooses the shot. Every frame stands alone.
 
-    `argument` names a style (`sketch:ink`) used for requests that bring none.
+    `argument` names a style (`sketch:ink`) used for requests that bring none, or `loose`: framing as careless as a
+    text-to-image model's, with heads cut off and things left out, for experiments.
     """
 
     capabilities = Capabilities(
@@ -35,12 +49,18 @@ class SketchRenderer:
         default_size=(768, 512),
         prompt_tokens=None,
         deterministic=True,
+        panel=True,
     )
 
     def __init__(self, argument: str | None = None) -> None:
-        if argument is not None and argument not in LOOKS:
-            raise UsageError(f"The sketch renderer has no style {argument!r}.", hint=f"Styles: {', '.join(LOOKS)}.")
-        self._style = argument or "colour"
+        if argument is not None and argument not in (*LOOKS, LOOSE):
+            styles = ", ".join((*LOOKS, LOOSE))
+            raise UsageError(f"The sketch renderer has no style {argument!r}.", hint=f"Styles: {styles}.")
+        self._loose = argument == LOOSE
+        self._style = argument if argument is not None and not self._loose else "colour"
+        self._unsaid: dict[str, None] = {}
+        self._said: set[str] = set()
+        self._read: dict[str, Told] = {}
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, default style and the hash of the vocabulary that says how everything is drawn."""
@@ -50,6 +70,7 @@ class SketchRenderer:
             "name": "sketch",
             "version": _VERSION,
             "style": self._style,
+            "framing": "loose" if self._loose else "careful",
             "vocabulary": _vocabulary_hash(),
             "resvg": resvg_py.__version__,
         }
@@ -67,14 +88,34 @@ class SketchRenderer:
         """The PNG of one more frame; the others are not needed and do not change."""
         return self._draw(request)
 
+    def remarks(self) -> Sequence[str]:
+        """What the frames since the last call asked for and the sketch cannot draw, once for each word."""
+        words = list(self._unsaid)
+        self._said |= set(words)
+        self._unsaid.clear()
+        return [f"The sketch has no picture for {', '.join(words)}: plain shapes or poses stand in."] if words else []
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """The words of `request` that a plain shape or a neutral pose stands for."""
+        return self._told(request).not_drawn
+
+    def _told(self, request: FrameRequest) -> Told:
+        """What a request tells; the seed chooses the shot and changes nothing of it, so that it is read once."""
+        key = repr(replace(request, seed=0, story_id="", style=""))
+        if key not in self._read:
+            if len(self._read) >= _MOST_READ:
+                self._read.clear()
+            self._read[key] = tell(request)
+        return self._read[key]
+
     def undrawn(self, character: Character) -> Sequence[str]:
-        """Return what of a character's kind, age and colour the vocabulary has no drawing for."""
+        """Return what of a character's kind, age and colour the sketch has no drawing for."""
         told, kind = character.model_extra or {}, character.kind
-        plain = read_scene(f"The {kind} stands.").actors
-        if not plain:
+        plain = _alone(kind, kind)
+        if plain.not_drawn:
             return [kind]
         words = [str(told[name]) for name in ("age", "color") if told.get(name)]
-        return [word for word in words if read_scene(f"The {word} {kind} stands.").actors == plain]
+        return [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
 
     def _draw(self, request: FrameRequest) -> bytes:
         width, height = request.width, request.height
@@ -83,14 +124,23 @@ class SketchRenderer:
                 f"The sketch cannot draw {width}x{height} pixels.",
                 hint=f"Each side may be {_SMALLEST} to {_LARGEST}.",
             )
-        frame = compose(request.prompt, request.seed, width, height)
+        told = self._told(request)
+        self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
+        frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return rasterise(in_look(frame.svg, request.style or self._style), width, height)
+
+
+def _alone(kind: str, look: str) -> Told:
+    """What is drawn of somebody of a kind that looks so, standing."""
+    somebody = Character(name=kind, kind=kind, appearance=look)
+    return tell(FrameRequest(f"The {kind} stands.", 0, _SMALLEST, _SMALLEST, characters=(somebody,)))
 
 
 @cache
 def _vocabulary_hash() -> str:
-    folder = resources.files("katha.language.vocabulary")
     digest = hashlib.sha256()
-    for name in sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".yaml")):
-        digest.update(name.encode() + b"\0" + folder.joinpath(name).read_bytes())
+    for package in _TABLES:
+        folder = resources.files(package)
+        for name in sorted(entry.name for entry in folder.iterdir() if entry.name.endswith((".yaml", ".tsv", ".json"))):
+            digest.update(name.encode() + b"\0" + folder.joinpath(name).read_bytes())
     return digest.hexdigest()

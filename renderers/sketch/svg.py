@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from katha.renderers.sketch.style import INK, OUTLINE
+from katha.renderers.sketch.style import INK, OUTLINE, PAPER
 
-__all__ = ["circle", "el", "ellipse", "group", "line", "number", "path", "points", "polygon", "rect", "smooth", "trace"]
+__all__ = ["border", "canvas", "circle", "el", "ellipse", "group", "line", "number", "path", "points", "polygon",
+           "rasterise", "rect", "smooth", "trace"]  # fmt: skip
 
 Point = tuple[float, float]
 
@@ -146,3 +147,36 @@ def rect(
         stroke_width=line_width if stroke else None,
         stroke_linejoin="round" if stroke else None,
     )
+
+
+def canvas(drawing: str, width: int, height: int, **attributes: str) -> str:
+    """A drawing as a whole SVG of `width` x `height` pixels, with further attributes of its root."""
+    return el(
+        "svg",
+        drawing,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width} {height}",
+        **attributes,
+    )
+
+
+def border(width: int, height: int) -> str:
+    """A margin of paper with a thin ink line inside it."""
+    m = max(2.0, height * 0.014)
+    r = m * 1.6
+    hole = (
+        f"M0,0H{width}V{height}H0Z M{number(m + r)},{number(m)}H{number(width - m - r)}"
+        f"q{number(r)},0 {number(r)},{number(r)}"
+        f"V{number(height - m - r)}q0,{number(r)} {number(-r)},{number(r)}H{number(m + r)}"
+        f"q{number(-r)},0 {number(-r)},{number(-r)}V{number(m + r)}q0,{number(-r)} {number(r)},{number(-r)}Z"
+    )
+    return el("path", d=hole, fill=PAPER, fill_rule="evenodd", stroke=INK, stroke_width=max(1.0, height * 0.0045))
+
+
+def rasterise(svg: str, width: int, height: int) -> bytes:
+    """PNG bytes of `width` x `height` pixels: the same for the same SVG, with no metadata."""
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width, height=height, skip_system_fonts=True))

@@ -85,7 +85,9 @@ class Settings(BaseModel):
     seeds: tuple[int, ...] = Field(
         default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
     )
-    panels: int = Field(default=5, ge=2, le=24, description="How many scenes a plain text is told in.")
+    panels: int | None = Field(
+        default=None, ge=2, le=24, description="How many scenes a plain text is told in; as many as it calls for."
+    )
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
     answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")

@@ -17,6 +17,8 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.resources import files
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -169,6 +171,15 @@ def read_yaml(path: Path) -> Any:
         InputFileError: the file cannot be read or is not YAML.
     """
     return parse_yaml(read_text(path, limit=MOST_YAML), repr(str(path)))
+
+
+@cache
+def shipped_table(package: str, *name: str) -> Any:
+    """Return the value of a YAML file that ships in a package of katha, read once; do not change what comes back."""
+    import yaml
+
+    text = files(package).joinpath(*name).read_text(encoding="utf-8")
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def parse_yaml(text: str, what: str) -> Any:

@@ -54,6 +54,7 @@ class Capabilities:
     `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
+    panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     """
 
@@ -65,6 +66,7 @@ class Capabilities:
     default_size: tuple[int, int] = (768, 512)
     prompt_tokens: int | None = None
     deterministic: bool = True
+    panel: bool = False
     pictures: bool = False
 
 
@@ -73,7 +75,11 @@ class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
     find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
     one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
-    those that a renderer asks for (`DrawsFromPictures`)."""
+    those that a renderer asks for (`DrawsFromPictures`).
+
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
+    alone, as most draw from the prompt.
+    """
 
     prompt: str
     seed: int
@@ -86,6 +92,11 @@ class FrameRequest:
     characters: tuple[Character, ...] = ()
     story_id: str = ""
     pictures: tuple[tuple[str, bytes], ...] = ()
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    must_show: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,6 +170,15 @@ class DrawsFromPictures(Protocol):
 
     def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
         """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
+        ...
+
+
+@runtime_checkable
+class KnowsItsLimits(Protocol):
+    """A renderer that can tell what it has no picture for, before it draws."""
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """The words of `request` that a stand-in or a neutral pose will stand for, none where all of it is drawn."""
         ...
 
 

@@ -70,21 +70,24 @@ def test_the_script_knows_its_version_and_its_wrong_uses() -> None:
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
-    heavy = ["torch", "numpy", "langgraph", "onnxruntime", "scipy", "PIL", "jinja2", "openai", "anthropic"]
+    heavy = ["torch", "numpy", "langgraph", "onnxruntime", "scipy", "PIL", "jinja2", "spacy", "openai", "anthropic"]
     code = f"import sys, katha.app.cli.main; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_a_run_never_imports_torch_or_scipy(tmp_path: Path) -> None:
+def test_an_embedded_run_never_imports_torch_or_scipy_and_stays_small(tmp_path: Path) -> None:
     code = (
-        "import sys, cli_child; cli_child.install(); from katha.app.cli.main import app\n"
-        f"app(args={['run', str(TEXT), '--judge', 'pixel', '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
-        "print([name for name in ('torch', 'scipy') if name in sys.modules])"
+        "import resource, sys; from katha.app.cli.main import app\n"
+        f"app(args={['run', str(TEXT), '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
+        "print([name for name in ('torch', 'scipy') if name in sys.modules])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024**2 if sys.platform == 'darwin' else 1024))"
     )
-    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "tests" / "support")}
+    where = {**os.environ, "KATHA_CACHE": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=where)
-    assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+    heavy, megabytes = done.stdout.splitlines()[-2:]
+    assert heavy == "[]", done.stderr
+    assert int(megabytes) < 700
 
 
 @pytest.mark.parametrize("story", [TEXT, RECORD])
@@ -106,7 +109,8 @@ def test_json_is_one_object_with_the_numbers_of_the_scores(katha: Katha, tmp_pat
     assert set(value["methods"]) == {"base", "full"} == set(scores["methods"])
     for name, row in value["methods"].items():
         block = scores["methods"][name]["judges"]["pixel"]
-        assert (row["stg"], row["n_valid"]) == (block["filtered"]["stg"], block["n_valid"])
+        measured = block["n_valid"] >= 2 and 3 * block["n_valid"] >= block["n_questions"] - block["n_unscored"]
+        assert (row["stg"], row["n_valid"]) == (block["filtered"]["stg"] if measured else None, block["n_valid"])
     assert value["frames"] == len(json.loads((tmp_path / value["out"] / "storyboard.json").read_text())["frames"])
 
 
@@ -163,12 +167,19 @@ def _plan(katha: Katha) -> dict[str, Any]:
 
 def test_a_plan_can_be_edited_and_drawn(katha: Katha, tmp_path: Path) -> None:
     plan = _plan(katha)
-    assert len(plan["panels"]) == len(json.loads(katha("plan", TEXT, "--panels", "5").stdout)["panels"]) == 5
+    assert len(plan["panels"]) == 8
+    assert len(json.loads(katha("plan", TEXT, "--panels", "5").stdout)["panels"]) == 5
     plan["panels"][1]["prompt"] = "A golden lion laughs beside a lake."
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     assert katha("run", TEXT, *DOUBLES, "--plan", "plan.json", "--out", "x").exit_code == 0
     assert "A golden lion laughs beside a lake." in (tmp_path / "x" / "storyboard.json").read_text()
-    assert json.loads((tmp_path / "x" / "plan.json").read_text()) == plan
+    kept = json.loads((tmp_path / "x" / "plan.json").read_text())
+    fields = ("prompt", "caption", "characters", "must_show", "place", "source")
+    assert [[row[name] for name in fields] for row in kept["panels"]] == [
+        [row[name] for name in fields] for row in plan["panels"]
+    ]
+    assert kept["transitions"][2:] == plan["transitions"][2:]
+    assert "transition from panel 1 to 2" in kept["renewed"][0]
 
 
 def test_a_plan_of_four_panels_needs_no_flag(katha: Katha, tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_it_draws_a_story_through_the_whole_machine(workshop: Workshop) -> None:
         "--json",
     )
     told = workshop.katha("run", story, *common, "--renderer-option", "blocks=6", "--out", workshop.folder / "out")
-    assert json.loads(told.splitlines()[0])["frames"] == 6
+    plan = json.loads((workshop.folder / "out" / "plan.json").read_text(encoding="utf-8"))
+    assert json.loads(told.splitlines()[0])["frames"] == len(plan["panels"]) + 1
     record = json.loads((workshop.folder / "out" / "run.json").read_text(encoding="utf-8"))
     assert record["renderer"] == {"name": "paper-cut", "version": 1, "blocks": 6}
     wrong = workshop.katha("run", story, *common, "--renderer-option", "block=6", "--out", "x", code=2)

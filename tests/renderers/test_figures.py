@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 import resvg_py
+from figures import Figure, FigureSpec, draw_figure
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.figures import Figure, FigureSpec, draw_figure
 from katha.renderers.sketch.figures.data import drawings
 from katha.renderers.sketch.figures.emanata import EMANATA
 from katha.renderers.sketch.figures.face import EYES, gape
@@ -52,7 +52,7 @@ def test_every_character_draws_valid_svg_without_letters(concept: str) -> None:
         assert x0 <= cx <= x1
         assert y0 <= cy <= y1
         assert 3 < r < 60
-        assert {"hand", "mouth", "back", "foot"} <= figure.anchors.keys()
+        assert {"hand", "mouth", "foot"} <= figure.anchors.keys()
 
 
 @pytest.mark.parametrize("concept", ["lion", "girl", "elephant", "mouse"])
@@ -110,11 +110,9 @@ def test_an_adult_stands_a_hundred_units_tall_on_the_ground() -> None:
     assert heights["mouse"] < heights["cat"] < heights["lion"] < heights["elephant"]
 
 
-def test_phase_varies_the_pose_and_carrying_raises_the_hand() -> None:
+def test_phase_varies_the_pose() -> None:
     still = draw_figure(FigureSpec("boy", action="walk"))
     assert draw_figure(FigureSpec("boy", action="walk", phase=0.3)).svg != still.svg
-    carrying = draw_figure(FigureSpec("boy", carries=("basket",)))
-    assert carrying.anchors["hand"][1] < draw_figure(FigureSpec("boy")).anchors["hand"][1]
 
 
 @pytest.mark.parametrize(

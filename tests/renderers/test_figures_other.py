@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 import resvg_py
+from figures import Figure, FigureSpec, draw_figure
 
-from katha.renderers.sketch.figures import Figure, FigureSpec, draw_figure
 from katha.renderers.sketch.figures.data import drawings
 
 CONCEPTS = (
@@ -51,7 +51,7 @@ def check(figure: Figure) -> None:
     assert x0 < cx < x1
     assert y0 < cy < y1
     assert r > 5
-    assert set(figure.anchors) == {"hand", "mouth", "back", "foot"}
+    assert {"hand", "mouth", "foot"} <= set(figure.anchors)
 
 
 @pytest.mark.parametrize("concept", CONCEPTS)

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 import resvg_py
+from figures import Figure, FigureSpec, draw_figure
 from PIL import Image
 
-from katha.renderers.sketch.figures import Figure, FigureSpec, draw_figure
 from katha.renderers.sketch.figures.data import drawings
 
 SMALL = ("ant", "bee", "crab", "fish", "grasshopper")

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.pictograms import (
     ACTS,
     MOODS,
@@ -27,6 +26,7 @@ from katha.renderers.sketch.pictograms import (
 )
 from katha.renderers.sketch.pictograms.data import ACTING, FACES, KINDS, STANDS
 from katha.renderers.sketch.pictograms.heads import heads
+from katha.renderers.sketch.svg import rasterise
 
 ROWS = (
     resources.files("katha.renderers.sketch.pictograms")

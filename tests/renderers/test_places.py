@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.places import TIMES, WEATHERS, draw_place, place_data, place_ids, place_words
+from katha.renderers.sketch.svg import rasterise
 
 HOURS = tuple(TIMES)
 OUTDOORS = [name for name in place_ids() if not place_data(name).indoors and not place_data(name).airless]

@@ -15,13 +15,13 @@ from PIL import Image
 
 import katha.renderers.sketch.props as props
 from katha.errors import RenderError
-from katha.language import load_vocabulary
 from katha.renderers.sketch.props import Drawn, draw_prop
 from katha.renderers.sketch.props.drawing import read_drawing
 from katha.renderers.sketch.props.outline import box, path_points
 from katha.renderers.sketch.props.shapes import read_shape
+from katha.renderers.sketch.tables import load_table
 
-PROPS = tuple(concept.id for concept in load_vocabulary().concepts("prop"))
+PROPS = tuple(load_table("props", "drawings.yaml"))
 DRAWN_TAGS = {"g", "path"}
 
 
@@ -94,13 +94,6 @@ def test_every_two_props_look_different_as_thumbnails() -> None:
     assert alike == []
 
 
-def test_flames_move_and_come_back() -> None:
-    assert draw_prop("fire", 0.0) == draw_prop("fire", 0.5)
-    assert draw_prop("fire", 0.25) != draw_prop("fire", 0.0)
-    assert draw_prop("fire", 0.25).bbox != draw_prop("fire", 0.75).bbox
-    assert draw_prop("stone", 0.25) == draw_prop("stone", 0.0)
-
-
 def test_scale_resizes_the_drawing_and_its_box() -> None:
     shapes = [{"rect red bare": "-10 -20 20 20"}]
     whole = read_drawing("thing", {"shapes": shapes}).at(0)
@@ -142,7 +135,7 @@ def test_shades_of_a_colour_differ() -> None:
 
 
 def test_an_unknown_prop_is_refused_with_the_next_step() -> None:
-    with pytest.raises(RenderError, match=r"no prop 'zeppelin'.*props\.yaml"):
+    with pytest.raises(RenderError, match=r"no prop 'zeppelin'.*drawings\.yaml"):
         draw_prop("zeppelin")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +12,10 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.deeds import Look
 from katha.renderers.sketch.looks import in_look
 from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.places import draw_place
 from katha.renderers.sketch.scenes import (
     Frame,
     Scene,
@@ -25,6 +26,7 @@ from katha.renderers.sketch.scenes import (
     frame_scene,
     thing_of,
 )
+from katha.renderers.sketch.svg import rasterise
 
 Box = tuple[float, float, float, float]
 
@@ -153,3 +155,58 @@ def test_words_become_actors_and_things() -> None:
     assert thing_of("g", "gizmo", kind="tool", cm=12).pictogram is None
     scene = Scene("kitchen", actors=(teacher, robot, unknown), things=(thing_of("k", "kettle"), thing_of("g", "gizmo")))
     assert len(frame_scene(scene, 384, 256, 1).boxes) == 5
+
+
+def test_an_embrace_brings_heads_together_and_a_third_from_the_other_side() -> None:
+    cast = (person("Gran", "old_woman", "hug", "Ann"), person("Ann"), person("Tom", "boy", "hug", "Gran"))
+    frame = frame_scene(Scene(actors=cast), 768, 512, 1)
+    gran, ann, tom = (boxes(frame, name)[0] for name in ("Gran", "Ann", "Tom"))
+    assert gran[0] < ann[2]
+    assert ann[0] < gran[2]
+    assert gran[0] < tom[2]
+    assert tom[0] < gran[2]
+    assert (middle(ann)[0] < middle(gran)[0]) != (middle(tom)[0] < middle(gran)[0])
+
+
+def test_two_who_shake_hands_are_two_who_face_each_other() -> None:
+    frame = frame_scene(Scene(actors=(SceneActor("friends", deed="shake_hands", count=2),)), 768, 512, 1)
+    one, other = boxes(frame, "friends"), boxes(frame, "friends too")
+    assert len(one) == len(other) == 1
+    assert one[0] != other[0]
+
+
+def test_passengers_sit_in_one_car() -> None:
+    cast = (person("Ann", "woman", "drive", "car"), person("Ben", "man", "drive"))
+    frame = frame_scene(Scene("street", actors=cast, things=(thing("car", "Ann"),)), 768, 512, 1)
+    (car,) = [box for name, box in frame.boxes if "car" in name or "automobile" in name]
+    for name in ("Ann", "Ben"):
+        (face,) = boxes(frame, name)
+        assert car[0] < middle(face)[0] < car[2]
+        assert car[1] < middle(face)[1] < car[3]
+
+
+def test_smoke_is_above_what_it_comes_from_and_the_kitchen_has_one_oven() -> None:
+    oven, smoke = thing("oven"), SceneThing("smoke", "smoke", "smoke", "sky", 100, "sky", at="oven", where="above")
+    frame = frame_scene(Scene("kitchen", things=(oven, smoke)), 768, 512, 1)
+    below, above = boxes(frame, "oven")[0], boxes(frame, "smoke")[0]
+    assert above[1] < below[1]
+    assert below[0] < middle(above)[0] < below[2]
+    whole = draw_place("kitchen", None, None, 768, 512, 1).back
+    assert len(draw_place("kitchen", None, None, 768, 512, 1, frozenset({"oven"})).back) < len(whole)
+
+
+def test_neighbours_that_tell_the_same_are_not_the_same_picture() -> None:
+    one, other = (frame_scene(KICK, 768, 512, 7, scene_number=number) for number in (1, 2))
+    assert one.svg != other.svg
+    assert one.framing.facing == other.framing.facing, "the direction is kept across the cut"
+
+
+def test_what_a_thing_goes_to_is_in_touch_with_it() -> None:
+    eggs = replace(thing("egg", "Ivy"), count=2)
+    bowl = replace(thing("bowl", "Ivy"), role="goal")
+    cook = person("Ivy", deed="tear", target="egg")
+    frame = frame_scene(Scene("kitchen", actors=(cook,), things=(eggs, bowl)), 768, 512, 3)
+    (held, *_), (under,) = boxes(frame, "egg"), boxes(frame, "bowl")
+    ivy = boxes(frame, "Ivy")[0]
+    assert abs(middle(held)[0] - middle(under)[0]) < ivy[2] - ivy[0]
+    assert 0.08 < (under[3] - under[1]) / (ivy[3] - ivy[1]) < 0.5

@@ -24,12 +24,11 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "files",
             "pictures",
             "plugin_options",
-            "settings",
             "stories",
             "structure",
+            "vocabulary",
             "tables",
         ),
-        *("language_old_tales", "language_scene", "language_standing", "language_story", "language_words"),
     ),
     "docs": ("docs",),
     "eval_bridge": (

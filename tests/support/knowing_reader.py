@@ -6,21 +6,34 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from katha.eval_bridge.reader import Concepts, FigureReading, FrameReading, PropReading, Reader, load_concepts
+from katha.eval_bridge.reader.network import ACT
+from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import sha256_hex
-from katha.renderers.sketch import Composition, rasterise
+from katha.protocols import FrameRequest
+from katha.renderers.sketch import rasterise
+from katha.renderers.sketch.deeds import people
+from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, tell
+
+ALIKE = {"person": "man", "child": "boy", "teen": "teen_boy"}
 
 
 class KnowingReader(Reader):
-    """Reads pictures that `draw` made by their layout, and every other picture as an empty sheet."""
+    """Reads pictures that `draw` made by their scenes, and every other picture as an empty sheet."""
 
     def __init__(self) -> None:
         self.concepts: Concepts = load_concepts()
         self._known: dict[str, FrameReading] = {}
 
-    def draw(self, frame: Composition) -> bytes:
-        """The PNG of `frame`, known from now on."""
-        png = rasterise(frame.svg, frame.width, frame.height)
-        self._known[sha256_hex(png)] = _reading(frame)
+    def draw(self, prompt: str, seed: int = 0) -> bytes:
+        """The PNG of a prompt, known from now on."""
+        return self.show(FrameRequest(prompt, seed, 768, 512))
+
+    def show(self, request: FrameRequest) -> bytes:
+        """The PNG of a request, known from now on."""
+        scene = tell(request).scene
+        frame = frame_scene(scene, request.width, request.height, request.seed)
+        png = rasterise(frame.svg, request.width, request.height)
+        self._known[sha256_hex(png)] = read_scene(scene)
         return png
 
     def spec(self) -> Mapping[str, Any]:
@@ -31,14 +44,27 @@ class KnowingReader(Reader):
         return [self._known.get(sha256_hex(picture), empty) for picture in pictures]
 
 
-def _reading(frame: Composition) -> FrameReading:
+def read_scene(scene: Scene) -> FrameReading:
+    """The reading of a scene by one who knows it."""
+    words = load_words()
     figures, props = [], []
-    for placed in frame.placed:
-        x0, y0, x1, y1 = placed.bbox
-        x, y = (x0 + x1) / 2, (y0 + y1) / 2
-        if placed.kind == "character":
-            does, feels = {placed.action or "none": 1.0}, {placed.emotion or "none": 1.0}
-            figures.append(FigureReading(placed.concept, 1.0, x, y, does, feels))
-        else:
-            props.append(PropReading(placed.concept, 1.0, x, y))
-    return FrameReading(tuple(figures), tuple(props), {frame.setting or "none": 1.0}, {frame.time or "day": 1.0}, 1.0)
+    for nth, actor in enumerate(scene.actors):
+        mood = actor.mood or "none"
+        feels = {(words.shown(mood)[0] if mood != "none" else mood): 1.0}
+        if actor.kind == "pictogram":
+            if actor.pictogram is not None:
+                does = {f"{ACT}{words.acts[actor.deed]}": 1.0}
+                props.append(PropReading(actor.pictogram, 1.0, 100.0 * nth, 0.0, 20.0, does, feels))
+            continue
+        figures.append(FigureReading(_concept(actor), 1.0, 100.0 * nth, 0.0, {actor.deed: 1.0}, feels))
+    shown = [thing.pictogram for thing in scene.things if thing.pictogram is not None]
+    props += [PropReading(name, 1.0, 50.0, 0.0) for name in shown]
+    settings = {scene.setting or "none": 1.0}
+    return FrameReading(tuple(figures), tuple(props), settings, {scene.time or "day": 1.0}, 1.0)
+
+
+def _concept(actor: SceneActor) -> str:
+    if actor.kind == "figure":
+        return actor.concept
+    name = actor.look.outfit if actor.look.outfit in people()["outfits"] else actor.look.base
+    return ALIKE.get(name or "person", name or "person")

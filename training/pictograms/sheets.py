@@ -8,12 +8,12 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from katha.renderers.sketch.compose import rasterise
 from katha.renderers.sketch.deeds import Look, deed, deed_ids
 from katha.renderers.sketch.pictograms import draw_pictogram, nouns, pictograms
 from katha.renderers.sketch.pictograms.data import KINDS
 from katha.renderers.sketch.places import place_ids
 from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, draw_scene
+from katha.renderers.sketch.svg import rasterise
 
 __all__ = ["draw_sheets"]
 

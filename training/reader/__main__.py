@@ -1,50 +1,47 @@
-"""`make reader`: draw, train two networks, calibrate, measure, export. Under an hour on two cores."""
+"""`make reader`: draw, train two networks, make the gallery, calibrate, measure, export. Under an hour on two cores."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from katha.eval_bridge.reader.network import Concepts, Reader
+from katha.eval_bridge.reader.network import ACT, VECTOR, Concepts, Gallery, Reader
 from katha.jsonio import write_bytes_atomic, write_json
-from katha.language import load_vocabulary
 from katha.renderers.sketch import SketchRenderer
+from katha.renderers.sketch.deeds import deed_ids, people
+from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
+from katha.renderers.sketch.places import place_ids
 from training.reader.card import card_text, measure_card
-from training.reader.drawing import TRAIN, Drawn, draw_set
-from training.reader.measure import calibrate
-from training.reader.work import train_both
+from training.reader.drawing import TRAIN, draw_set
+from training.reader.gallery import gallery_bytes, make_gallery
+from training.reader.labels import ALIKE
+from training.reader.measure import alike_groups, calibrate, sharpest
+from training.reader.scenes import creatures, drawn_pictograms, held_out
+from training.reader.words import words_table
+from training.reader.work import Task, train_both
 
-__all__ = ["main", "train"]
+__all__ = ["drawn_concepts", "main", "train"]
 
 ROOT = Path(__file__).parents[2]
 
 
-def vocabulary_concepts() -> Concepts:
-    """Every concept of the vocabulary, in its order, as the reader's classes."""
-    vocabulary = load_vocabulary()
-
-    def ids(kind: str) -> tuple[str, ...]:
-        return tuple(concept.id for concept in vocabulary.concepts(kind))  # type: ignore[arg-type]
-
+def drawn_concepts() -> Concepts:
+    """Everything that the sketch draws, as the reader's classes."""
+    looks = (*people()["bases"], *people()["outfits"])
     return Concepts(
-        characters=ids("character"),
-        props=ids("prop"),
-        actions=("none", *ids("action")),
-        emotions=("none", *ids("emotion")),
-        settings=(*ids("setting"), "none"),
-        times=ids("time"),
+        characters=(*creatures(), *(name for name in looks if name not in ALIKE)),
+        actions=(*deed_ids(), *(f"{ACT}{name}" for name in ACTS)),
+        emotions=("none", *(name for name in MOODS if name not in ("loving", "worried"))),
+        settings=(*place_ids(), "none"),
+        times=("day", "dawn", "dusk", "night"),
+        acting=tuple(name for name in drawn_pictograms() if pictograms()[name].acts == "yes"),
     )
-
-
-def _calibrated(reader: Reader, drawn: Drawn) -> Concepts:
-    readings = [reader.read_pixels(pixels) for pixels in drawn.pixels]
-    return calibrate(reader.concepts, drawn.labels, [reading.peaks for reading in readings])
 
 
 def _losses(name: str, losses: list[float]) -> dict[str, Any]:
@@ -53,55 +50,87 @@ def _losses(name: str, losses: list[float]) -> dict[str, Any]:
     return {f"{name}_steps": len(losses), f"{name}_first_loss": first, f"{name}_last_loss": last}
 
 
-def train(out: Path, data: Path, counts: tuple[int, int, int], effort: float, workers: int) -> dict[str, Any]:
-    """Make the reader and its card in `out`; `counts` are training, calibration and test frames, `effort` multiplies
-    how often the training frames are seen. Returns the card."""
-    start = time.perf_counter()
+@dataclass(frozen=True)
+class Plan:
+    """What to make where: `counts` are training, calibration and test frames, `pictograms` how many the gallery holds
+    (all); see `Task` for the rest."""
+
+    out: Path
+    data: Path
+    counts: tuple[int, int, int]
+    effort: float = 1.0
+    minutes: float = 40.0
+    workers: int = 2
+    start: Path | None = None
+    pictograms: int | None = None
+
+
+def train(plan: Plan) -> dict[str, Any]:
+    """Make the reader and its card in `plan.out`. Returns the card."""
+    begun = time.perf_counter()
     drawings = dict(SketchRenderer().spec())
     key = f"{drawings['version']}/{drawings['vocabulary']}"
     sets = {
-        split: draw_set(data, split, count, key, workers)
-        for split, count in zip((TRAIN, "calibration", "test"), counts, strict=True)
+        split: draw_set(plan.data, split, count, key, plan.workers)
+        for split, count in zip((TRAIN, "calibration", "test"), plan.counts, strict=True)
     }
-    print(f"drawn in {time.perf_counter() - start:.0f} s", flush=True)
-    concepts, windows = vocabulary_concepts(), sets[TRAIN].windows
+    print(f"drawn in {time.perf_counter() - begun:.0f} s", flush=True)
+    concepts, windows = drawn_concepts(), sets[TRAIN].windows
     assert windows is not None
-    (finder, found), (namer, named) = train_both(data, counts[0], key, concepts, effort)
-    models = finder, namer
-    version = f"{drawings['version']}-{len(found)}-{len(named)}"
-    concepts = replace(concepts, version=version, trained_on=drawings)
-    concepts = _calibrated(Reader(*models, concepts, threads=2), sets["calibration"])
+    props = tuple(name for name in drawn_pictograms() if not held_out(name))
+    task = Task(plan.data, plan.counts[0], key, concepts, props, plan.effort, plan.minutes, plan.start)
+    (finder, found, one), (namer, named, two) = train_both(task)
+    concepts = replace(concepts, version=f"{drawings['version']}-{len(found)}-{len(named)}", trained_on=drawings)
+    gallery = make_gallery(Reader(finder, namer, concepts, _empty(), threads=2), drawn_pictograms()[: plan.pictograms])
+    reader = Reader(finder, namer, concepts, gallery, threads=2)
+    reader.concepts = replace(concepts, alike=alike_groups(reader, windows))
+    reader.concepts = sharpest(reader, sets["calibration"])
+    concepts = calibrate(reader, sets["calibration"])
+    models = {"finder.onnx": finder, "namer.onnx": namer, "gallery.npz": gallery_bytes(gallery)}
     facts = {
-        "train_frames": counts[0],
+        "train_frames": plan.counts[0],
         "train_figures": len(windows.figures),
         "train_props": len(windows.things),
-        "calibration_frames": counts[1],
+        "calibration_frames": plan.counts[1],
         **_losses("finder", found),
         **_losses("namer", named),
+        "began_from": "nothing" if plan.start is None else "the reader before",
+        "training_core_minutes": round((one + two) / 60, 1),
         "core_minutes": round(sum(os.times()[:4]) / 60, 1),
-        "bytes": sum(len(model) for model in models),
+        "bytes": sum(map(len, models.values())),
     }
-    card = measure_card(Reader(*models, concepts), sets["test"], facts)
-    for name, model in zip(("finder.onnx", "namer.onnx"), models, strict=True):
-        write_bytes_atomic(out / name, model)
-    write_json(out / "concepts.json", asdict(concepts))
-    write_json(out / "card.json", card)
-    write_bytes_atomic(out / "CARD.md", card_text(card).encode("utf-8"))
+    card = measure_card(Reader(finder, namer, concepts, gallery), sets["test"], facts, held_out)
+    for name, model in models.items():
+        write_bytes_atomic(plan.out / name, model)
+    write_json(plan.out / "concepts.json", asdict(concepts))
+    write_json(plan.out / "words.json", words_table())
+    write_json(plan.out / "card.json", card)
+    write_bytes_atomic(plan.out / "CARD.md", card_text(card).encode("utf-8"))
     return card
+
+
+def _empty() -> Gallery:
+    return Gallery((), np.zeros((0, VECTOR), np.float32))
 
 
 def main() -> None:
     """The command line of `make reader`."""
+    shipped = ROOT / "eval_bridge" / "reader"
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "eval_bridge" / "reader", help="where the reader goes")
+    parser.add_argument("--out", type=Path, default=shipped, help="where the reader goes")
     parser.add_argument("--data", type=Path, default=ROOT / "training" / "data", help="where drawings are kept")
-    parser.add_argument("--frames", type=int, default=16_000, help="how many frames to train on")
-    parser.add_argument("--test-frames", type=int, default=1_500, help="how many to measure on (and to calibrate on)")
+    parser.add_argument("--frames", type=int, default=6_000, help="how many frames to train on")
+    parser.add_argument("--test-frames", type=int, default=1_000, help="how many to measure on (and to calibrate on)")
     parser.add_argument("--effort", type=float, default=1.0, help="multiplies how often the frames are seen")
+    parser.add_argument("--minutes", type=float, default=40.0, help="the most that training may take")
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
+    parser.add_argument("--pictograms", type=int, help="how many pictograms the gallery holds (all)")
+    parser.add_argument("--afresh", action="store_true", help="begin from nothing, not from the reader that ships")
     given = parser.parse_args()
     counts = (given.frames, given.test_frames, given.test_frames)
-    card = train(given.out, given.data, counts, given.effort, given.workers)
+    start = None if given.afresh else shipped
+    plan = Plan(given.out, given.data, counts, given.effort, given.minutes, given.workers, start, given.pictograms)
+    card = train(plan)
     print(card["macro_f1"], card["taken_for_sketches"], f"{card['core_minutes']} core-minutes, {card['bytes']:,} bytes")
 
 

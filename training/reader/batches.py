@@ -38,7 +38,7 @@ class Jitter:
     greys: float = 0.08
     tints: float = 0.08
     turns: float = 0.2
-    things: float = 0.5
+    things: float = 1.4
 
     def at(self, done: float) -> Jitter:
         """The jitter when `done` (0..1) of the training is over: it grows, for a network that has to make out what lies
@@ -59,15 +59,9 @@ class Jitter:
         )
 
 
-def network_input(pixels: Bytes, half: bool = False) -> Tensor:
-    """(B, H, W, 3) bytes to (B, 3, H, W) floats in 0..1; `half` for bfloat16, as the convolutions take them."""
-    return (
-        torch.from_numpy(np.ascontiguousarray(pixels))
-        .permute(0, 3, 1, 2)
-        .contiguous()
-        .to(torch.bfloat16 if half else torch.float32)
-        .div_(255)
-    )
+def network_input(pixels: Bytes) -> Tensor:
+    """(B, H, W, 3) bytes to (B, 3, H, W) floats in 0..1."""
+    return torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).contiguous().to(torch.float32).div_(255)
 
 
 def _picks(count: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[list[int]]:
@@ -104,7 +98,7 @@ def finder_batches(
             one = drawn.pixels[index][:, ::-1] if mirror else drawn.pixels[index]
             pictures.append(_augmented(np.ascontiguousarray(one), rng))
         labels = [drawn.labels[index] for index in picked]
-        yield network_input(np.stack(pictures), half=True), batch_targets(labels, mirrored, concepts)
+        yield network_input(np.stack(pictures)), batch_targets(labels, mirrored, concepts)
 
 
 @dataclass(frozen=True)
@@ -205,19 +199,20 @@ def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Gener
 
 
 def namer_batches(
-    windows: Windows, concepts: Concepts, batch: int, steps: int, seed: int, most: Jitter
+    windows: Windows, concepts: Concepts, props: Sequence[str], batch: int, steps: int, seed: int, most: Jitter
 ) -> Iterator[NamerBatch]:
-    """`steps` batches of `batch` figures and their share of props, the jitter growing to `most`; a figure's head and
+    """`steps` batches of `batch` figures and their share of `props`, the jitter growing to `most`; a figure's head and
     body are mirrored together."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
-    index = concepts.index
-    things = np.array([index["prop"][name] for name in windows.things])
+    index = {**concepts.index, "prop": {name: nth for nth, name in enumerate(props)}}
+    known = np.array([nth for nth, name in enumerate(windows.things) if name in index["prop"]])
+    things = np.array([index["prop"][windows.things[nth]] for nth in known])
     kinds = ("character", "action", "emotion")
     figures = np.array(
         [[index[kind].get(name, -1) for kind, name in zip(kinds, row, strict=True)] for row in windows.figures]
     )
-    props = _picks(len(things), max(1, round(most.things * batch)), steps, rng)
-    picks = zip(_picks(len(figures), batch, steps, rng), props, strict=True)
+    seen = _picks(len(things), max(1, round(most.things * batch)), steps, rng)
+    picks = zip(_picks(len(figures), batch, steps, rng), seen, strict=True)
     for step, (picked, other) in enumerate(picks):
         jitter = most.at(step / steps)
         flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
@@ -235,9 +230,9 @@ def namer_batches(
         disc = torch.from_numpy(discs(marks, BODY_SIDE))[:, None]
         asked = torch.from_numpy(figures[picked])
         yield NamerBatch(
-            _seen([windows.heads[nth] for nth in picked], heads, colours, CLOSE_SIDE).bfloat16(),
-            torch.cat([body, disc], dim=1).bfloat16(),
-            _seen([windows.props[nth] for nth in other], moved, other_colours, CLOSE_SIDE).bfloat16(),
+            _seen([windows.heads[nth] for nth in picked], heads, colours, CLOSE_SIDE),
+            torch.cat([body, disc], dim=1),
+            _seen([windows.props[known[nth]] for nth in other], moved, other_colours, CLOSE_SIDE),
             asked[:, 0],
             torch.where(turned, -1, asked[:, 1]),
             asked[:, 2],

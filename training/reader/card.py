@@ -6,6 +6,7 @@ import datetime
 import io
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,13 +16,14 @@ from PIL import Image
 
 from katha.eval_bridge.reader.network import Reader
 from training.reader.drawing import Drawn
-from training.reader.measure import f1_table, macro, measure
+from training.reader.measure import f1_table, grouped, macro, measure
 from training.reader.negatives import TEST_PHOTOS, jpeg, photographs
 
 __all__ = ["card_text", "measure_card"]
 
 Pixels = NDArray[np.uint8]
 TARGETS = {"character": 0.95, "prop": 0.9, "setting": 0.9, "action": 0.85, "emotion": 0.85}
+KINDS = (*TARGETS, "act", "sign", "time")
 """Macro-F1 that the reader is meant to reach."""
 
 
@@ -34,7 +36,7 @@ def _png(pixels: Pixels) -> bytes:
 def _macros(drawn: Drawn, reader: Reader, change: Callable[[Pixels], bytes]) -> dict[str, float]:
     readings = reader.read_many(change(pixels) for pixels in drawn.pixels)
     tables = measure(drawn.labels, readings)
-    return {kind: round(macro(tables[kind]), 3) for kind in (*TARGETS, "time")}
+    return {kind: round(macro(tables[kind]), 3) for kind in KINDS}
 
 
 def _resized(pixels: Pixels, width: int) -> bytes:
@@ -58,13 +60,17 @@ def _refusals(drawn: Drawn, reader: Reader) -> dict[str, float]:
     return {"sketches": share(drawings), "others": share(others), "photographs": share(photos), "blanks": share(blanks)}
 
 
-def measure_card(reader: Reader, drawn: Drawn, facts: dict[str, Any]) -> dict[str, Any]:
-    """Every figure of the card. `drawn` is the test set; `facts` says what was trained on and for how long."""
+def measure_card(
+    reader: Reader, drawn: Drawn, facts: dict[str, Any], held_out: Callable[[str], bool]
+) -> dict[str, Any]:
+    """Every figure of the card. `drawn` is the test set; `facts` says what was trained on and for how long; `held_out`
+    which pictograms were not learnt from."""
     start = time.perf_counter()
     pictures = [_png(pixels) for pixels in drawn.pixels]
     readings = reader.read_many(pictures)
     seconds = time.perf_counter() - start
-    tables = measure(drawn.labels, readings)
+    pairs: Counter[tuple[str, str]] = Counter()
+    tables = measure(drawn.labels, readings, pairs)
     few = Drawn(drawn.pixels[: max(1, len(drawn.labels) // 5)], drawn.labels[: max(1, len(drawn.labels) // 5)])
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -72,8 +78,14 @@ def measure_card(reader: Reader, drawn: Drawn, facts: dict[str, Any]) -> dict[st
         **facts,
         "test_frames": len(drawn.labels),
         "ms_per_panel_batched": round(1000 * seconds / len(drawn.labels), 1),
-        "macro_f1": {kind: round(macro(tables[kind]), 4) for kind in (*TARGETS, "time")},
+        "macro_f1": {kind: round(macro(tables[kind]), 4) for kind in KINDS},
         "targets": TARGETS,
+        "alike": [list(group) for group in reader.concepts.alike],
+        "action_macro_f1_alike_as_one": round(grouped(tables["action"], reader.concepts.alike, pairs), 4),
+        "prop_macro_f1": {
+            "learnt": round(macro({k: v for k, v in tables["prop"].items() if not held_out(k)}), 4),
+            "never learnt": round(macro({k: v for k, v in tables["prop"].items() if held_out(k)}), 4),
+        },
         "taken_for_sketches": _refusals(drawn, reader),
         "robustness_macro_f1": {
             "as drawn": _macros(few, reader, _png),
@@ -82,7 +94,7 @@ def measure_card(reader: Reader, drawn: Drawn, facts: dict[str, Any]) -> dict[st
             "256 wide": _macros(few, reader, lambda pixels: _resized(pixels, 256)),
             "1024 wide": _macros(few, reader, lambda pixels: _resized(pixels, 1024)),
         },
-        "by_concept": {kind: f1_table(tables[kind]) for kind in (*TARGETS, "time")},
+        "by_concept": {kind: f1_table(tables[kind]) for kind in KINDS},
     }
 
 
@@ -95,7 +107,7 @@ def card_text(card: dict[str, Any]) -> str:
         "renderer made. It sees pixels and nothing else. It is a default and a test bed; it refuses other pictures.",
         "",
         f"Trained {card['date']} on {card['train_frames']:,} frames in {card['core_minutes']} core-minutes "
-        f"({card['machine']}); "
+        f"({card['machine']}), beginning from {card['began_from']}; "
         f"measured on {card['test_frames']:,} frames with other seeds and other compositions, thresholds chosen on "
         f"{card['calibration_frames']:,} further ones.",
         "",
@@ -108,8 +120,17 @@ def card_text(card: dict[str, Any]) -> str:
     lines += [
         "",
         "Only what a person could read counts: a head that is 65% uncovered and at least 5 pixels in radius (8 for",
-        "the emotion), a figure of which 60% is visible (for the action), a prop of which 55% is visible and 10 pixels",
-        "long, all in the reader's 336x224 input. The rules are code: `training/reader/labels.py`.",
+        "the emotion), a figure of which 60% is visible (for the action), a pictogram of which 55% is visible and 12",
+        "pixels long (24 for what it does), all in the reader's 336x224 input. The rules are code:",
+        "`training/reader/labels.py`. `prop` are pictograms, named by the gallery; `act` and `sign` are what",
+        "pictograms that act do and feel.",
+        "",
+        f"Pictograms that the namer learnt from: {card['prop_macro_f1']['learnt']:.3f}; the one in twenty that it "
+        f"never saw, named by the gallery alone: {card['prop_macro_f1']['never learnt']:.3f}.",
+        "",
+        f"Deeds that are drawn alike counted as one: {card['action_macro_f1_alike_as_one']:.3f}. They are: "
+        + ("; ".join(", ".join(group) for group in card["alike"]) or "none so far")
+        + ".",
         "",
         "Share of pictures taken for sketches: "
         + ", ".join(f"{k} {v}" for k, v in card["taken_for_sketches"].items())

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
-from katha.language import describe_scene
-from katha.renderers.sketch import Composition, compose, compose_scene, rasterise
+from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
+from katha.renderers.sketch.scenes import frame_scene
 from training.reader.labels import FrameLabels, Item, label_frame
 from training.reader.negatives import TEST_PHOTOS, TRAIN_PHOTOS, jpeg, negative, photographs, softened
+from training.reader.posed import pose_set
 from training.reader.scenes import random_scene
 from training.reader.windows import Windows, cut_windows, load_windows, save_windows
 
@@ -28,10 +29,12 @@ TRAIN = "train"
 _SIZES = ((768, 512), (768, 512), (768, 512), (512, 512), (640, 360), (1024, 768))
 _SHARE_NEGATIVE = 0.07
 _SHARE_STYLED = 0.08
+_SHARE_LOOSE = 0.15
 _SHARE_FULL = 0.75
 _SHARE_WORN = 0.3
-_OVERSAMPLE = (1.0, 1.0, 1.14)
 _STEP = 100
+_POSED = 16
+"""The most windows of each pictogram by itself."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,6 @@ class Sample:
 
     pixels: NDArray[np.uint8]
     labels: FrameLabels | None
-
-
-def _compose(rng: Random, seed: int, full: bool) -> Composition:
-    """Half of the frames come from a prompt, as in a run; half from the reading itself."""
-    width, height = rng.choice(_SIZES)
-    scene = random_scene(rng, full)
-    if rng.random() < 0.5:
-        return compose(describe_scene(scene), seed, width, height)
-    return compose_scene(scene, seed, width, height)
 
 
 def _worn(pixels: NDArray[np.uint8], rng: Random) -> NDArray[np.uint8]:
@@ -62,16 +56,18 @@ def sample(seed: int, split: str) -> Sample:
     """The picture number `seed` of a split; the same call draws the same picture."""
     rng = Random(f"{split}/{seed}")
     training = split == TRAIN
-    frame = _compose(rng, rng.randrange(2**32), training and rng.random() < _SHARE_FULL)
+    width, height = rng.choice(_SIZES)
+    scene = random_scene(rng, training and rng.random() < _SHARE_FULL)
+    frame = frame_scene(scene, width, height, rng.randrange(2**32), loose=rng.random() < _SHARE_LOOSE)
     style = rng.choice(sorted(LOOKS)) if rng.random() < _SHARE_STYLED else "colour"
-    fit = fit_into(frame.width, frame.height)
-    scale = min(1.0, rng.choice(_OVERSAMPLE) * FINER * fit.scale)
-    png = rasterise(in_look(frame.svg, style), round(frame.width * scale), round(frame.height * scale))
+    fit = fit_into(width, height)
+    scale = min(1.0, FINER * fit.scale)
+    png = rasterise(in_look(frame.svg, style), round(width * scale), round(height * scale))
     pixels = to_input(png)
     if rng.random() >= _SHARE_NEGATIVE:
         if training and rng.random() < _SHARE_WORN:
             pixels = _worn(pixels, rng)
-        return Sample(pixels, label_frame(frame, fit))
+        return Sample(pixels, label_frame(scene, frame, width, height, fit))
     photos = photographs(TRAIN_PHOTOS if training else TEST_PHOTOS)
     other = negative(rng.randrange(2**32), coarse(pixels), photos)
     return Sample(other.repeat(FINER, axis=0).repeat(FINER, axis=1), None)
@@ -116,11 +112,18 @@ def draw_set(folder: Path, split: str, count: int, key: str, workers: int = 2) -
     if known.get("key") != key or known.get("count") != count:
         np.memmap(picture_file, dtype=np.uint8, mode="w+", shape=_shape(split, count)).flush()
         rows = list(_draw_rows(folder, split, count, workers))
+        if split == TRAIN:
+            pose_set(folder, np.memmap(picture_file, np.uint8, "r", shape=_shape(split, count)), _each(count), workers)
         known = {"key": key, "count": count, "labels": rows}
         label_file.write_text(json.dumps(known))
     pixels = np.memmap(picture_file, dtype=np.uint8, mode="r", shape=_shape(split, count))
     windows = load_windows(folder, range(0, count, _STEP)) if split == TRAIN else None
     return Drawn(pixels, [_labels(row) for row in known["labels"]], windows)
+
+
+def _each(count: int) -> int:
+    """How many windows of each pictogram by itself go with `count` frames."""
+    return max(1, min(_POSED, count // 100))
 
 
 def _draw_rows(folder: Path, split: str, count: int, workers: int) -> Iterator[dict[str, Any] | None]:

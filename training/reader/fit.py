@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +19,8 @@ from katha.eval_bridge.reader.network import Concepts
 from training.reader.batches import Jitter, NamerBatch, finder_batches, namer_batches
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet
-from training.reader.optimiser import optimisers
+from training.reader.optimiser import half_or_single, optimisers
+from training.reader.resume import resumed_finder, resumed_namer
 from training.reader.targets import Targets, loss_of
 from training.reader.windows import Windows
 
@@ -26,6 +28,9 @@ __all__ = ["Recipe", "fit_finder", "fit_namer", "named_loss"]
 
 _RISE = 0.1
 _PLACES = 4.0
+_SHARPNESS = 20.0
+_LOOKS = 6
+"""Batches by which the norms of a network that goes on are set."""
 _Net = TypeVar("_Net", bound=nn.Module)
 _Batch = TypeVar("_Batch")
 Say = Callable[[str], None]
@@ -35,7 +40,7 @@ Say = Callable[[str], None]
 class Recipe:
     """How long and how fast to train one network: for `epochs`, or for `minutes` if that is sooner; the rate rises,
     then falls to nothing, over whichever it is. `average` is how much of the averaged weights each step keeps.
-    `shapes`, `names`: weights of those parts of the finder's loss."""
+    `shapes`: weight of that part of the finder's loss."""
 
     epochs: float
     minutes: float
@@ -44,7 +49,6 @@ class Recipe:
     average: float = 0.996
     seed: int = 42
     shapes: float = 6.0
-    names: float = 0.2
 
 
 def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
@@ -56,28 +60,42 @@ def _ahead(batches: Iterator[_Batch]) -> Iterator[_Batch]:
             yield batch
 
 
-def fit_finder(drawn: Drawn, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[FinderNet, list[float]]:
-    """Train a finder on whole pictures; its averaged weights and the loss of every step."""
+def fit_finder(
+    drawn: Drawn, concepts: Concepts, recipe: Recipe, start: Path | None = None, say: Say = print
+) -> tuple[FinderNet, list[float]]:
+    """Train a finder on whole pictures, from the reader in the folder `start` or from nothing; its averaged weights and
+    the loss of every step."""
     torch.manual_seed(recipe.seed)
-    names = len(concepts.characters) + len(concepts.props)
-    model = FinderNet(names, len(concepts.settings), len(concepts.times))
+    model = FinderNet(len(concepts.settings), len(concepts.times))
     steps = max(2, round(recipe.epochs * len(drawn.labels) / recipe.batch))
     batches = finder_batches(drawn, concepts, recipe.batch, steps, recipe.seed)
 
     def loss(net: FinderNet, batch: tuple[Tensor, Targets]) -> Tensor:
-        return loss_of(net, *batch, concepts, recipe.shapes, recipe.names)
+        return loss_of(net, *batch, concepts, recipe.shapes)
 
+    if start is not None:
+        first = finder_batches(drawn, concepts, recipe.batch, _LOOKS, recipe.seed + 1)
+        resumed_finder(model, start, concepts, [pixels for pixels, _ in first])
     return _fit(model, batches, loss, steps, recipe, say)
 
 
-def fit_namer(windows: Windows, concepts: Concepts, recipe: Recipe, say: Say = print) -> tuple[NamerNet, list[float]]:
-    """Train a namer on windows; its averaged weights and the loss of every step. An epoch sees every
-    figure once."""
+def fit_namer(
+    windows: Windows,
+    concepts: Concepts,
+    props: Sequence[str],
+    recipe: Recipe,
+    start: Path | None = None,
+    say: Say = print,
+) -> tuple[NamerNet, list[float]]:
+    """Train a namer on windows, of things on those that show one of `props`; its averaged weights and the loss of every
+    step. An epoch sees every figure once."""
     torch.manual_seed(recipe.seed)
-    sizes = (concepts.characters, concepts.actions, concepts.emotions, concepts.props)
-    model = NamerNet(*(len(names) for names in sizes))
+    model = NamerNet(*(len(names) for names in (*concepts.named, props)))
     steps = max(2, round(recipe.epochs * len(windows.figures) / recipe.batch))
-    batches = namer_batches(windows, concepts, recipe.batch, steps, recipe.seed, Jitter())
+    batches = namer_batches(windows, concepts, props, recipe.batch, steps, recipe.seed, Jitter())
+    if start is not None:
+        first = namer_batches(windows, concepts, props, recipe.batch, _LOOKS, recipe.seed + 1, Jitter())
+        resumed_namer(model, start, concepts, [(one.heads, one.bodies, one.props) for one in first])
     return _fit(model, batches, named_loss, steps, recipe, say)
 
 
@@ -85,12 +103,17 @@ def named_loss(model: NamerNet, batch: NamerBatch) -> Tensor:
     """The sum of the cross-entropies of characters, actions, emotions and props, each where it is asked, and of the
     places' errors."""
     *figures, figure_places = model.figures(batch.heads, batch.bodies)
-    props, prop_places = model.things(batch.props)
-    total = _entropy(props, batch.things) + _misplaced(figure_places, batch.figure_places)
+    looks, prop_places = model.things(batch.props)
+    total = _entropy(_cosines(looks, model.proxies), batch.things) + _misplaced(figure_places, batch.figure_places)
     total = total + _misplaced(prop_places, batch.prop_places)
     for logits, wanted in zip(figures, (batch.characters, batch.actions, batch.emotions), strict=True):
         total = total + _entropy(logits, wanted)
     return total
+
+
+def _cosines(looks: Tensor, proxies: Tensor) -> Tensor:
+    """Logits of classes from cosines to their proxies."""
+    return _SHARPNESS * nn.functional.normalize(looks.float()) @ nn.functional.normalize(proxies.float()).T
 
 
 def _misplaced(found: Tensor, true: Tensor) -> Tensor:
@@ -113,7 +136,6 @@ def _fit(
     say: Say,
 ) -> tuple[_Net, list[float]]:
     model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    model.train()
     averaged = copy.deepcopy(model)
     both = optimisers(model, recipe.rate)
     losses: list[float] = []
@@ -122,7 +144,7 @@ def _fit(
         done = max(step / steps, (time.perf_counter() - start) / (60 * recipe.minutes))
         for group in (group for part in both for group in part.param_groups):
             group["lr"] = recipe.rate * _pace(done)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half_or_single() == torch.bfloat16):
             loss = loss_of_batch(model, batch)
         model.zero_grad()
         loss.backward()

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from katha.eval_bridge.reader.network import Concepts, FrameReading
+from katha.eval_bridge.reader.network import (
+    ACT,
+    BODY_SIDE,
+    CLOSE_SIDE,
+    Concepts,
+    FigureReading,
+    FrameReading,
+    PropReading,
+    Reader,
+    cut,
+    discs,
+    softmax,
+    window_on,
+)
+from training.reader.drawing import Drawn
 from training.reader.labels import FrameLabels, Item
+from training.reader.windows import Windows
 
-__all__ = ["Counts", "calibrate", "f1_table", "macro", "measure"]
+__all__ = ["Counts", "alike_groups", "calibrate", "f1_table", "grouped", "macro", "measure", "sharpest"]
 
-Read = Callable[[Sequence[NDArray[np.uint8]]], list[FrameReading]]
 _NEAR = 20.0
+_ALIKE, _LARGEST_GROUP = 0.4, 5
+_SHARPNESSES = (8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 30.0, 40.0)
 _CANDIDATES = np.round(np.arange(0.1, 0.85, 0.025), 3)
 
 
@@ -51,7 +68,9 @@ def _names(items: Iterable[Item], kind: str, counts: bool) -> set[str]:
     return {item.concept for item in items if item.kind == kind and item.counts == counts}
 
 
-def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
+def _judged(table: dict[str, Counts], truth: str, said: str, pairs: Counter[tuple[str, str]] | None = None) -> None:
+    if pairs is not None:
+        pairs[truth, said] += 1
     if truth == said:
         table[truth].hit += 1
     else:
@@ -59,27 +78,37 @@ def _judged(table: dict[str, Counts], truth: str, said: str) -> None:
         table[said].false += 1
 
 
-def _figures(tables: Table, labels: FrameLabels, reading: FrameReading) -> None:
-    """Actions and emotions of the characters that were found where they are."""
+def _figures(tables: Table, labels: FrameLabels, reading: FrameReading, pairs: Counter[tuple[str, str]]) -> None:
+    """Actions and emotions of those that were found where they are; of pictograms what they do is "act"."""
     for item in labels.items:
-        if item.kind != "character" or not item.counts:
+        if not item.counts:
             continue
+        rigged = item.kind == "character"
+        found: Sequence[FigureReading | PropReading] = reading.figures if rigged else reading.props
+        x, y = (item.x, item.y) if rigged else item.window[:2]
         near = [
             one
-            for one in reading.figures
-            if one.concept == item.concept and max(abs(one.x - item.x), abs(one.y - item.y)) < max(_NEAR, item.radius)
+            for one in found
+            if one.concept == item.concept and max(abs(one.x - x), abs(one.y - y)) < max(_NEAR, item.radius)
         ]
+        best = max(near, key=lambda one: one.p, default=None)
         for kind, truth in (("action", item.action), ("emotion", item.emotion)):
             if truth is None:
                 continue
-            if near:
-                _judged(tables[kind], truth, getattr(max(near, key=lambda one: one.p), kind))
-            else:
-                tables[kind][truth].missed += 1
+            table = tables[kind if rigged else {"action": "act", "emotion": "sign"}[kind]]
+            if best is None:
+                table[truth].missed += 1
+            elif said := getattr(best, f"{kind}s"):
+                _judged(table, truth, max(said, key=lambda name: said[name]), pairs if kind == "action" else None)
 
 
-def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReading]) -> Table:
-    """Counts by kind and concept; pictures that are no sketch are left to the is-sketch figures."""
+def measure(
+    labels: Sequence[FrameLabels | None],
+    readings: Sequence[FrameReading],
+    pairs: Counter[tuple[str, str]] | None = None,
+) -> Table:
+    """Counts by kind and concept; pictures that are no sketch are left to the is-sketch figures. `pairs` is given how
+    often each action was said for each."""
     tables: Table = defaultdict(lambda: defaultdict(Counts))
     for label, reading in zip(labels, readings, strict=True):
         if label is None:
@@ -89,7 +118,7 @@ def measure(labels: Sequence[FrameLabels | None], readings: Sequence[FrameReadin
             ("prop", {one.concept for one in reading.props}),
         ):
             _presence(tables[kind], found, _names(label.items, kind, True), _names(label.items, kind, False))
-        _figures(tables, label, reading)
+        _figures(tables, label, reading, Counter() if pairs is None else pairs)
         _judged(tables["setting"], label.setting, reading.setting)
         _judged(tables["time"], label.time, reading.time)
     return tables
@@ -109,24 +138,112 @@ def f1_table(table: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
     }
 
 
-def calibrate(
-    concepts: Concepts, labels: Sequence[FrameLabels | None], peaks: Sequence[Mapping[str, float]]
-) -> Concepts:
-    """`concepts` with the threshold for characters and the one for props that give the best macro-F1 on these frames.
+def alike_groups(reader: Reader, windows: Windows, most: int = 3000) -> tuple[tuple[str, ...], ...]:
+    """The actions of which one is taken for another so often that they are drawn alike, by what the namer says of
+    figures that it learnt from: two are when, together, at least `_ALIKE` of their probability goes to the other."""
+    names = reader.concepts.actions
+    index = {name: nth for nth, name in enumerate(names)}
+    picked = [nth for nth, row in enumerate(windows.figures) if row[1] in index][:most]
+    mass, counts = np.zeros((len(names), len(names))), np.zeros(len(names))
+    for start in range(0, len(picked), 64):
+        some = picked[start : start + 64]
+        chances = softmax(reader.figures(*_cropped(windows, some))[1])
+        for row, nth in zip(chances, some, strict=True):
+            truth = index[windows.figures[nth][1]]
+            mass[truth] += row
+            counts[truth] += 1
+    shares = mass / np.maximum(1, counts)[:, None]
+    rigged = np.array([not name.startswith(ACT) for name in names])
+    both = np.triu(shares + shares.T, 1) * (rigged[:, None] & rigged[None, :])
+    groups = {name: {name} for name in names}
+    for flat in np.argsort(-both, axis=None):
+        one, two = (int(part) for part in np.unravel_index(flat, both.shape))
+        if both[one, two] < _ALIKE:
+            break
+        first, second = groups[names[one]], groups[names[two]]
+        if first is not second and len(first) + len(second) <= _LARGEST_GROUP:
+            first |= second
+            groups |= dict.fromkeys(first, first)
+    found = {id(group): tuple(sorted(group)) for group in groups.values() if len(group) > 1}
+    return tuple(sorted(found.values()))
+
+
+def _cropped(windows: Windows, picked: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Windows of figures as the reader cuts them, out of the stored ones with room around them."""
+
+    def middle(stored: Sequence[NDArray[np.uint8]], side: int) -> NDArray[np.float32]:
+        edge = (stored[picked[0]].shape[0] - side) // 2
+        views = np.stack([stored[nth][edge : edge + side, edge : edge + side] for nth in picked])
+        return (views.transpose(0, 3, 1, 2) / 255).astype(np.float32)
+
+    disc = discs(windows.marks[list(picked)], BODY_SIDE)[:, None]
+    heads, bodies = middle(windows.heads, CLOSE_SIDE), middle(windows.bodies, BODY_SIDE)
+    return heads, np.concatenate([bodies, disc], axis=1).astype(np.float32)
+
+
+def grouped(
+    table: Mapping[str, Counts], groups: Sequence[Sequence[str]], pairs: Mapping[tuple[str, str], int]
+) -> float:
+    """Macro-F1 with the classes of a group counted as one; `pairs` counts (true, said) of those that were found."""
+    of = {name: group[0] for group in groups for name in group}
+    merged: dict[str, Counts] = defaultdict(Counts)
+    for (truth, said), count in pairs.items():
+        one, other = of.get(truth, truth), of.get(said, said)
+        if one == other:
+            merged[one].hit += count
+        else:
+            merged[one].missed += count
+            merged[other].false += count
+    for name, counts in table.items():
+        unseen = counts.hit + counts.missed - sum(count for (truth, _), count in pairs.items() if truth == name)
+        merged[of.get(name, name)].missed += unseen
+    return macro(merged)
+
+
+def sharpest(reader: Reader, drawn: Drawn) -> Concepts:
+    """The reader's concepts with the sharpness by which the names of these frames' pictograms are likeliest."""
+    places = {name: nth for nth, name in enumerate(reader.gallery.words)}
+    rows, wanted = [np.zeros((0, len(places)), np.float32)], []
+    for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
+        items = [item for item in label.items if item.counts and item.concept in places] if label is not None else []
+        items = [item for item in items if item.kind == "prop"]
+        if not items:
+            continue
+        picture = Image.fromarray(pixels)
+        windows = [window_on("prop", *item.window) for item in items]
+        views = np.stack([cut(picture, one.x, one.y, one.half, CLOSE_SIDE) for one in windows])
+        seen = reader.vectors((views.transpose(0, 3, 1, 2) / 255).astype(np.float32))
+        rows.append(reader.gallery.likeness(seen))
+        wanted += [places[item.concept] for item in items]
+    if not wanted:
+        return reader.concepts
+    cosines = np.concatenate(rows)
+    losses = {}
+    for sharpness in _SHARPNESSES:
+        chances = softmax(sharpness * cosines)[np.arange(len(wanted)), wanted]
+        losses[sharpness] = float(-np.log(np.maximum(chances, 1e-9)).mean())
+    return replace(reader.concepts, sharpness=min(losses, key=lambda one: losses[one]))
+
+
+def calibrate(reader: Reader, drawn: Drawn) -> Concepts:
+    """The reader's concepts with the threshold for characters and the one for props that give the best macro-F1 on
+    these frames.
 
     One a kind: a concept of its own would be set by thirty examples, and does worse on frames that were not looked at.
     """
+    every = replace(reader.concepts, thresholds={"character": 0.0, "prop": 0.0})
+    reader.concepts = every
     pairs: dict[str, dict[str, list[tuple[float, bool]]]] = {"character": {}, "prop": {}}
-    for label, peak in zip(labels, peaks, strict=True):
+    for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
         if label is None:
             continue
+        peak = reader.read_pixels(pixels).peaks
         asked = {f"{item.kind}/{item.concept}" for item in label.items if item.counts}
         silent = {f"{item.kind}/{item.concept}" for item in label.items if not item.counts}
-        for key, value in peak.items():
-            if key not in silent and (value > 0 or key in asked):
-                kind, _, name = key.partition("/")
-                pairs[kind].setdefault(name, []).append((value, key in asked))
-    return replace(concepts, thresholds={kind: _best(list(found.values())) for kind, found in pairs.items()})
+        for key in {*peak, *asked} - silent:
+            kind, _, name = key.partition("/")
+            pairs[kind].setdefault(name, []).append((peak.get(key, 0.0), key in asked))
+    return replace(every, thresholds={kind: _best(list(found.values())) for kind, found in pairs.items()})
 
 
 def _best(concepts: Sequence[Sequence[tuple[float, bool]]]) -> float:

@@ -6,8 +6,12 @@ middle is here" and "a thing's middle is here", `shapes` (B, 9, ...) where exact
 one is-sketch.
 
 Namer: windows of heads (n, 3, s, s), of figures (n, 3, t, t) with a fourth channel that marks the head, of props
-(m, 3, s, s); logits of the names of characters, actions, emotions and props, and how the windows should have been cut
-(see `katha.eval_bridge.reader.network`).
+(m, 3, s, s); logits of the names of characters, actions and emotions, a vector for each prop, and how the windows
+should have been cut (see `katha.eval_bridge.reader.network`).
+
+A prop is named by whose drawing in the gallery its vector lies nearest to, not by a class of its own: then a pictogram
+that did not exist when the network was trained needs no training. `looks` learns that against one vector a pictogram
+(`proxies`, not exported), by the cosine.
 
 Where something is and what it is are learnt apart. A figure fills a window whatever the camera's distance was, so the
 namer needs no examples of every size, and a window costs a thirtieth of a picture.
@@ -19,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from katha.eval_bridge.reader.network import BODY_SIDE, CLOSE_SIDE
+from katha.eval_bridge.reader.network import BODY_SIDE, CLOSE_SIDE, VECTOR
 
 __all__ = ["FinderNet", "NamerNet"]
 
@@ -45,9 +49,9 @@ class _Residual(nn.Module):
 
 
 class FinderNet(nn.Module):
-    """`names` = characters + props, only for what it teaches; `settings`, `times`: classes of the whole picture."""
+    """`settings`, `times`: classes of the whole picture."""
 
-    def __init__(self, names: int, settings: int, times: int, width: int = 56) -> None:
+    def __init__(self, settings: int, times: int, width: int = 56) -> None:
         super().__init__()
         deep, mixed = 2 * width, 80
         self.stem = _conv(12, width // 2, stride=2)
@@ -60,7 +64,6 @@ class FinderNet(nn.Module):
         self.mix = _conv(mixed, mixed)
         self.maps = nn.Conv2d(mixed, 2, 1)
         self.shapes = nn.Conv2d(mixed, SHAPES, 1)
-        self.names = nn.Conv2d(mixed, names, 1)
         self.scene = nn.Sequential(nn.Linear(2 * deep, 160), nn.ReLU(), nn.Linear(160, settings + times + 1))
         nn.init.constant_(self.maps.bias, -4.6)  # type: ignore[arg-type]  # a peak is rare: start at p = 0.01
 
@@ -103,7 +106,7 @@ class _Closer(nn.Module):
 
 
 class NamerNet(nn.Module):
-    """`characters`, `actions`, `emotions`, `props`: how many classes each."""
+    """`characters`, `actions`, `emotions`: how many classes each; `props`: how many are learnt from."""
 
     def __init__(self, characters: int, actions: int, emotions: int, props: int, width: int = 160) -> None:
         super().__init__()
@@ -113,7 +116,8 @@ class NamerNet(nn.Module):
         self.characters = nn.Linear(2 * width, characters)
         self.actions = nn.Linear(2 * width, actions)
         self.emotions = nn.Linear(2 * width, emotions)
-        self.props = nn.Linear(width, props)
+        self.looks = nn.Linear(width, VECTOR)
+        self.proxies = nn.Parameter(torch.randn(props, VECTOR))
         self.figure_places = nn.Linear(2 * width, 6)
         self.prop_places = nn.Linear(width, 3)
 
@@ -123,9 +127,9 @@ class NamerNet(nn.Module):
         return self.characters(seen), self.actions(seen), self.emotions(seen), self.figure_places(seen)
 
     def things(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of the props in m windows, and their true places (m, 3)."""
+        """Vectors of the props in m windows, and their true places (m, 3)."""
         seen = self.thing(windows)
-        return self.props(seen), self.prop_places(seen)
+        return self.looks(seen), self.prop_places(seen)
 
     def forward(self, heads: Tensor, bodies: Tensor, things: Tensor) -> tuple[Tensor, ...]:
         return (*self.figures(heads, bodies), *self.things(things))

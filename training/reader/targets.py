@@ -30,15 +30,13 @@ class Targets:
 
     cells: indices (picture, map, row, column) of the map cells that are not plain background, (n,) each; map 0 is for
     heads, 1 for things. wanted: their targets, 0..1, or 2 where nothing is asked. at: (m, 3) picture, row and column of
-    the cells where something is named. names: (m,) what it is, characters before props. shapes: (m, 9) where it is and
-    how large, NaN for what the other kind of thing has. share: (m,) the cell's part of its item. setting, time: (B,),
-    -1 for no sketch. sketch: (B,).
+    the cells where something is described. shapes: (m, 9) where it is and how large, NaN for what the other kind of
+    thing has. share: (m,) the cell's part of its item. setting, time: (B,), -1 for no sketch. sketch: (B,).
     """
 
     cells: tuple[Tensor, ...]
     wanted: Tensor
     at: Tensor
-    names: Tensor
     shapes: Tensor
     share: Tensor
     setting: Tensor
@@ -102,7 +100,6 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
     index: Mapping[str, Mapping[str, int]] = concepts.index
     maps = np.zeros((len(labels), len(_KINDS), _ROWS, _COLUMNS), dtype=np.float32)
     at: list[tuple[int, int, int]] = []
-    names: list[int] = []
     shapes: list[list[float]] = []
     share: list[float] = []
     for b, (label, mirror) in enumerate(zip(labels, mirrored, strict=True)):
@@ -113,8 +110,6 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
             found = _named_cells(items, kind)
             for (r, c), (item, _) in found.items():
                 at.append((b, r, c))
-                first = 0 if kind == "character" else len(concepts.characters)
-                names.append(first + index[kind][item.concept])
                 shapes.append(shape_of(item, r, c))
                 share.append(1 / sum(other is item for other, _ in found.values()))
     cells = np.nonzero(maps)
@@ -122,7 +117,6 @@ def batch_targets(labels: Sequence[FrameLabels | None], mirrored: Sequence[bool]
         tuple(torch.from_numpy(part) for part in cells),
         torch.from_numpy(maps[cells]),
         torch.tensor(at, dtype=torch.long).reshape(-1, 3),
-        torch.tensor(names, dtype=torch.long),
         torch.tensor(shapes, dtype=torch.float32).reshape(-1, 9),
         torch.tensor(share),
         torch.tensor([-1 if label is None else index["setting"][label.setting] for label in labels]),
@@ -180,18 +174,14 @@ def _distance(found: Tensor, wanted: Tensor, share: Tensor) -> Tensor:
     return (losses * weights).sum() / weights.sum().clamp(min=1e-6)
 
 
-def loss_of(
-    model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concepts, shape_weight: float, name_weight: float
-) -> Tensor:
-    """The weighted sum of map, shape, name, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
+def loss_of(model: FinderNet, pixels: Tensor, targets: Targets, concepts: Concepts, shape_weight: float) -> Tensor:
+    """The weighted sum of map, shape, setting, time and is-sketch losses of a batch (B, 3, H, W)."""
     features, scene = model.features(pixels)
     maps = model.maps(features)
     total = _Focal.apply(maps, targets.cells, targets.wanted) / (targets.wanted == 1).sum().clamp(min=1)
     b, r, c = targets.at.T
     cells = features[b, :, r, c]
-    names = functional.linear(cells, model.names.weight.flatten(1), model.names.bias).float()
     shapes = functional.linear(cells, model.shapes.weight.flatten(1), model.shapes.bias).float()
-    total = total + name_weight * _entropy(names, targets.names, targets.share)
     total = total + shape_weight * _distance(shapes, targets.shapes, targets.share)
     settings, times, whole = len(concepts.settings), len(concepts.times), scene.float()
     for logits, wanted in (

@@ -13,16 +13,17 @@ from katha.eval_bridge.reader.network import (
     BODY_SIDE,
     CLOSE_SIDE,
     Window,
+    acting_windows,
     cut,
     mark,
     window_on,
 )
 from training.reader.labels import FrameLabels
 
-__all__ = ["ROOM", "Windows", "cut_windows", "load_windows", "save_windows"]
+__all__ = ["CLOSE", "ROOM", "Windows", "cut_windows", "load_windows", "save_windows"]
 
 ROOM = 1.4
-_CLOSE, _BODY = round(ROOM * CLOSE_SIDE), round(ROOM * BODY_SIDE)
+CLOSE, _BODY = round(ROOM * CLOSE_SIDE), round(ROOM * BODY_SIDE)
 Bytes = NDArray[np.uint8]
 Named = tuple[str, str, str]
 
@@ -32,8 +33,8 @@ class Windows:
     """n figures and m props.
 
     heads: (n, s, s, 3), bodies: (n, t, t, 3), props: (m, s, s, 3). marks: (n, 3), the head in its body's window (of the
-    reader's size, without the room). figures: concept, action and emotion of each, "" where it does not count; things:
-    concept of each.
+    reader's size, without the room). figures: concept, action and emotion of each, "" where it does not count (the
+    concept of an actor without a rig, which is no figure); things: concept of each.
     """
 
     heads: Sequence[Bytes]
@@ -55,21 +56,24 @@ def cut_windows(pixels: Bytes, labels: FrameLabels) -> Windows:
 
     figures = [item for item in labels.items if item.kind == "character" and item.counts]
     props = [item for item in labels.items if item.kind == "prop" and item.counts]
-    heads = [window_on("head", item.x, item.y, item.radius) for item in figures]
-    bodies = [window_on("body", *item.window) for item in figures]
+    acting = [item for item in props if item.action is not None]
+    pairs = [(window_on("head", one.x, one.y, one.radius), window_on("body", *one.window)) for one in figures]
+    pairs += [acting_windows(*item.window) for item in acting]
+    heads, bodies = [head for head, _ in pairs], [body for _, body in pairs]
     return Windows(
-        [view(window, _CLOSE) for window in heads],
+        [view(window, CLOSE) for window in heads],
         [view(window, _BODY) for window in bodies],
         np.array([mark(head, body) for head, body in zip(heads, bodies, strict=True)], dtype=np.float32).reshape(-1, 3),
-        [(item.concept, item.action or "", item.emotion or "") for item in figures],
-        [view(window_on("prop", *item.window), _CLOSE) for item in props],
+        [(item.concept, item.action or "", item.emotion or "") for item in figures]
+        + [("", item.action or "", item.emotion or "") for item in acting],
+        [view(window_on("prop", *item.window), CLOSE) for item in props],
         [item.concept for item in props],
     )
 
 
 def save_windows(folder: Path, start: int, found: Sequence[Windows]) -> None:
     """One file for each kind of window of the chunk that begins at picture `start`."""
-    for name, side in (("heads", _CLOSE), ("bodies", _BODY), ("props", _CLOSE)):
+    for name, side in (("heads", CLOSE), ("bodies", _BODY), ("props", CLOSE)):
         windows = [window for one in found for window in getattr(one, name)]
         np.save(folder / f"{name}-{start:06}.npy", np.array(windows, dtype=np.uint8).reshape(-1, side, side, 3))
     names = [named for one in found for named in one.figures]
@@ -79,7 +83,8 @@ def save_windows(folder: Path, start: int, found: Sequence[Windows]) -> None:
 
 
 def load_windows(folder: Path, starts: Iterable[int]) -> Windows:
-    """Every chunk's windows, one after the other; pictures stay on the disk until they are looked at."""
+    """Every chunk's windows, one after the other, and those of pictograms by themselves; pictures stay on the disk
+    until they are looked at."""
     kept = [start for start in starts if (folder / f"names-{start:06}.npz").exists()]
     names = [np.load(folder / f"names-{start:06}.npz") for start in kept]
 
@@ -87,11 +92,13 @@ def load_windows(folder: Path, starts: Iterable[int]) -> Windows:
         chunks = [np.load(folder / f"{name}-{start:06}.npy", mmap_mode="r") for start in kept]
         return [chunk[nth] for chunk in chunks for nth in range(len(chunk))]
 
+    posed = np.load(folder / "posed.npy", mmap_mode="r") if (folder / "posed.npy").exists() else []
+    alone = (folder / "posed.txt").read_text().split("\n") if len(posed) else []
     return Windows(
         views("heads"),
         views("bodies"),
         np.concatenate([one["marks"] for one in names]),
         [(str(a), str(b), str(c)) for one in names for a, b, c in one["figures"]],
-        views("props"),
-        [str(thing) for one in names for thing in one["things"]],
+        [*views("props"), *posed],
+        [*(str(thing) for one in names for thing in one["things"]), *alone],
     )

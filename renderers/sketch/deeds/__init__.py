@@ -1,7 +1,17 @@
 """What people do and what they look like: poses, things in hand and partners by verb, as data."""
 
 from katha.renderers.sketch.deeds.data import PARTNERS, THINGS, Deed, deed, deed_ids, deed_words, people, pieces
-from katha.renderers.sketch.deeds.figure import Body, Look, base_of, by_rig, draw_person, look_of, with_phase
+from katha.renderers.sketch.deeds.figure import (
+    Body,
+    Look,
+    base_of,
+    by_rig,
+    draw_creature,
+    draw_person,
+    has_hands,
+    look_of,
+    with_phase,
+)
 
 __all__ = [
     "PARTNERS",
@@ -14,7 +24,9 @@ __all__ = [
     "deed",
     "deed_ids",
     "deed_words",
+    "draw_creature",
     "draw_person",
+    "has_hands",
     "look_of",
     "people",
     "pieces",

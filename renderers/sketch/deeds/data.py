@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib import resources
 from typing import Any
 
-import yaml
-
-from katha.errors import RenderError
 from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.figures.rig import Pose
+from katha.renderers.sketch.tables import entry, load_table, words_of
 
 __all__ = ["PARTNERS", "THINGS", "Deed", "deed", "deed_ids", "deed_words", "people", "pieces"]
 
 THINGS = (
     "hand", "hands", "above", "above_front", "mouth", "mouth_front", "head", "body", "back", "foot", "flying", "front",
     "table", "ground", "ground_front", "under", "around", "behind", "ahead", "worn", "cover", "thought", "ear", "eyes",
-    "staff", "roof", "climbed", "none",
+    "staff", "roof", "climbed", "over", "dropped", "pictured", "between", "overhead", "none",
 )  # fmt: skip
 """Where a deed can put a thing."""
 
-PARTNERS = ("front", "side", "ahead", "behind", "carried", "under", "lying", "thought")
+PARTNERS = ("front", "side", "ahead", "behind", "carried", "under", "above", "lying", "thought")
 """Where a deed can put the other actor."""
 
 
@@ -46,6 +43,9 @@ class Deed:
     trail: str | None = None
     insists: bool = False
     lends: Pose | None = None
+    close: float | None = None
+    seen: str | None = None
+    clasp: bool = False
 
 
 def deed_ids() -> tuple[str, ...]:
@@ -59,37 +59,28 @@ def deed(name: str) -> Deed:
     Raises:
         RenderError: there is none.
     """
-    found = _deeds().get(name)
-    if found is None:
-        raise RenderError(f"The sketch has no deed {name!r}.", hint="Its ids are the keys of deeds.yaml.")
-    return found
+    return entry(_deeds(), name, "deed", "deeds.yaml")
 
 
 @cache
 def deed_words() -> Mapping[str, str]:
     """The deed of each verb (with its particle); the first deed that lists a verb has it."""
-    found: dict[str, str] = {}
-    for row in _deeds().values():
-        for word in row.words:
-            found.setdefault(word, row.id)
-    return found
+    return words_of(_deeds().values())
 
 
-@cache
 def people() -> Mapping[str, Any]:
     """The looks of people."""
-    return _load("people.yaml")
+    return load_table("deeds", "people.yaml")
 
 
-@cache
 def pieces() -> Mapping[str, Mapping[str, Any]]:
     """The furniture of deeds."""
-    return _load("pieces.yaml")
+    return load_table("deeds", "pieces.yaml")
 
 
 @cache
 def _deeds() -> Mapping[str, Deed]:
-    return {name: _read(name, row) for name, row in _load("deeds.yaml").items()}
+    return {name: _read(name, row) for name, row in load_table("deeds", "deeds.yaml").items()}
 
 
 def _read(name: str, row: Mapping[str, Any]) -> Deed:
@@ -110,9 +101,3 @@ def _pose(data: Mapping[str, Any]) -> Pose:
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def _load(name: str) -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.deeds").joinpath(name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data

@@ -10,19 +10,24 @@ from random import Random
 from typing import Any
 
 from katha.renderers.sketch.deeds.data import people
+from katha.renderers.sketch.figures.accessories import draw_accessories, draw_scarf
 from katha.renderers.sketch.figures.around import Around
+from katha.renderers.sketch.figures.attributes import dressed
+from katha.renderers.sketch.figures.data import drawing
 from katha.renderers.sketch.figures.emanata import draw_emanata
 from katha.renderers.sketch.figures.ink import Box, Ink, Point, Sheet
 from katha.renderers.sketch.figures.pose import face_of
 from katha.renderers.sketch.figures.rig import FigureSpec, Joints, Pose
-from katha.renderers.sketch.figures.upright import draw_upright
+from katha.renderers.sketch.figures.rigs import RIGS
 from katha.renderers.sketch.props.shapes import read_shape
-from katha.renderers.sketch.style import OUTLINE
+from katha.renderers.sketch.style import COLOURS, OUTLINE
 from katha.renderers.sketch.svg import group, number
 
-__all__ = ["Body", "Look", "base_of", "by_rig", "draw_person", "look_of", "with_phase"]
+__all__ = ["Body", "Look", "base_of", "by_rig", "draw_creature", "draw_person", "has_hands", "look_of", "with_phase"]
 
 _THINNEST = 0.62
+_TOLD = COLOURS["pink"]
+"""Stands for the colour that the story tells in the shapes of hats."""
 _MOODS: Mapping[str, str] = {
     "loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm",
 }  # fmt: skip
@@ -31,8 +36,9 @@ _MOODS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Look:
-    """What a person looks like, the same in every picture: `base` (man, woman, person, boy, girl, child, baby, old_man,
-    old_woman), `outfit` (a trade's pictogram) and, where the story says so, colours of clothes, hair and skin."""
+    """What a person looks like, the same in every picture: `base` (an id of people.yaml's bases), `outfit` (a trade's
+    pictogram) and, where the story says so, colours of clothes, hair and skin, and `features`: ids of people.yaml's,
+    each with a colour behind a colon where one is told ("helmet:#d8584f")."""
 
     base: str = "person"
     outfit: str | None = None
@@ -40,6 +46,7 @@ class Look:
     trousers: str | None = None
     hair: str | None = None
     skin: str | None = None
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,28 @@ def look_of(look: Look, name: str) -> Mapping[str, Any]:
     if look.dress is not None:
         draw.pop("sleeve", None)
     draw.setdefault("sleeve", draw["dress"])
+    for feature in look.features:
+        _put_on(draw, *feature.partition(":")[::2])
     if draw["wear"] == "shirt":
         draw["limbs"] = draw["trousers"]
     return draw
+
+
+def _put_on(draw: dict[str, Any], name: str, colour: str) -> None:
+    """Change the drawing data as a feature of people.yaml says, in the colour told or its own."""
+    row = people()["features"][name]
+    shade = colour or row.get("colour")
+    for key, value in row["draw"].items():
+        if key in ("scale", "girth"):
+            draw[key] = draw.get(key, 1.0) * value
+        elif key == "details":
+            draw[key] = (*draw.get(key, ()), *value)
+        elif value is None:
+            draw.pop(key, None)
+        elif value != "COLOUR":
+            draw[key] = value
+        elif shade is not None:
+            draw[key] = shade
 
 
 def draw_person(
@@ -97,22 +123,54 @@ def draw_person(
     Raises:
         RenderError: no such mood.
     """
-    draw = look_of(look, name)
-    face = face_of(FigureSpec("man", emotion=_MOODS.get(mood, mood) if mood else None, phase=phase), pose)
+    return _drawn(look_of(look, name), FigureSpec("man", emotion=_emotion(mood), facing=facing, phase=phase), pose)
+
+
+def draw_creature(
+    concept: str,
+    attributes: tuple[str, ...],
+    pose: Pose,
+    mood: str | None = None,
+    facing: int = 1,
+    phase: float = 0.0,
+) -> Body:
+    """Draw a character of the vocabulary (an animal, a king) in a deed's pose; the same arguments, the same bytes.
+
+    Raises:
+        RenderError: no such character, attribute or mood.
+    """
+    spec = FigureSpec(concept, attributes, emotion=_emotion(mood), facing=facing, phase=phase)
+    return _drawn(dressed(spec), spec, pose)
+
+
+def has_hands(concept: str) -> bool:
+    """Whether a character of the vocabulary holds things in its hands; others have a beak or a mouth for it."""
+    return bool(drawing("characters", concept).get("rig") == "upright")
+
+
+def _emotion(mood: str | None) -> str | None:
+    return _MOODS.get(mood, mood) if mood else None
+
+
+def _drawn(draw: Mapping[str, Any], spec: FigureSpec, pose: Pose) -> Body:
+    facing, phase = spec.facing, spec.phase
+    face, rig = face_of(spec, pose), RIGS[draw["rig"]]
     scale = float(draw.get("scale", 1.0))
     sheet, behind = Sheet(), Sheet()
     weight = OUTLINE * min(1.25, max(_THINNEST, math.sqrt(scale)))
     pen = Ink(sheet, weight=weight).at(sx=scale * facing, sy=scale)
-    spec = FigureSpec("man", facing=facing, phase=phase)
     own_hat = draw.get("hat") in people()["hats"]
     rigged = {key: value for key, value in draw.items() if not (own_hat and key == "hat")}
-    joints = draw_upright(pen, spec, rigged, pose, face)
+    joints = rig(pen, spec, rigged, pose, face)
+    draw_accessories(pen, draw.get("wears", ()), joints)
+    if "scarf" in draw:
+        draw_scarf(pen, joints, draw["scarf"])
     solid = sheet.box or (0.0, 0.0, 0.0, 0.0)
     x0, y0, x1, y1 = (value / scale for value in solid)
     body = (x0, y0, x1, y1) if facing > 0 else (-x1, y0, -x0, y1)
     back = Ink(behind, weight=weight).at(sx=scale * facing, sy=scale)
     draw_emanata(pose.emanata, Around(joints, body, phase), front=pen, behind=back)
-    hat = _hat(draw["hat"], joints, scale, facing) if own_hat else ""
+    hat = _hat(draw["hat"], draw.get("hat_colour"), joints, scale, facing) if own_hat else ""
     box, under = sheet.box or solid, behind.box or solid
     if own_hat:
         box = (box[0], min(box[1], _top(joints, scale)), box[2], box[3])
@@ -132,9 +190,9 @@ def _points(pen: Ink, joints: Joints) -> Mapping[str, Point]:
         "far": joints.hand_far or joints.hand,
         "mouth": joints.mouth,
         "crown": joints.crown[:2],
-        "hip": joints.extra["hip"],
-        "shoulder": joints.extra["shoulder"],
-        "foot": max((joints.extra["foot"], joints.extra["foot_far"]), key=lambda point: point[0]),
+        "hip": joints.extra.get("hip", joints.back),
+        "shoulder": joints.extra.get("shoulder", joints.neck[:2]),
+        "foot": max((joints.extra.get("foot", (0, 0)), joints.extra.get("foot_far", (0, 0))), key=lambda at: at[0]),
     }
     return {name: pen.map(*point) for name, point in named.items()}
 
@@ -143,23 +201,25 @@ def _top(joints: Joints, scale: float) -> float:
     return (joints.head[1] - 2.4 * joints.head[2]) * scale
 
 
-def _hat(name: str, joints: Joints, scale: float, facing: int) -> str:
+def _hat(name: str, colour: str | None, joints: Joints, scale: float, facing: int) -> str:
     cx, cy, r = joints.head
     put = (
         f"translate({number(cx * scale * facing)} {number(cy * scale)}) scale({facing * scale:.4f} {scale:.4f})"
         f" rotate({number(joints.tilt)}) scale({number(r)})"
     )
-    return group(_hat_shapes(name, r), transform=put)
+    return group(_hat_shapes(name, r, colour), transform=put)
 
 
 @cache
-def _hat_shapes(name: str, radius: float) -> str:
+def _hat_shapes(name: str, radius: float, colour: str | None) -> str:
     """The shapes of a hat, their lines of the usual width when the hat is enlarged to the head's radius."""
     drawn = "".join(
         read_shape(head, str(geometry)).at(0.0)[0]
         for entry in people()["hats"][name]
         for head, geometry in entry.items()
     )
+    if colour is not None:
+        drawn = drawn.replace(_TOLD, colour)
     for width in ("2.4", "1.4", "3.6"):
         drawn = drawn.replace(f'stroke-width="{width}"', f'stroke-width="{OUTLINE / radius:.3f}"')
     return drawn

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from katha.renderers.sketch.figures.ink import Ink
 from katha.renderers.sketch.figures.rig import Joints
 
-__all__ = ["ACCESSORIES", "draw_accessories"]
+__all__ = ["ACCESSORIES", "draw_accessories", "draw_scarf"]
 
 
 def draw_accessories(ink: Ink, names: Iterable[str], joints: Joints) -> None:
@@ -16,17 +16,19 @@ def draw_accessories(ink: Ink, names: Iterable[str], joints: Joints) -> None:
         ACCESSORIES[name](ink, joints)
 
 
-def _scarf(colour: str) -> Callable[[Ink, Joints], None]:
-    def draw(ink: Ink, joints: Joints) -> None:
-        x, y, width = joints.neck
-        pen = ink.at(x, y, joints.tilt * 0.5, width / 2)
-        pen.draw("M -0.9 0.2 Q -1.5 0.6 -1.9 1.5 L -1.2 1.75 Q -0.8 1 -0.4 0.6 Z", fill=colour)
-        pen.draw(
-            "M -1.05 -0.3 Q 0 0.25 1.05 -0.3 Q 1.3 0.1 1.05 0.45 Q 0 0.95 -1.05 0.45 Q -1.3 0.1 -1.05 -0.3 Z",
-            fill=colour,
-        )
+def draw_scarf(ink: Ink, joints: Joints, colour: str) -> None:
+    """Draw a scarf around the neck."""
+    x, y, width = joints.neck
+    pen = ink.at(x, y, joints.tilt * 0.5, width / 2)
+    pen.draw("M -0.9 0.2 Q -1.5 0.6 -1.9 1.5 L -1.2 1.75 Q -0.8 1 -0.4 0.6 Z", fill=colour)
+    pen.draw(
+        "M -1.05 -0.3 Q 0 0.25 1.05 -0.3 Q 1.3 0.1 1.05 0.45 Q 0 0.95 -1.05 0.45 Q -1.3 0.1 -1.05 -0.3 Z",
+        fill=colour,
+    )
 
-    return draw
+
+def _scarf(colour: str) -> Callable[[Ink, Joints], None]:
+    return lambda ink, joints: draw_scarf(ink, joints, colour)
 
 
 def _cap(ink: Ink, joints: Joints) -> None:

@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 from katha.errors import RenderError
-from katha.language import load_vocabulary
-from katha.language.types import ConceptKind
+from katha.vocabulary import ConceptKind, load_vocabulary
 
 __all__ = ["drawing", "drawings"]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from katha.renderers.sketch.figures.ink import Ink
+from katha.renderers.sketch.style import darker
 
 __all__ = ["DETAILS", "HOLDS"]
 
@@ -14,7 +15,7 @@ Part = Callable[[Ink, Mapping[str, Any]], None]
 
 def _glasses(ink: Ink, draw: Mapping[str, Any]) -> None:
     for x in (-0.24, 0.46):
-        ink.ellipse(x, -0.04, 0.31, width=0.9)
+        ink.ellipse(x, -0.04, 0.35, stroke="#8a4428", width=0.75)
     ink.draw("M 0.07 -0.06 Q 0.11 -0.12 0.15 -0.06 M -0.55 -0.06 L -0.92 -0.12", width=0.9)
 
 
@@ -39,8 +40,29 @@ def _wrinkles(ink: Ink, draw: Mapping[str, Any]) -> None:
     ink.draw("M -0.2 -0.62 Q 0.1 -0.7 0.4 -0.62 M -0.12 -0.48 Q 0.1 -0.54 0.32 -0.48", width=0.5)
 
 
+def _sunglasses(ink: Ink, draw: Mapping[str, Any]) -> None:
+    for x in (-0.24, 0.46):
+        ink.ellipse(x, -0.04, 0.33, fill="black", width=0.9)
+    ink.draw("M 0.07 -0.1 Q 0.11 -0.16 0.15 -0.1 M -0.55 -0.06 L -0.92 -0.12", width=0.9)
+
+
+def _freckles(ink: Ink, draw: Mapping[str, Any]) -> None:
+    for x, y in ((-0.42, 0.3), (-0.26, 0.36), (-0.34, 0.46), (0.5, 0.3), (0.66, 0.34), (0.58, 0.45)):
+        ink.ellipse(x, y, 0.045, fill=darker(draw["coat"], 0.35), width=0)
+
+
+def _earrings(ink: Ink, draw: Mapping[str, Any]) -> None:
+    for x in (-0.92, 0.95):
+        ink.ellipse(x, 0.46, 0.14, fill="golden", width=0.7)
+
+
+def _scar(ink: Ink, draw: Mapping[str, Any]) -> None:
+    ink.draw("M 0.55 0.2 L 0.75 0.6 M 0.54 0.38 L 0.7 0.32 M 0.6 0.5 L 0.76 0.44", stroke="#a04040", width=0.7)
+
+
 DETAILS: Mapping[str, Part] = {
     "glasses": _glasses, "jewels": _jewels, "tilak": _tilak, "bindi": _bindi, "wrinkles": _wrinkles,
+    "sunglasses": _sunglasses, "freckles": _freckles, "earrings": _earrings, "scar": _scar,
 }  # fmt: skip
 """Details of a face by the names that `draw: detail` uses, in the unit circle of the head."""
 

@@ -189,8 +189,17 @@ def _frock(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
     _belt(ink, draw, bones)
 
 
+def _coat(ink: Ink, draw: Mapping[str, Any], bones: Skeleton) -> None:
+    """A coat to the knee, buttoned."""
+    _frock(ink, draw, bones)
+    pen = _pen(ink, bones)
+    pen.draw("M 3 -28 Q 5 -10 4 12", width=0.9)
+    for y in (-20, -11, -2):
+        pen.ellipse(6.5, y, 1.1, fill="black", width=0)
+
+
 DRESSES: Mapping[str, Dress] = {
     "bare": _bare, "tunic": _tunic, "robe": _robe, "sari": _sari, "dhoti": _dhoti, "armour": _armour, "apron": _apron,
-    "vest": _vest, "wool": _wool, "shirt": _shirt, "frock": _frock,
+    "vest": _vest, "wool": _wool, "shirt": _shirt, "frock": _frock, "coat": _coat,
 }  # fmt: skip
 """Trunks by the names that `draw: wear` uses."""

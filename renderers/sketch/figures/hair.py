@@ -65,9 +65,22 @@ def _bald(ink: Ink, draw: Mapping[str, Any]) -> None:
     ink.ellipse(0.92, 0.05, 0.2, 0.4, fill=draw["hair"])
 
 
+def _ponytail(ink: Ink, draw: Mapping[str, Any]) -> None:
+    _short(ink, draw)
+    ink.draw("M -0.7 -0.75 Q -1.5 -1.0 -1.75 -0.2 Q -1.8 0.6 -1.45 1.1 Q -1.3 0.3 -0.95 -0.2 Z", fill=draw["hair"])
+    ink.ellipse(-0.86, -0.6, 0.16, fill=draw.get("ribbon", "red"), width=0.7)
+
+
+def _curls(ink: Ink, draw: Mapping[str, Any]) -> None:
+    spots = ((-1.0, 0.35), (-1.12, -0.15), (-0.98, -0.62), (-0.6, -1.0), (-0.1, -1.12), (0.42, -1.05), (0.82, -0.72))
+    for x, y in (*spots, (1.02, -0.25)):
+        ink.ellipse(x, y, 0.34, fill=draw["hair"], width=0.9)
+    ink.ellipse(-0.1, -0.2, 0.98, fill=draw["hair"], width=0)
+
+
 HAIR: Mapping[str, Part] = {
     "short": _short, "bun": _bun, "top_knot": _top_knot, "long": _long, "bunches": _bunches, "bald": _bald,
-    "ears": _ears,
+    "ears": _ears, "ponytail": _ponytail, "curls": _curls,
 }  # fmt: skip
 """What lies behind the skull, by the names that `draw: hair_style` uses."""
 

@@ -40,6 +40,8 @@ def draw_head(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
     draw_face(ink, face, _layout(draw))
     _part(ink, draw, "hat", HATS)
     _part(ink, draw, "detail", DETAILS)
+    for name in draw.get("details", ()):
+        DETAILS[name](ink, draw)
 
 
 def _part(ink: Ink, draw: Mapping[str, Any], key: str, table: Mapping[str, Any]) -> None:

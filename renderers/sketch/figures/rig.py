@@ -1,9 +1,9 @@
-"""The contract between `draw_figure` and the rigs that draw bodies: what a figure is asked to be, and what a rig
-answers.
+"""The contract between what draws a figure (`deeds.figure`) and the rigs that draw bodies: what a figure is asked to
+be, and what a rig answers.
 
 A rig draws one body plan (upright, bird, swimmer, ...) with the pen it is given: facing right, ground contact at (0,
 0), y down,
-about 100 units tall when it stands. `draw_figure` mirrors, scales and recolours before it calls the rig, and adds
+about 100 units tall when it stands. The caller mirrors, scales and recolours before it calls the rig, and adds
 accessories
 and emanata (motion lines, bubbles, tears) afterwards, at the joints that the rig returns.
 """
@@ -14,40 +14,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from katha.renderers.sketch.figures.ink import Box, Ink, Point
+from katha.renderers.sketch.figures.ink import Ink, Point
 
-__all__ = ["FaceParams", "Figure", "FigureSpec", "Joints", "Pose", "Rig"]
+__all__ = ["FaceParams", "FigureSpec", "Joints", "Pose", "Rig"]
 
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """What to draw: a character of the vocabulary with what it looks like, does and feels (all ids of the vocabulary).
+    """What to draw: a character of the vocabulary with what it looks like and feels (all ids of the vocabulary).
 
-    `facing` is 1 (right) or -1 (left); `phase` in 0..1 varies the pose a little, so that repeated figures are not
-    copies. `held_by` is the prop of the picture that holds the figure captive; without one, captivity needs a sign.
+    `facing` is 1 (right) or -1 (left); `phase` in 0..1 varies the signs around it, so that repeated figures are not
+    copies.
     """
 
     concept: str
     attributes: tuple[str, ...] = ()
-    action: str | None = None
     emotion: str | None = None
-    carries: tuple[str, ...] = ()
-    held_by: str | None = None
     facing: int = 1
     phase: float = 0.0
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawn character in figure units: SVG fragment, its box, the head's circle (cx, cy, r) and named points.
-
-    `anchors` has "hand" (where a held thing belongs), "mouth", "back" (where a rider sits) and "foot" (always (0, 0)).
-    """
-
-    svg: str
-    bbox: Box
-    head: tuple[float, float, float]
-    anchors: Mapping[str, Point]
 
 
 @dataclass(frozen=True)

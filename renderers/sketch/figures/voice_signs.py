@@ -178,10 +178,40 @@ def _offer(ink: Ink, a: Around) -> None:
         star(ink, x + dx, y + dy, size)
 
 
+def _headshake(ink: Ink, a: Around) -> None:
+    """Arcs to both sides of a head that says no."""
+    cx, cy, r = a.joints.head
+    for side in (-1, 1):
+        for nth in range(2):
+            x, tall = cx + side * r * (1.2 + 0.22 * nth), r * (0.42 + 0.16 * nth)
+            bulge = x + side * 0.3 * r
+            ink.draw(f"M {x:.1f} {cy - tall:.1f} Q {bulge:.1f} {cy:.1f} {x:.1f} {cy + tall:.1f}", width=1.6)
+
+
+def _nodding(ink: Ink, a: Around) -> None:
+    """Arcs above and below a head that says yes."""
+    cx, cy, r = a.joints.head
+    for nth in range(2):
+        y, wide = cy - r * (1.3 + 0.2 * nth), r * (0.36 + 0.14 * nth)
+        ink.draw(f"M {cx - wide:.1f} {y:.1f} Q {cx:.1f} {y - 0.26 * r:.1f} {cx + wide:.1f} {y:.1f}", width=1.6)
+    x, y = cx + 1.3 * r, cy
+    ink.draw(f"M {x:.1f} {y - 0.6 * r:.1f} Q {x + 0.3 * r:.1f} {y:.1f} {x:.1f} {y + 0.6 * r:.1f}", width=1.6)
+    ink.draw(f"M {x - 3:.1f} {y + 0.6 * r - 5:.1f} L {x:.1f} {y + 0.6 * r:.1f} L {x + 5:.1f} {y + 0.6 * r - 4:.1f}",
+             width=1.6)  # fmt: skip
+
+
+def _tear(ink: Ink, a: Around) -> None:
+    """A last tear under each eye."""
+    cx, cy, r = a.joints.head
+    for dx, dy in ((-0.1, 0.5), (0.62, 0.56)):
+        drop(ink, cx + dx * r, cy + dy * r, 0.14 * r)
+
+
 VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "speech": (False, _speech), "blast": (False, _blast), "notes": (False, _notes), "ha": (False, _laughter),
     "fountain": (False, _fountain), "puddle": (True, _puddle), "thought": (False, _thought), "gaze": (False, _gaze),
     "arrow": (False, _arrow), "humble": (False, _humble), "plea": (False, _plea), "love": (False, _love),
+    "headshake": (False, _headshake), "nodding": (False, _nodding), "tear": (False, _tear),
     "offer": (False, _offer), "gust": (False, _gust),
 }  # fmt: skip
 """Signs of voice and mind by name, each with whether it lies behind the figure."""

@@ -22,9 +22,10 @@ def _crumbs(ink: Ink, a: Around) -> None:
 
 
 def _gulps(ink: Ink, a: Around) -> None:
+    """Arcs of swallowing in front of the throat; drops there would be tears."""
     x, y = a.joints.mouth
-    for dx, dy, angle in ((10, 14, 10), (18, 22, 24), (5, 24, -8), (24, 8, 40)):
-        drop(ink, x + dx, y + dy, 3.6, angle)
+    for dx, dy, size in ((8, 11, 4.0), (7, 18, 5.0), (6, 25, 6.0)):
+        ink.draw(f"M {x + dx - size} {y + dy} Q {x + dx} {y + dy + size} {x + dx + size} {y + dy}", width=1.2)
 
 
 def _effort(ink: Ink, a: Around) -> None:

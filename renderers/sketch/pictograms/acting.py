@@ -8,21 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.draw import Box, Picture, draw_pictogram
 from katha.renderers.sketch.props.shapes import Shape, read_shape
 from katha.renderers.sketch.svg import group, number
+from katha.renderers.sketch.tables import load_table
 
 __all__ = ["ACTS", "MOODS", "act_pictogram", "draw_mark", "put_marks"]
 
 ACTS = (
     "stand", "move", "run", "jump", "climb", "fly", "swim", "fall", "lie", "sleep", "sit", "hide", "speak", "shout",
     "sing", "dance", "laugh", "cry", "eat", "look", "think", "work", "shake", "carried", "burst",
+    "smoke", "ring", "glow", "drip", "flame",
 )  # fmt: skip
 """What an actor without a rig can do, as acts.yaml has it."""
 
@@ -93,6 +92,7 @@ def draw_mark(
         "heel": (back - facing * 8, y1, facing),
         "below": (cx, y1, facing),
         "cheek": (cx, cy, facing),
+        "centre": (x0 + 0.68 * (x1 - x0), y0 + 0.4 * (y1 - y0), facing),
         "waterline": (cx, y1, facing),
     }
     places = [(x1 + 2, cy, 1), (x0 - 2, cy, -1)] if mark.at == "sides" else [spots[mark.at]]
@@ -144,8 +144,5 @@ def _mark(name: str) -> _Mark:
     return _Mark(row["at"], row.get("mirrored", True), shapes)
 
 
-@cache
 def _data(name: str) -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.pictograms").joinpath(name).read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return load_table("pictograms", name)

@@ -9,12 +9,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import yaml
-
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.heads import Layer, with_body
 from katha.renderers.sketch.props import draw_prop
 from katha.renderers.sketch.props.shapes import read_shape
+from katha.renderers.sketch.tables import load_table
 
 __all__ = ["ACTING", "FACES", "KINDS", "STANDS", "Noun", "Pictogram", "find_noun", "nouns", "pictogram", "pictograms"]
 
@@ -127,12 +126,8 @@ def _drawn(row: Mapping[str, Any]) -> tuple[str, Box]:
     return "".join(svg for svg, _ in parts), (min(x0s), min(y0s), max(x1s), max(y1s))
 
 
-@cache
 def _extra() -> Mapping[str, Mapping[str, Any]]:
-    data: Mapping[str, Mapping[str, Any]] = yaml.load(
-        _text("extra.yaml"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    )
-    return data
+    return load_table("pictograms", "extra.yaml")
 
 
 def _rows() -> list[list[str]]:

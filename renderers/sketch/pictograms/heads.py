@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
-
-import yaml
 
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.svg import number
+from katha.renderers.sketch.tables import load_table
 
 __all__ = ["Layer", "heads", "with_body"]
 
@@ -58,8 +56,5 @@ def _body(kind: str, coat: str, belly: str) -> tuple[str, Box]:
     return "".join(parts), (min(x0s), min(y0s), max(x1s), max(y1s))
 
 
-@cache
 def _data() -> Mapping[str, Any]:
-    text = resources.files("katha.renderers.sketch.pictograms").joinpath("heads.yaml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return data
+    return load_table("pictograms", "heads.yaml")

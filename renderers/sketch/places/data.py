@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-import yaml
-
-from katha.errors import RenderError
-from katha.renderers.sketch.settings.data import setting_data
+from katha.renderers.sketch.tables import entry, load_table, words_of
 
 __all__ = ["PlaceData", "place_data", "place_ids", "place_words"]
 
@@ -50,41 +46,32 @@ def place_data(name: str) -> PlaceData:
     Raises:
         RenderError: there is none.
     """
-    found = _places().get(name)
-    if found is None:
-        raise RenderError(f"The sketch has no place {name!r}.", hint="Its ids are the keys of places.yaml.")
-    return found
+    return entry(_places(), name, "place", "places.yaml")
 
 
 @cache
 def place_words() -> Mapping[str, str]:
     """The place of each word that names one; the first place that lists a word has it."""
-    found: dict[str, str] = {}
-    for place in _places().values():
-        for word in place.words:
-            found.setdefault(word, place.id)
-    return found
+    return words_of(_places().values())
 
 
 @cache
 def _places() -> Mapping[str, PlaceData]:
-    text = resources.files("katha.renderers.sketch.places").joinpath("places.yaml").read_text(encoding="utf-8")
-    entries = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {name: _read(name, entry) for name, entry in entries.items()}
+    return {name: _read(name, row) for name, row in load_table("places", "places.yaml").items()}
 
 
-def _read(name: str, entry: Mapping[str, Any]) -> PlaceData:
-    older: Mapping[str, Any] = setting_data(entry["like"]) if "like" in entry else {}
-    water = entry.get("water", older.get("water"))
+def _read(name: str, row: Mapping[str, Any]) -> PlaceData:
+    older: Mapping[str, Any] = load_table("places", "scenery.yaml")[row["like"]] if "like" in row else {}
+    water = row.get("water", older.get("water"))
     return PlaceData(
         id=name,
-        words=tuple(entry["words"]),
-        indoors=bool(entry.get("indoors", older.get("indoors", False))),
-        airless=bool(entry.get("airless", False)),
-        horizon=float(entry.get("horizon", older.get("horizon", 318))),
-        stand=float(entry.get("stand", _STAND)),
-        spots=tuple(entry.get("spots", _SPOTS)),
+        words=tuple(row["words"]),
+        indoors=bool(row.get("indoors", older.get("indoors", False))),
+        airless=bool(row.get("airless", False)),
+        horizon=float(row.get("horizon", older.get("horizon", 318))),
+        stand=float(row.get("stand", _STAND)),
+        spots=tuple(row.get("spots", _SPOTS)),
         water=(float(water[0]), float(water[1])) if water else None,
-        layers=(*older.get("layers", ()), *entry.get("layers", ())),
-        front=tuple(entry.get("front", ())),
+        layers=(*older.get("layers", ()), *row.get("layers", ())),
+        front=tuple(row.get("front", ())),
     )

@@ -13,8 +13,7 @@ from katha.renderers.sketch.pictograms.draw import draw_pictogram
 from katha.renderers.sketch.places.data import PlaceData, place_data
 from katha.renderers.sketch.places.weather import TIMES, WEATHERS, before, heavens, sky_for, whitened
 from katha.renderers.sketch.props.shapes import read_shape
-from katha.renderers.sketch.settings import air
-from katha.renderers.sketch.settings.draw import motifs
+from katha.renderers.sketch.settings import air, motifs
 from katha.renderers.sketch.settings.stage import HEIGHT, Sky, Stage, tint
 from katha.renderers.sketch.style import PAPER, mix
 from katha.renderers.sketch.svg import ellipse, group, number, rect
@@ -53,9 +52,17 @@ class Place:
 
 
 def draw_place(
-    name: str | None, time: str | None, weather: str | None, width: float, height: float, seed: int
+    name: str | None,
+    time: str | None,
+    weather: str | None,
+    width: float,
+    height: float,
+    seed: int,
+    without: frozenset[str] = frozenset(),
 ) -> Place:
     """The place `name` at a time of day and in a weather; None is plain paper. The same arguments, the same bytes.
+
+    `without` names pictograms that the scene itself has: the place's own are left out.
 
     Indoors the weather is seen through windows only; where there is no air it is left out.
 
@@ -75,7 +82,7 @@ def draw_place(
     horizon = data.horizon if data else 318.0
     seen = weather if weather in ("rain", "storm") else None
     stage = Stage(across, horizon, sky, seen, rng, air.light_at(sky, across, horizon, rng))
-    back = _behind(stage, data, weather) if data else _paper(stage, time, weather)
+    back = _behind(stage, data, weather, without) if data else _paper(stage, time, weather)
     inside = data is not None and data.indoors
     band = data.water if data else None
     return Place(
@@ -91,11 +98,13 @@ def draw_place(
     )
 
 
-def _behind(stage: Stage, data: PlaceData, weather: str | None) -> str:
+def _behind(stage: Stage, data: PlaceData, weather: str | None, without: frozenset[str]) -> str:
     parts = [] if data.indoors or data.airless else [heavens(stage, weather)]
     sky = _tinted(stage.sky, data)
     for row in data.layers:
         if "clouds" in row and weather in ("snow", "fog"):
+            continue
+        if row.get("of", row.get("picture", "window" if "pane" in row else None)) in without:
             continue
         drawn = _row(stage, row, data.id)
         if not _AIRY.intersection(row):

@@ -1,4 +1,4 @@
-"""Props of the sketch renderer: things, drawn from the vocabulary's `draw:` entries."""
+"""Props of the sketch renderer: things, drawn from shapes in YAML."""
 
 from __future__ import annotations
 

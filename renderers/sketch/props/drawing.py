@@ -1,12 +1,10 @@
-"""Draws a prop from its `draw:` entry in the vocabulary: a list of shapes, the farthest first, and perhaps a scale.
+"""Draws a prop from its entry in drawings.yaml: a list of shapes, the farthest first, and perhaps a scale.
 
     apple:
-      words: [apple, fruit]
-      draw:
-        scale: 0.8
-        shapes:
-          - ellipse red: 0 -12 12 12
-          - line ink: 0 -23 3 -30
+      scale: 0.8
+      shapes:
+        - ellipse red: 0 -12 12 12
+        - line ink: 0 -23 3 -30
 
 How one shape is written stands in `katha.renderers.sketch.props.shapes`.
 """
@@ -19,9 +17,9 @@ from functools import cache
 from typing import Any
 
 from katha.errors import RenderError
-from katha.language import load_vocabulary
 from katha.renderers.sketch import svg
 from katha.renderers.sketch.props.shapes import Shape, read_shape
+from katha.renderers.sketch.tables import entry, load_table
 
 __all__ = ["Drawing", "Drawn", "draw_prop", "read_drawing"]
 
@@ -41,7 +39,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A `draw:` entry as read: its shapes, the farthest first, and the scale of the whole."""
+    """An entry as read: its shapes, the farthest first, and the scale of the whole."""
 
     shapes: tuple[Shape, ...]
     scale: float = 1.0
@@ -59,22 +57,20 @@ def draw_prop(concept: str, phase: float = 0.0) -> Drawn:
     """The prop of id `concept`; `phase` (a cycle of 1) moves the parts that sway, such as flames.
 
     Raises:
-        RenderError: no prop of that id, or its `draw:` entry is not a drawing.
+        RenderError: no prop of that id, or its entry is not a drawing.
     """
     return _drawing(concept).at(phase)
 
 
 def read_drawing(concept: str, draw: Mapping[str, Any]) -> Drawing:
-    """The drawing in a `draw:` entry such as `{scale: 0.8, shapes: [{"ellipse red": "0 -9 9 9"}]}`.
+    """The drawing in an entry such as `{scale: 0.8, shapes: [{"ellipse red": "0 -9 9 9"}]}`.
 
     Raises:
         RenderError: the entry is not a drawing; the message says which shape is wrong and why.
     """
     rows = draw.get("shapes")
     if not isinstance(rows, list) or not rows:
-        raise RenderError(
-            f"The prop {concept!r} has no drawing.", hint="Give it `draw: {shapes: [...]}` in props.yaml."
-        )
+        raise RenderError(f"The prop {concept!r} has no drawing.", hint="Give it `shapes: [...]` in drawings.yaml.")
     unknown = sorted(set(draw) - {"shapes", "scale"})
     scale = draw.get("scale", 1.0)
     if unknown or not isinstance(scale, int | float) or not 0 < scale <= 10:
@@ -96,10 +92,4 @@ def _shape(concept: str, place: int, row: Any) -> Shape:
 
 @cache
 def _drawing(concept: str) -> Drawing:
-    try:
-        entry = load_vocabulary().get("prop", concept)
-    except KeyError:
-        raise RenderError(
-            f"The sketch renderer has no prop {concept!r}.", hint="Add it to vocabulary/props.yaml with its drawing."
-        ) from None
-    return read_drawing(concept, entry.draw)
+    return read_drawing(concept, entry(load_table("props", "drawings.yaml"), concept, "prop", "drawings.yaml"))

@@ -4,6 +4,7 @@ from katha.renderers.sketch.scenes.casting import actor_of, thing_of
 from katha.renderers.sketch.scenes.draw import Frame, draw_scene, frame_scene
 from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
+from katha.renderers.sketch.scenes.told import Told, scene_of, tell
 
 __all__ = [
     "Frame",
@@ -12,10 +13,13 @@ __all__ = [
     "SceneActor",
     "SceneThing",
     "Subject",
+    "Told",
     "actor_of",
     "choose_framing",
     "draw_scene",
     "frame_scene",
     "keep_direction",
+    "scene_of",
+    "tell",
     "thing_of",
 ]

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
-from katha.renderers.sketch.compose import border
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.places import Place, draw_place, place_data
-from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing
+from katha.renderers.sketch.scenes.careless import careless_framing
+from katha.renderers.sketch.scenes.framing import Framing, Subject, Taste, choose_framing
 from katha.renderers.sketch.scenes.record import Scene
 from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box, Sprite
 from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK
-from katha.renderers.sketch.svg import el, group, number
+from katha.renderers.sketch.svg import border, canvas, el, group, number
 
-__all__ = ["Frame", "draw_scene", "frame_scene"]
+__all__ = ["Frame", "Layer", "draw_scene", "frame_scene"]
 
 _FELT = frozenset({"cry", "laugh", "think", "kiss", "hug"})
 _STANDING = 6.0
 
 
 @dataclass(frozen=True)
+class Layer:
+    """A part of a frame that can be told from the others: what it is called, what it is, and its drawing."""
+
+    name: str
+    kind: Literal["background", "character", "prop", "foreground", "border"]
+    svg: str
+
+
+@dataclass(frozen=True)
 class Frame:
-    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels."""
+    """A drawn scene: `svg`, the camera that the next frame is compared with, and who and what is where in pixels.
+
+    `sprites` are the drawings on the stage and `layers` the parts of `svg`, the farthest first.
+    """
 
     svg: str
     framing: Framing
     boxes: tuple[tuple[str, Box], ...]
+    sprites: tuple[Sprite, ...] = ()
+    layers: tuple[Layer, ...] = ()
 
 
 def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
@@ -38,30 +53,58 @@ def draw_scene(scene: Scene, width: int, height: int, seed: int) -> str:
     return frame_scene(scene, width, height, seed).svg
 
 
-def frame_scene(scene: Scene, width: int, height: int, seed: int, previous: Framing | None = None) -> Frame:
+def frame_scene(
+    scene: Scene,
+    width: int,
+    height: int,
+    seed: int,
+    previous: Framing | None = None,
+    *,
+    loose: bool = False,
+    scene_number: int | None = None,
+) -> Frame:
     """The scene as SVG with its camera; `previous` is the camera of the frame before it.
+
+    The seed varies the shot and the composition, and so does `scene_number`, the panel's place on the board: neighbours
+    that tell the same are not the same picture. `loose` frames without care: small figures in a corner, heads and
+    things cut off.
 
     Raises:
         RenderError: the scene names a place, deed, mood or pictogram that does not exist.
     """
-    digest = hashlib.sha256(f"{scene!r}\n{seed}".encode()).digest()
+    digest = hashlib.sha256(f"{scene!r}\n{seed}\n{scene_number}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
-    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed)
-    sprites = arrange(scene, rng, previous)
+    shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
+    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)
+    sprites = arrange(scene, rng, previous, seed)
+    # Without a place there is nothing to see around the figures.
+    asked = "medium" if scene.shot == "wide" and scene.setting is None else scene.shot
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     stand = place_data(scene.setting).stand if scene.setting else None
-    framing = choose_framing(
-        [_subject(sprite) for sprite in sprites],
-        width,
-        height,
-        asked=scene.shot,
-        felt=felt,
-        stand=stand,
-        previous=previous,
-    )
+    if loose:
+        framing = careless_framing([_subject(sprite) for sprite in sprites], scene.shot, rng, width, height)
+    else:
+        framing = choose_framing(
+            [_subject(sprite) for sprite in sprites],
+            width,
+            height,
+            asked=asked,
+            felt=felt,
+            stand=stand,
+            previous=previous,
+            taste=_taste(rng),
+        )
     sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
-    svg = _sheet(sprites, framing, place, width, height)
-    return Frame(svg, framing, tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites))
+    names = {thing.id: thing.word for thing in scene.things}
+    names |= {actor.id: actor.concept for actor in scene.actors if actor.kind == "figure"}
+    layers = _layers(sprites, names, framing, place, width, height)
+    svg = canvas("".join(layer.svg for layer in layers), width, height)
+    boxes = tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites)
+    return Frame(svg, framing, boxes, tuple(sprites), layers)
+
+
+def _taste(rng: Random) -> Taste:
+    return Taste(rng.random(), rng.uniform(-1.0, 1.0), rng.uniform(-1.0, 1.0))
 
 
 def _subject(sprite: Sprite) -> Subject:
@@ -78,22 +121,25 @@ def _afloat(sprite: Sprite, scene: Scene, place: Place, framing: Framing) -> Spr
     return sprite.moved(0.0, min(0.0, (level - framing.ground) / framing.k))
 
 
-def _sheet(sprites: Sequence[Sprite], framing: Framing, place: Place, width: int, height: int) -> str:
+def _layers(
+    sprites: Sequence[Sprite], names: Mapping[str, str], framing: Framing, place: Place, width: int, height: int
+) -> tuple[Layer, ...]:
     z, fx, fy = framing.zoom, width / 2, place.horizon
     zoomed = f"translate({number(fx * (1 - z))} {number(fy * (1 - z))}) scale({z:.4f})"
-    actors = "".join(_put(sprite, framing) for sprite in sprites)
-    return el(
-        "svg",
-        group(place.back, transform=zoomed),
-        tint(actors, place.glow, place.share),
-        place.front if framing.shot != "close" else "",
-        place.over,
-        border(width, height),
-        xmlns="http://www.w3.org/2000/svg",
-        width=width,
-        height=height,
-        viewBox=f"0 0 {width} {height}",
-    )
+    found = [
+        Layer("background", "background", group(place.back, transform=zoomed)),
+        *(_layer(sprite, names, tint(_put(sprite, framing), place.glow, place.share)) for sprite in sprites),
+        Layer("foreground", "foreground", place.front if framing.shot != "close" else ""),
+        Layer("weather", "foreground", place.over),
+        Layer("border", "border", border(width, height)),
+    ]
+    return tuple(layer for layer in found if layer.svg)
+
+
+def _layer(sprite: Sprite, names: Mapping[str, str], svg: str) -> Layer:
+    """A figure or thing by its own name; what a verb brings along is named after what it is."""
+    name = names.get(sprite.id) or sprite.id.rpartition(":")[2]
+    return Layer(name.replace("_", " "), "character" if sprite.acts else "prop", svg)
 
 
 def _put(sprite: Sprite, framing: Framing) -> str:

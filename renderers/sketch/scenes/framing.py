@@ -11,20 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Box", "Framing", "Subject", "choose_framing", "keep_direction"]
+__all__ = ["Box", "Framing", "Shot", "Subject", "Taste", "choose_framing", "keep_direction", "union"]
 
 Box = tuple[float, float, float, float]
 Shot = Literal["wide", "medium", "close"]
 
-_SIZES: Mapping[Shot, float] = {"wide": 0.42, "medium": 0.64, "close": 1.15}
+_SIZES: Mapping[Shot, float] = {"wide": 0.58, "medium": 0.74, "close": 1.15}
 """Height of the tallest actor beside the frame's."""
 _LEAST = 0.22
 """No actor is smaller than this share of the frame's height unless a wide shot was asked for."""
-_HEADROOM, _SIDES, _EYES = 0.1, 0.06, 0.4
-_GROUND: Mapping[Shot, float] = {"wide": 0.86, "medium": 0.92, "close": 1.0}
+_HEADROOM, _SIDES, _EYES = 0.09, 0.05, 0.4
+_GROUND: Mapping[Shot, float] = {"wide": 0.88, "medium": 0.94, "close": 1.0}
 _ZOOM: Mapping[Shot, float] = {"wide": 1.0, "medium": 1.12, "close": 1.5}
 _SAME_SIZE, _STEP = 0.12, 1.28
 """Two frames of one shot are alike when their sizes differ by less than the first; then one changes by the second."""
+_BROAD = 0.85
+_JITTER, _ASIDE, _WIDER, _FARTHER = 0.1, 0.22, 0.1, 0.5
+"""How much smaller and how far aside a seed may make a picture, and how often it takes the wider shot."""
 _NEXT: Mapping[Shot, Shot] = {"wide": "medium", "medium": "close", "close": "medium"}
 
 
@@ -42,6 +45,15 @@ class Subject:
     acts: bool = False
     key: bool = False
     facing: int = 0
+
+
+@dataclass(frozen=True)
+class Taste:
+    """What a seed decides: the shot (`shot`, 0 to 1), how near the camera is and how far it stands aside (-1 to 1)."""
+
+    shot: float = 0.5
+    size: float = 0.0
+    side: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,15 +86,17 @@ def choose_framing(
     felt: bool = False,
     stand: float | None = None,
     previous: Framing | None = None,
+    taste: Taste | None = None,
 ) -> Framing:
     """The camera for what stands on the stage.
 
     `asked` is the shot that the plan names; `felt` says that the moment is about a feeling; `stand` is where feet are
-    in the place (a share of the height); `previous` is the frame before this one.
+    in the place (a share of the height); `previous` is the frame before this one. `taste` is
+    what the seed decides within these rules.
     """
     cast = tuple(sorted(subject.id for subject in subjects if subject.acts))
     facing = {subject.id: subject.facing for subject in subjects if subject.acts and subject.facing}
-    shot = asked or _usual(subjects, felt)
+    shot = asked or (_usual(subjects, felt) if taste is None else _tasted(subjects, felt, taste, stand))
     if asked is None and previous is not None and previous.cast == cast and previous.shot == shot:
         shot = _NEXT[shot]
     k = _scale(subjects, shot, width, height, asked)
@@ -93,7 +107,11 @@ def choose_framing(
         and abs(k / previous.k - 1) < _SAME_SIZE
     ):
         k = k / _STEP
+    if taste is not None and asked is None:
+        k *= 1 - _JITTER * (1 + taste.size) / 2
     left, ground = _aim(subjects, shot, k, width, height, stand)
+    if taste is not None:
+        left = _aside(subjects, shot, k, left, width, taste.side)
     return Framing(shot, k, left, ground, _ZOOM[shot], cast, facing)
 
 
@@ -109,7 +127,36 @@ def _usual(subjects: Sequence[Subject], felt: bool) -> Shot:
     if not actors or len(actors) > 3:
         return "wide"
     keyed = any(subject.key and not subject.acts for subject in subjects)
-    return "close" if felt and len(actors) <= 2 and not keyed else "medium"
+    return "close" if felt and len(actors) <= 2 and not keyed and all(map(_upright, actors)) else "medium"
+
+
+def _upright(subject: Subject) -> bool:
+    """Whether a close shot of the face says who it is: a body wider than tall would be cut off."""
+    x0, y0, x1, y1 = subject.box
+    return subject.face is not None and x1 - x0 < _BROAD * (y1 - y0)
+
+
+def _tasted(subjects: Sequence[Subject], felt: bool, taste: Taste, stand: float | None) -> Shot:
+    """A shot near the usual one: now and then the whole place around a deed, or the faces of a feeling."""
+    usual = _usual(subjects, felt)
+    if usual == "medium":
+        return (
+            "wide"
+            if taste.shot < _WIDER and stand is not None and len([one for one in subjects if one.acts]) > 1
+            else "medium"
+        )
+    if usual == "close":
+        return "medium" if taste.shot < _FARTHER else "close"
+    return usual
+
+
+def _aside(subjects: Sequence[Subject], shot: Shot, k: float, left: float, width: float, side: float) -> float:
+    """The picture moved a little to one side, as far as everything needed stays inside."""
+    x0, _, x1, _ = _needed(subjects, shot)
+    least, most = _SIDES * width - k * x0, (1 - _SIDES) * width - k * x1
+    if least >= most:
+        return left
+    return min(max(left + _ASIDE * side * (most - least), least), most)
 
 
 def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
@@ -122,7 +169,7 @@ def _needed(subjects: Sequence[Subject], shot: Shot) -> Box:
         heads = [_around(subject.face) for subject in subjects if subject.face is not None and subject.acts]
         things = [subject.box for subject in subjects if subject.key and not subject.acts]
         chosen = heads + things or chosen
-    return _union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
+    return union(chosen or [subject.box for subject in subjects] or [(-100.0, -100.0, 100.0, 0.0)])
 
 
 def _extent(box: Box) -> float:
@@ -139,7 +186,7 @@ def _around(face: tuple[float, float, float]) -> Box:
 def _people(subjects: Sequence[Subject]) -> Box | None:
     """The box around everybody who acts."""
     boxes = [subject.box for subject in subjects if subject.acts]
-    return _union(boxes) if boxes else None
+    return union(boxes) if boxes else None
 
 
 def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float, asked: Shot | None) -> float:
@@ -149,7 +196,7 @@ def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float,
     wanted = _SIZES[shot] * height / max(tall, 36.0)
     if shot == "close":
         radii = [subject.face[2] for subject in subjects if subject.face is not None and subject.acts]
-        wanted = 0.2 * height / max(radii) if radii else wanted
+        wanted = 0.18 * height / max(radii) if radii else wanted
     floor = 0.0 if shot == "close" else min(y0, -1.0)
     tallest = (1 - _HEADROOM - (1 - _GROUND[shot]) - 0.01) * height
     fits = (1 - 2 * _SIDES) * width / max(x1 - x0, 1.0)
@@ -190,6 +237,7 @@ def _aim(
     return left, ground + max(over, 0.0) - (max(under, 0.0) if over < 0 else 0.0)
 
 
-def _union(boxes: Sequence[Box]) -> Box:
+def union(boxes: Sequence[Box]) -> Box:
+    """The smallest box around `boxes` (at least one)."""
     x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
     return (min(x0s), min(y0s), max(x1s), max(y1s))

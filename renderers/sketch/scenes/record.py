@@ -16,14 +16,17 @@ Shot = Literal["wide", "medium", "close"]
 class SceneActor:
     """Somebody who does something. `id` is the character's name for the whole story and fixes its look.
 
-    kind: a person is drawn by the rig in its `look`; anything else by its `pictogram` (None: a stand-in of `kind_of`
-    and `cm`). deed: an id of deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame.
-    facing: 1 right, -1 left, None free. count: how many of them.
+    kind: a person is drawn by the rig in its `look`; a figure is the vocabulary's `concept` with its `attributes` (a
+    lion, a king); anything else is drawn by its `pictogram` (None: a stand-in of `kind_of` and `cm`). deed: an id of
+    deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
+    None free. count: how many of them. says: the pictogram of what is spoken about.
     """
 
     id: str
-    kind: Literal["person", "pictogram"] = "person"
+    kind: Literal["person", "figure", "pictogram"] = "person"
     look: Look = field(default_factory=Look)
+    concept: str = ""
+    attributes: tuple[str, ...] = ()
     pictogram: str | None = None
     kind_of: str = "animal"
     cm: float | None = None
@@ -33,14 +36,16 @@ class SceneActor:
     place: Literal["left", "middle", "right"] | None = None
     facing: Literal[1, -1] | None = None
     count: int = 1
+    says: str | None = None
 
 
 @dataclass(frozen=True)
 class SceneThing:
     """A thing: what a deed is done to or with, or what stands there.
 
-    `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, or
-    scenery. held_by: the id of the actor whose deed it belongs to.
+    `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
+    the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
+    whose deed it belongs to. at: the id of another thing that it is `where` of.
     """
 
     id: str
@@ -49,9 +54,11 @@ class SceneThing:
     kind: str = "thing"
     cm: float = 30.0
     stands: str = "ground"
-    role: Literal["object", "instrument", "scenery"] = "scenery"
+    role: Literal["object", "instrument", "goal", "scenery"] = "scenery"
     held_by: str | None = None
     count: int = 1
+    at: str | None = None
+    where: Literal["on", "in", "under", "above"] = "on"
 
 
 @dataclass(frozen=True)

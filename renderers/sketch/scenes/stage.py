@@ -3,118 +3,142 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
+from typing import Any
 
-from katha.renderers.sketch.deeds import Body, Deed, deed, draw_person, people, pieces, with_phase
+from katha.renderers.sketch.deeds import (
+    Body,
+    Deed,
+    deed,
+    draw_creature,
+    draw_person,
+    has_hands,
+    people,
+    pieces,
+    with_phase,
+)
 from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import act_pictogram, draw_stand_in, pictogram, stage_height
+from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, draw_stand_in, pictogram, stage_height
 from katha.renderers.sketch.pictograms.acting import MOODS
+from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
+from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
-from katha.renderers.sketch.scenes.things import Box, Sprite, bubble, draw_thing, put_thing, seat_of, sized, union
-from katha.renderers.sketch.svg import circle, group, number
+from katha.renderers.sketch.scenes.riding import inside, passengers_of
+from katha.renderers.sketch.scenes.things import (
+    Box,
+    Sprite,
+    draw_thing,
+    lay,
+    put_thing,
+    seat_of,
+    sized,
+    speech_bubble,
+    think_bubble,
+    union,
+)
+from katha.renderers.sketch.scenes.together import groups_of, join, on_left, spread
+from katha.renderers.sketch.svg import group, number
 
 __all__ = ["arrange"]
 
-_COPIES = 4
-_GAP = 14.0
-_LARGE = 120.0
-"""A vehicle taller than this shows its driver in a window."""
-_CARRIED = 0.62
-_RIMS: Mapping[str, float] = {"vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9}
+_COPIES, _ROW = 9, 4
+"""At most so many of the same are drawn, and so many stand side by side."""
+_ALOFT = -26.0
+"""How far above the ground a bird of the rig flies."""
+_BEAKS: Mapping[str, str] = dict.fromkeys(
+    ("hand", "hands", "above", "above_front", "table", "body", "ear", "eyes", "staff", "foot", "flying"), "mouth"
+)
+"""Where those without hands have what others have there."""
 _WATERY = frozenset({"under_water"})
 """Places where a swimmer has water all around and needs none drawn."""
+_SPOKEN, _SMALL = 34.0, 60.0
+_BENCH = 1.4
+"""How much larger a thing is drawn on which several sit."""
+_MINDED = frozenset({"thought", "overhead"})
+"""Places of signs that nobody holds."""
+_FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
+"""Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
+_BUBBLES = frozenset({"thought", "speech"})
+_WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
+_SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
+"""Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
+_BEFORE = 0.6
+_GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
+"""How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
+_OFFERED = 46.0
+"""The height in centimetres of what somebody without hands offers or throws, at least."""
+_TABLES = frozenset({"table", "desk"})
+_WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
+"""Acts whose signs must be in the frame."""
+_HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
+_TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
+_TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
+"""Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
-_RIM = 0.68
-"""How high the chin of somebody inside is, beside the height of the thing, by its kind and where it stands."""
 
 
-@dataclass
-class _Cluster:
-    """An actor with what belongs to it, its front at `facing`; `solid` is what others keep clear of."""
-
-    actor: SceneActor
-    facing: int
-    sprites: list[Sprite]
-    body: Body | None = None
-    solid: Box = (0.0, 0.0, 0.0, 0.0)
-    holds: bool = False
-    marks: list[str] = field(default_factory=list)
-
-    def move(self, dx: float, dy: float = 0.0) -> None:
-        """Put the whole cluster elsewhere."""
-        self.sprites = [sprite.moved(dx, dy) for sprite in self.sprites]
-        x0, y0, x1, y1 = self.solid
-        self.solid = (x0 + dx, y0 + dy, x1 + dx, y1 + dy)
-
-    def deepen(self, depth: float) -> None:
-        """Draw the whole cluster nearer."""
-        self.sprites = [replace(sprite, depth=sprite.depth + depth) for sprite in self.sprites]
-
-
-def arrange(scene: Scene, rng: Random, previous: Framing | None = None) -> list[Sprite]:
-    """Every actor and thing of the scene as sprites, the farthest first."""
-    groups = _groups(scene)
-    turned = _directions(groups, rng, previous)
+def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: int = 0) -> list[Sprite]:
+    """Every actor and thing of the scene as sprites, the farthest first; the `seed` says who is on which side."""
+    scene = replace(scene, actors=tuple(one for actor in scene.actors for one in _each(actor)))
+    aboard = passengers_of(scene)
+    seated = {actor.id for riders in aboard.values() for actor in riders}
+    scene = replace(scene, actors=tuple(actor for actor in scene.actors if actor.id not in seated))
+    groups = groups_of(scene)
+    turned = _directions(groups, seed, previous)
     lent = _lent(scene)
-    clusters = {actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id)) for actor in scene.actors}
+    clusters = {
+        actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id), aboard.get(actor.id, ()))
+        for actor in scene.actors
+    }
     row = [[clusters[actor.id] for actor in group_] for group_ in groups]
     for group_ in row:
         if len(group_) > 1:
-            _join(*group_)
-    _spread(row)
+            join(*group_)
+    spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
     return sorted(sprites, key=lambda sprite: sprite.depth)
 
 
-def _groups(scene: Scene) -> list[list[SceneActor]]:
-    """The actors in the order in which they are placed, each with the partner of its deed; the lead comes first."""
-    by_id = {actor.id: actor for actor in scene.actors}
-    lead = _lead(scene)
-    groups: list[list[SceneActor]] = []
-    placed: set[str] = set()
-    for actor in sorted(scene.actors, key=lambda one: one is not lead):
-        if actor.id in placed:
-            continue
-        other = by_id.get(actor.target or "")
-        pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
-        groups.append(pair)
-        placed |= {one.id for one in pair}
-    return groups
+def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
+    """Two who do with each other what takes two are drawn as two; others stay together."""
+    if actor.count != 2 or actor.target is not None or actor.deed not in _FOR_TWO:
+        return (actor,)
+    other = f"{actor.id} too"
+    return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
 
 
-def _on_left(nth: int, first: SceneActor) -> bool:
-    """Whether the `nth` group stands to the left of the lead's."""
-    return first.place == "left" or (first.place != "right" and nth % 2 == 1)
-
-
-def _lead(scene: Scene) -> SceneActor | None:
-    """Who the moment is about: the first who acts on something, else the first."""
-    acting = [actor for actor in scene.actors if actor.target is not None]
-    return next(iter(acting or scene.actors), None)
-
-
-def _directions(groups: Sequence[Sequence[SceneActor]], rng: Random, previous: Framing | None) -> Mapping[str, int]:
-    """Which way everybody looks: the lead as asked or as before, partners as the deed has it, others to the lead."""
+def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Framing | None) -> Mapping[str, int]:
+    """Which way everybody looks: the lead as asked, as before or on its own side of the board, partners as the deed has
+    it, others to the lead."""
     chosen: dict[str, int] = {}
     for nth, group_ in enumerate(groups):
         first = group_[0]
         kept = keep_direction(first.id, first.facing, previous if nth == 0 else None)
         if nth == 0:
-            usual = {"left": 1, "right": -1}.get(first.place or "") or rng.choice((1, -1))
+            usual = {"left": 1, "right": -1}.get(first.place or "") or _side(group_, seed)
         elif deed(first.deed).pose.moving:
             usual = chosen[groups[0][0].id]
         else:
-            usual = 1 if _on_left(nth, first) else -1
+            usual = 1 if on_left(nth, first) else -1
         chosen[first.id] = kept or usual
-        for other in group_[1:]:
-            same = deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
+        for at, other in enumerate(group_[1:]):
+            same = at > 0 or deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
             chosen[other.id] = other.facing or chosen[first.id] * (1 if same else -1)
     return chosen
+
+
+def _side(group_: Sequence[SceneActor], seed: int) -> int:
+    """Which way the lead looks, the same in all frames of a board: alone to one side, with a partner as the two always
+    stand (who is left of whom does not change across a cut)."""
+    if len(group_) > 1 and deed(group_[0].deed).partner == "front":
+        one, other = (Random(f"{actor.id}/{seed}").random() for actor in group_[:2])
+        return 1 if one < other else -1
+    return 1 if Random(f"way/{seed}").random() < 0.5 else -1
 
 
 def _lent(scene: Scene) -> Mapping[str, Pose]:
@@ -123,28 +147,79 @@ def _lent(scene: Scene) -> Mapping[str, Pose]:
     for actor in scene.actors:
         other = next((one for one in scene.actors if one.id == actor.target), None)
         lends = deed(actor.deed).lends
-        if other is not None and lends is not None and other.deed == "stand":
+        same = other is not None and other.deed == actor.deed and actor.deed in _FOR_TWO
+        mutual = same and actor.id not in found
+        if other is not None and lends is not None and (other.deed == "stand" or mutual):
             found[other.id] = lends
     return found
 
 
-def _cluster(scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None) -> _Cluster:
+def _cluster(
+    scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None, riders: Sequence[SceneActor] = ()
+) -> Cluster:
     objects = [thing for thing in scene.things if _is_object(thing, actor)]
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = deed(actor.deed)
     row = replace(row, pose=lent) if lent is not None else row
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
+    if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
+        row = replace(row, pose=replace(row.pose, emanata=()))  # no tree to climb in a house
     if row.insists and row.own is not None:
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
     has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
+    fellows = {other.id for other in scene.actors if other.deed == actor.deed}
+    has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
+    if row.id == "put" and objects and not tools:
+        row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
+    if not objects and row.set is not None and _shares(scene, actor):
+        row = replace(row, set=None, own=None)
+    if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
+        row = replace(row, own=None)
     doored = row.own == "door" and scene.setting in _DOORS
-    if not tools and row.own is not None and not doored and not (objects and row.far == row.thing):
-        tools = [_implied(row.own, actor)]
-    if actor.kind == "person":
-        return _person(actor, row, objects, tools, facing, has_object)
+    if (
+        (not tools or row.far in _MINDED)
+        and row.own is not None
+        and not doored
+        and not (objects and row.far == row.thing)
+    ):
+        tools = [_implied(row.own, actor), *tools]
+    if _WHEELED in actor.look.features and not row.pose.lying and row.far != "under" and row.thing != "around":
+        objects = [thing for thing in objects if thing.pictogram not in (_CHAIR, "wheel")]
+        row = replace(row, pose=replace(row.pose, **_SEATED), far="under", set=None)
+        tools = [replace(_implied(_CHAIR, actor), cm=130.0)]
+    if actor.kind == "figure" and not has_hands(actor.concept):
+        row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
+        tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
+    if actor.kind != "pictogram":
+        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        inside = scene.setting is None or place_data(scene.setting).indoors
+        return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _put_down(row: Deed, goals: Sequence[SceneThing], *, outdoors: bool) -> Deed:
+    """Into what is hollow things are put from above; out of doors there is no table to put them on."""
+    if goals and goals[0].kind in _HOLLOW:
+        return replace(deed("put_in"), thing="hands")
+    return replace(deed("gather"), thing="ground_front") if outdoors else row
+
+
+def _shares(scene: Scene, actor: SceneActor) -> bool:
+    """Whether somebody before this one does the same at a table or counter: one is enough for both."""
+    first = next((one for one in scene.actors if one.deed == actor.deed), actor)
+    return first is not actor and deed(actor.deed).set in ("counter", "table", "stove", "sink")
+
+
+def _bench(scene: Scene, actor: SceneActor, row: Deed) -> SceneThing | None:
+    """The thing on which several sit, None where each has its own."""
+    fellows = [one for one in scene.actors if one.deed == actor.deed and row.set == "stool"]
+    seats = {one.target for one in fellows if one.target is not None}
+    if len(fellows) == 1 or len(seats) != 1:
+        return None
+    return next((thing for thing in scene.things if thing.id in seats), None)
 
 
 def _is_object(thing: SceneThing, actor: SceneActor) -> bool:
@@ -158,44 +233,104 @@ def _implied(name: str, actor: SceneActor) -> SceneThing:
 
 
 def _person(
-    actor: SceneActor, row: Deed, objects: Sequence[SceneThing], tools: Sequence[SceneThing], facing: int, holds: bool
-) -> _Cluster:
+    actors: Sequence[SceneActor],
+    row: Deed,
+    objects: Sequence[SceneThing],
+    tools: Sequence[SceneThing],
+    facing: int,
+    holds: bool,
+    bench: SceneThing | None = None,
+) -> Cluster:
+    actor = actors[0]
     pose = replace(row.pose, tool=None if holds else row.tool)
-    sits_on = [thing for thing in objects if row.thing == "under"]
+    sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
-    if sits_on:
+    if sits_on or bench is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
     if objects and row.thing == "climbed":
         pose = replace(pose, emanata=())
     if row.set is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
-    body = draw_person(actor.look, actor.id, pose, actor.mood, facing)
-    lift = -max((seat_of(thing, sized(thing, "under", 100.0)) - 8 for thing in sits_on), default=0.0)
+    if actor.says is not None:
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "speech"))
+    body = _body(actor, actor.id, pose, facing)
+    if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
+        row = replace(row, set=None)  # nobody of a mouse's size works at a sink
+    lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
+    broad = _BENCH if bench is not None else 1.0
+    seats = [bench] if bench is not None else sits_on
+    lift -= max((seat_of(thing, broad * sized(thing, "under", 100.0)) - 8 for thing in seats), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
     if around:
-        return _driver(actor, row, around[0], body, facing)
+        aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
+        return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
         for nth in range(min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
+            if sprite is not None and thing is bench:
+                sprite = replace(shrunk(sprite, broad), grounded=True)
             if sprite is not None:
                 apart = 0.0 if row.thing == "table" else 9.0 * nth
                 sprites.append(sprite.moved(apart, -0.25 * apart))
     for thing in tools:
-        sprite = put_thing(thing, row.far, row, body, facing)
+        sprite = put_thing(thing, _where(thing, row), row, body, facing)
         if sprite is not None:
-            sprites.append(replace(sprite, key=False))
-    if row.set is not None and not sits_on:
+            depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
+            sprites.append(replace(sprite, key=False, depth=depth).moved(0.0, lift))
+    if row.set is not None and not sits_on and bench is None:
         sprites.append(_furniture(row.set, facing))
-    if row.thing == "thought" and objects:
-        sprites.append(_bubble(sprites[-1], facing))
+    if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
+        thought = (objects if row.thing == "thought" and objects else tools)[0].id
+        sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
+    if actor.says is not None:
+        sprites.append(_speech(actor.says, body, facing))
     sprites += _crowd(actor, pose, facing, lift)
     held = _outfit_hold(actor, row, body, facing, objects, tools)
     sprites += [held] if held is not None else []
-    solid = union([body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id != "thought")])
-    return _Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
+    solid = union(
+        [body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id not in _BUBBLES)]
+    )
+    return Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
+
+
+def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
+    """The cluster with what its object goes to or comes from close before it: small things on a table under the hands,
+    others on the ground."""
+    assert cluster.body is not None
+    f, body = cluster.facing, cluster.body
+    height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST)
+    drawn = draw_thing(thing, height, f)
+    wide = drawn.bbox[2] - drawn.bbox[0]
+    if wide > _GOAL_WIDE and height < _LOW_GOAL:
+        drawn = draw_thing(thing, height * _GOAL_WIDE / wide, f)
+        wide = _GOAL_WIDE
+    flat = row.set in (None, "table", "desk", "counter", "stove") and thing.pictogram in _TABLES
+    if flat and row.set is not None:
+        return cluster
+    hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
+    x, y, more = f * (hand + 0.38 * wide), 0.0, []
+    on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None
+    if on_table:
+        table = _furniture("table", f).moved(f * (hand + 0.38 * wide - _TABLE_MIDDLE), 0.0)
+        more, y = [replace(table, depth=0.4)], -_TABLE_TOP
+    elif row.set is not None:
+        x += f * 44.0
+    depth = 0.6 if height < _LOW_GOAL or on_table else -0.6
+    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=not on_table)
+    solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
+    return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
+
+
+def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
+    if actor.kind == "figure":
+        return draw_creature(actor.concept, actor.attributes, pose, actor.mood, facing, Random(name).random())
+    return draw_person(actor.look, name, pose, actor.mood, facing)
 
 
 def _where(thing: SceneThing, row: Deed) -> str:
+    """Where a deed has a thing; what somebody has along while waiting is in the hand, not in the thoughts."""
+    if thing.role == "instrument" and row.far in _MINDED and thing.pictogram != row.own:
+        return "hand"
     return row.far if thing.role == "instrument" else row.thing
 
 
@@ -208,10 +343,11 @@ def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float) -> list[Spri
     """More of the same: each a little different, a little behind."""
     more = []
     for nth in range(1, min(actor.count, _COPIES)):
-        body = draw_person(actor.look, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), actor.mood, facing)
-        step = 0.8 * (body.solid[2] - body.solid[0])
+        body = _body(actor, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), facing)
+        step, back = 0.8 * (body.solid[2] - body.solid[0]), nth // _ROW
         sprite = _figure_sprite(actor, body, facing, lift)
-        more.append(replace(sprite, depth=-0.3 * nth).moved(-facing * step * nth, -4.0 * (nth % 2)))
+        across = -facing * step * (nth % _ROW + 0.5 * (back % 2))
+        more.append(replace(sprite, depth=-0.3 * nth).moved(across, -4.0 * (nth % 2) - 20.0 * back))
     return more
 
 
@@ -235,50 +371,22 @@ def _furniture(name: str, facing: int) -> Sprite:
     return Sprite(name, svg, box, 0.8 if entry.get("before", True) and name != "stool" else -0.8)
 
 
-def _bubble(thought: Sprite, facing: int) -> Sprite:
-    x0, y0, x1, y1 = thought.box
-    x, y, reach = (x0 + x1) / 2, (y0 + y1) / 2, 0.72 * max(x1 - x0, y1 - y0) + 4
-    box = (x - 1.3 * reach, y - reach, x + 1.3 * reach, y + reach + 12)
-    return Sprite("thought", bubble(x, y, reach, facing), box, thought.depth - 0.1, grounded=False)
-
-
-def _driver(actor: SceneActor, row: Deed, thing: SceneThing, body: Body, facing: int) -> _Cluster:
-    """In a boat or car from the waist up; in what is larger, a face in a window."""
-    height = stage_height(thing.cm)
-    drawn = put_thing(thing, "around", row, body, facing)
-    if drawn is None:
-        return _Cluster(actor, facing, [_figure_sprite(actor, body, facing, 0.0)], body, body.solid)
-    drawn = replace(drawn, key=True)
-    if height > _LARGE:
-        return _Cluster(
-            actor, facing, [replace(drawn, depth=0.0), _window(actor, body, drawn, facing)], body, drawn.box
-        )
-    edge = _RIMS.get(f"{thing.kind} {thing.stands}", _RIM)
-    chin = body.head[1] + 1.1 * body.head[2]
-    figure = _figure_sprite(actor, body, facing, 0.0).moved(0.0, -edge * height - chin)
-    cluster = _Cluster(actor, facing, [replace(figure, grounded=False), drawn], body, drawn.box)
-    return cluster
-
-
-def _window(actor: SceneActor, body: Body, vehicle: Sprite, facing: int) -> Sprite:
-    """The driver's face in a round window of a large vehicle."""
-    x0, y0, x1, y1 = vehicle.box
+def _speech(name: str, body: Body, facing: int) -> Sprite:
+    """A speech bubble with the picture of what is spoken about."""
     cx, cy, r = body.head
-    reach = max(13.0, 0.11 * (y1 - y0))
-    x, y = (x0 + x1) / 2 + facing * 0.08 * (x1 - x0), y0 + 0.42 * (y1 - y0)
-    name, scale = f"window-{number(x)}-{number(y)}".replace(".", "_"), 0.8 * reach / r
-    clip = f'<clipPath id="{name}">{circle(x, y, reach, fill="#ffffff", stroke=None)}</clipPath>'
-    face = group(body.svg, transform=f"translate({number(x)} {number(y)}) scale({scale:.4f}) "
-                 f"translate({number(-cx)} {number(-cy + 0.1 * r)})")  # fmt: skip
-    svg = circle(x, y, reach, fill="#bfe0ea") + clip + f'<g clip-path="url(#{name})">{face}</g>' + circle(x, y, reach)
-    box = (x - reach, y - reach, x + reach, y + reach)
-    return Sprite(actor.id, svg, box, 0.2, face_local=(x, y, reach), acts=True, key=True, facing=facing, grounded=False)
+    mx, my = body.joints["mouth"]
+    picture = draw_pictogram(name, _SPOKEN)
+    wide = min(1.0, 1.4 * _SPOKEN / max(picture.bbox[2] - picture.bbox[0], 1.0))
+    x, y = cx + facing * (r + 38), cy - 1.35 * r
+    put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
+    svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0) + group(picture.svg, transform=put)
+    return Sprite("speech", svg, (x - 38, y - 29, x + 38, y + 29), 3.0, key=True, grounded=False)
 
 
-def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> _Cluster:
+def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], facing: int) -> Cluster:
     """An actor without a rig, with its things before it."""
     cm = actor.cm or (pictogram(actor.pictogram).cm if actor.pictogram else 60.0)
-    height = stage_height(cm)
+    height = max(stage_height(cm), _TINY_ACTOR)
     sprites: list[Sprite] = []
     for nth in range(min(actor.count, _COPIES)):
         if actor.pictogram is None:
@@ -287,17 +395,22 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
             mood = actor.mood if actor.mood in MOODS else None
             plain = act_pictogram(actor.pictogram, height, act=row.act, mood=mood, facing=facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
-        drawn = Sprite(actor.id, plain.svg, plain.solid, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
+        around = plain.bbox if row.act in _WITH_SIGNS else plain.solid
+        drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
                        acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0)  # fmt: skip
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
-        if thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id:
+        implied = thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id
+        if implied and row.far not in ("eyes", "hand", "hands"):
             continue
+        offers = (implied or row.thing in ("hand", "hands", "flying")) and stage_height(thing.cm) < _GOAL
+        if offers:
+            thing = replace(thing, stands="hand", cm=max(thing.cm, _OFFERED))
         size = min(stage_height(thing.cm), 0.7 * height) if thing.stands == "hand" else stage_height(thing.cm)
         sprites.append(_before(thing, size, (x0, y0, x1, y1), facing))
     solid = union([sprite.box for sprite in sprites])
-    return _Cluster(actor, facing, sprites, None, solid, holds=bool(things))
+    return Cluster(actor, facing, sprites, None, solid, holds=bool(things))
 
 
 def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
@@ -311,76 +424,21 @@ def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
     return Sprite(thing.id, drawn.svg, drawn.bbox, 0.6, x, y, key=True, grounded=not held)
 
 
-def _join(one: _Cluster, other: _Cluster) -> None:
-    """Put the other actor where the first one's deed has its partner."""
-    row, f = deed(one.actor.deed), one.facing
-    where = row.partner
-    if where == "under":
-        lift = 0.62 * (other.solid[3] - other.solid[1])
-        one.move(0.0, -lift + 8)
-        one.deepen(0.5)
-        return
-    if where == "carried" and one.body is not None:
-        (ax, ay), (bx, by) = one.body.joints["hand"], one.body.joints["far"]
-        tall = other.solid[3] - other.solid[1]
-        shrink = min(1.0, _CARRIED * 100.0 / tall)
-        other.sprites = [_shrunk(sprite, shrink) for sprite in other.sprites]
-        other.move((ax + bx) / 2 + f * 8, (ay + by) / 2 + 0.45 * tall * shrink)
-        other.deepen(1.0)
-        return
-    if where == "thought" and one.body is not None:
-        cx, cy, r = one.body.head
-        other.sprites = [replace(_shrunk(sprite, 0.5), acts=False, face_local=None) for sprite in other.sprites]
-        other.move(cx + f * (r + 44), cy - 4)
-        box = union([sprite.box for sprite in other.sprites])
-        other.sprites.append(_bubble(Sprite("b", "", box, -0.2), f))
-        return
-    gap = min(row.gap, 8.0) if one.holds and where == "front" else row.gap
-    if where in ("side", "behind"):
-        edge, near = (one.solid[0], other.solid[2]) if f > 0 else (one.solid[2], other.solid[0])
-        other.move(edge - near - f * gap)
-    else:
-        edge, near = (one.solid[2], other.solid[0]) if f > 0 else (one.solid[0], other.solid[2])
-        other.move(edge - near + f * gap)
-    other.deepen(-0.05)
-
-
-def _shrunk(sprite: Sprite, scale: float) -> Sprite:
-    x0, y0, x1, y1 = (value * scale for value in sprite.local)
-    face = None
-    if sprite.face_local is not None:
-        cx, cy, r = sprite.face_local
-        face = (cx * scale, cy * scale, r * scale)
-    return replace(sprite, svg=group(sprite.svg, transform=f"scale({scale:.4f})"), local=(x0, y0, x1, y1),
-                   x=sprite.x * scale, y=sprite.y * scale, face_local=face, grounded=False)  # fmt: skip
-
-
-def _spread(row: Sequence[list[_Cluster]]) -> None:
-    """The lead's group in the middle, others to both sides of it as their places say."""
-    left = right = 0.0
-    for nth, group_ in enumerate(row):
-        x0, _, x1, _ = union([cluster.solid for cluster in group_])
-        if nth == 0:
-            left, right = x0, x1
-            continue
-        if _on_left(nth, group_[0].actor):
-            shift = left - _GAP - x1
-            left += -_GAP - (x1 - x0)
-        else:
-            shift = right + _GAP - x0
-            right += _GAP + (x1 - x0)
-        for cluster in group_:
-            cluster.move(shift)
-
-
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
     """Things that nobody acts on: tall ones behind the actors, small ones beside them, some on walls or in the sky."""
     used = {sprite.id for sprite in sprites}
+    unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
+    used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     drawn: list[Sprite] = []
     boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]
     left, _, right, _ = union(boxes)
-    for thing in (thing for thing in scene.things if thing.id not in used):
-        size = stage_height(thing.cm)
+    loose = [thing for thing in scene.things if thing.id not in used]
+    for thing in sorted(loose, key=lambda one: one.at is not None):
+        there = next((one for one in (*sprites, *drawn) if one.id == thing.at), None)
+        if there is not None:
+            drawn.append(lay(thing, there))
+            continue
+        size = max(stage_height(thing.cm), _LEAST_LOOSE)
         for _ in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             wide = picture.bbox[2] - picture.bbox[0]

@@ -5,31 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-
-import yaml
 
 from katha.renderers.sketch.deeds import Body, Deed, pieces
 from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.svg import circle, ellipse, group, line, number
+from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
+from katha.renderers.sketch.tables import load_table
 
-__all__ = ["Box", "Sprite", "bubble", "draw_thing", "put_thing", "seat_of", "sized", "union"]
+__all__ = [
+    "Box",
+    "Sprite",
+    "draw_thing",
+    "lay",
+    "put_thing",
+    "seat_of",
+    "sized",
+    "speech_bubble",
+    "think_bubble",
+    "union",
+]
 
-Box = tuple[float, float, float, float]
 Face = tuple[float, float, float]
 
-_HELD = 0.5
-"""A held thing is at most this share of its holder's height."""
-_LEAST_HELD, _LEAST, _LARGEST = 20.0, 13.0, 170.0
-_LIMITS: Mapping[str, tuple[float, float]] = {"thought": (20.0, 34.0), "cover": (38.0, 110.0), "table": (15.0, 110.0)}
+_HELD, _HELD_WIDE = 0.5, 0.7
+"""A held thing is at most these shares of its holder's height tall and wide."""
+_CAPTIVE = 0.56
+"""A net or cage is this share of the height of whom it holds, so that the face is seen."""
+_LEAST_HELD, _LEAST, _LARGEST = 27.0, 20.0, 170.0
+_LIMITS: Mapping[str, tuple[float, float]] = {
+    "thought": (34.0, 46.0), "overhead": (26.0, 26.0), "between": (76.0, 100.0),
+    "cover": (38.0, 110.0), "table": (26.0, 110.0),
+    "under": (13.0, 96.0), "pictured": (30.0, 30.0), "around": (46.0, 170.0), "ahead": (30.0, 170.0),
+    "front": (26.0, 170.0), "ground": (24.0, 170.0),
+}  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
-_UNHANDY: Mapping[str, float] = {"vehicle": 140.0, "building": 90.0, "landscape": 90.0, "sky": 140.0, "plant": 250.0}
+_UNHANDY: Mapping[str, float] = {
+    "vehicle": 140.0,
+    "building": 90.0,
+    "landscape": 90.0,
+    "sky": 140.0,
+    "plant": 250.0,
+    "furniture": 70.0,
+}
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
 _KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
 """Where even a balloon does not float."""
 _ALOFT = -104.0
+_TOP = 0.14
+"""How far below its highest point something lies on a thing, beside that thing's height."""
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
 _HANDY = 40.0
 """A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
@@ -76,12 +101,6 @@ class Sprite:
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
-def union(boxes: list[Box]) -> Box:
-    """The smallest box around `boxes` (at least one)."""
-    x0s, y0s, x1s, y1s = zip(*boxes, strict=True)
-    return (min(x0s), min(y0s), max(x1s), max(y1s))
-
-
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
     """The pictogram of a thing, or the stand-in of its kind, `height` units tall."""
     if thing.pictogram is not None:
@@ -97,6 +116,8 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     height = stage_height(thing.cm)
     if where in _HELD_WHERE:
         return min(max(height, _LEAST_HELD), _HELD * body_height)
+    if where == "over":
+        return _CAPTIVE * body_height
     least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
     return min(max(height, least), most)
 
@@ -112,6 +133,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
         where = "ahead"
+    if where == "ahead" and row.id == "look" and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
+        where = "hand"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"
     tall = body.solid[3] - body.solid[1]
@@ -121,6 +144,10 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return _worn(thing, body, facing)
     picture = draw_thing(thing, height, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
+    if where in _HELD_WHERE and wide > _HELD_WIDE * tall:
+        height *= _HELD_WIDE * tall / wide
+        picture = draw_thing(thing, height, facing, tilt)
+        wide = picture.bbox[2] - picture.bbox[0]
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
     if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
         y = _ALOFT
@@ -131,6 +158,10 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     svg, box = picture.svg, picture.bbox
     if where in ("flying", "foot"):
         svg = _path(facing, wide, height) + svg
+    if where == "dropped":
+        svg = _plunge(wide, height) + svg
+    if where == "pictured":
+        svg = _page(row, wide, height) + svg
     if where == "behind":
         (ax, ay), (hx, hy) = (x - facing * 0.4 * wide, -0.35 * height), body.joints["far"]
         svg = line((hx - x, hy - y), (ax - x, ay - y), stroke="#7a4f35", width=3.0) + svg
@@ -152,10 +183,6 @@ def _floating(thing: SceneThing, body: Body, facing: int) -> Sprite:
 def _reach(body: Body, facing: int) -> float:
     """The body's foremost x."""
     return body.solid[2] if facing > 0 else body.solid[0]
-
-
-def _back(body: Body, facing: int) -> float:
-    return body.solid[0] if facing > 0 else body.solid[2]
 
 
 Where = Callable[[Body, int, float, float, Deed], tuple[float, float, float]]
@@ -201,6 +228,16 @@ def _body(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[floa
 def _behind_back(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     x, y = body.joints["shoulder"]
     return x - f * 0.35 * wide, y + 0.75 * tall, -1.0
+
+
+def _dropped(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (0.5 * wide + 6), min(-12.0, 0.5 * y + 0.5 * tall), 1.0
+
+
+def _pictured(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    top = pieces().get(row.set or "", {}).get("picture", (52, 58))
+    return f * float(top[0]), -float(top[1]) + 0.5 * tall, 1.4
 
 
 def _foot(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -256,6 +293,10 @@ def _cover(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
     return f * 0.3 * wide, 3.0, 2.0
 
 
+def _over(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return (body.solid[0] + body.solid[2]) / 2, 4.0, 2.5
+
+
 def _thought(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     cx, cy, r = body.head
     return cx + f * (r + 0.5 * wide + 16), cy - r - 2, 3.0
@@ -281,12 +322,23 @@ def _roof(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[floa
     return x, y + 4.0, 1.0
 
 
+def _between(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
+    return x + f * (0.5 * wide - 4), min(0.0, y + 0.5 * tall), 1.0
+
+
+def _overhead(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    cx, cy, r = body.head
+    return cx + f * 0.3 * r, cy - 1.35 * r, 1.0
+
+
 _PLACES: Mapping[str, Where] = {
     "hand": _hand, "hands": _hands, "above": _above, "above_front": _above_front, "mouth": _mouth,
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
-    "eyes": _eyes, "climbed": _climbed, "staff": _staff, "roof": _roof,
+    "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
+    "roof": _roof, "between": _between, "overhead": _overhead,
 }  # fmt: skip
 
 
@@ -313,8 +365,7 @@ def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
 
 @cache
 def _worn_where() -> Mapping[str, str]:
-    text = resources.files("katha.renderers.sketch.deeds").joinpath("worn.yaml").read_text(encoding="utf-8")
-    return {name: where for where, names in yaml.safe_load(text).items() for name in names}
+    return {name: where for where, names in load_table("deeds", "worn.yaml").items() for name in names}
 
 
 def _path(facing: int, wide: float, tall: float) -> str:
@@ -326,18 +377,58 @@ def _path(facing: int, wide: float, tall: float) -> str:
     )
 
 
+def _plunge(wide: float, tall: float) -> str:
+    """Lines above something that falls."""
+    return "".join(line((x * wide, -tall - 5), (x * wide, -tall - 17), width=1.6) for x in (-0.3, 0.0, 0.3))
+
+
+def _page(row: Deed, wide: float, tall: float) -> str:
+    """The sheet under what is drawn on it, where the deed's furniture has none."""
+    if row.set == "easel":
+        return ""
+    reach = 0.5 * max(wide, tall) + 5
+    return rect(-reach, -0.5 * tall - reach, 2 * reach, 2 * reach, fill="#fffdf6", line_width=1.8)
+
+
 def _drops(facing: int, wide: float, tall: float) -> str:
     x = facing * 0.5 * wide
     spots = [(x, 0.0), (x + facing * 2, 9.0), (x + facing * 1, 19.0)]
     return "".join(ellipse(a, b - 0.2 * tall, 2.2, 3.6, fill="#8fc3d8", width=1.2) for a, b in spots)
 
 
-def bubble(x: float, y: float, reach: float, facing: int) -> str:
-    """A bubble of thought around (x, y) with small ones toward the head."""
+def lay(thing: SceneThing, there: Sprite) -> Sprite:
+    """A thing on, in, under or above another that is drawn already."""
+    x0, y0, x1, y1 = there.box
+    tall = min(max(stage_height(thing.cm), 15.0), 0.9 * max(y1 - y0, 22.0)) if thing.where != "above" else 0.0
+    drawn = draw_thing(thing, tall or max(50.0, 0.8 * (y1 - y0)), 1)
+    tall, top = drawn.bbox[3] - drawn.bbox[1], y0 + _TOP * (y1 - y0)
+    spots = {"on": (top, 0.1), "in": (y0 + 0.5 * (y1 - y0) + 0.5 * tall, 0.1), "above": (y0 + 0.1 * tall, 0.2)}
+    y, depth = spots.get(thing.where, (max(y1, y0 + 0.4 * tall), 0.1))
+    x = (x0 + x1) / 2 + (0.42 * (x1 - x0) if thing.where == "under" else 0.0)
+    return Sprite(thing.id, drawn.svg, drawn.bbox, there.depth + depth, x, y, key=True, grounded=False)
+
+
+def think_bubble(thought: Sprite, facing: int) -> Sprite:
+    """The bubble of thought around a picture, with small ones toward the head."""
+    x0, y0, x1, y1 = thought.box
+    x, y, reach = (x0 + x1) / 2, (y0 + y1) / 2, 0.72 * max(x1 - x0, y1 - y0) + 4
     trail = "".join(
         circle(x - facing * (reach + 4 + 7 * nth), y + 0.7 * reach + 6 * nth, 4.0 - nth, fill="#fffdf6", width=1.6)
         for nth in range(3)
     )
-    return trail + group(
-        ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0), transform=f"translate({number(x)} {number(y)})"
+    cloud = ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0)
+    svg = trail + group(cloud, transform=f"translate({number(x)} {number(y)})")
+    box = (x - 1.3 * reach, y - reach, x + 1.3 * reach, y + reach + 12)
+    return Sprite("thought", svg, box, thought.depth - 0.1, grounded=False)
+
+
+def speech_bubble(x: float, y: float, mouth: tuple[float, float], wide: float, tall: float) -> str:
+    """An empty bubble of speech around (x, y) with its tail to a mouth."""
+    (mx, my), foot = mouth, x + (mouth[0] - x) * 0.5
+    left, right = (foot - 6, y + 0.5 * tall), (foot + 7, y + 0.6 * tall)
+    tail = trace("M", left, "L", (mx, my), "L", right, "Z")
+    paper = "#fffdf6"
+    outlined = path(tail, fill=paper, width=2.0) + ellipse(x, y, wide, tall, fill=paper, width=2.0)
+    return (
+        outlined + path(tail, fill=paper, stroke=None) + ellipse(x, y, wide - 1.2, tall - 1.2, fill=paper, stroke=None)
     )

@@ -1,5 +1,17 @@
-"""Places: each setting of the vocabulary as layers of motifs, at any time of day and weather."""
+"""Scenery: motifs that places are layered of, by name, with the sky and what falls from it."""
 
-from katha.renderers.sketch.settings.draw import Backdrop, draw_setting
+from collections.abc import Mapping
+from types import ModuleType
 
-__all__ = ["Backdrop", "draw_setting"]
+from katha.renderers.sketch.settings import air, buildings, halls, indoors, plants, terrain, water
+from katha.renderers.sketch.settings.stage import Motif
+
+__all__ = ["motifs"]
+
+_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, halls)
+
+
+def motifs() -> Mapping[str, Motif]:
+    """Every motif by name: the public functions of terrain, plants, water, buildings, indoors, halls, and clouds."""
+    found = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+    return {**found, "clouds": air.clouds, "cloud_floor": air.cloud_floor}

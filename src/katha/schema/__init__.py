@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 Dimension = Literal["action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral"]
 TransitionType = Literal["cause_effect", "moral_choice", "consequence_reveal"]
 Role = Literal["steering", "reporting"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
+
+Blank = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""A text that may be told by null: there is none."""
 
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 """The six scored QA dimensions (Eq. 5, Table 14)."""
@@ -58,14 +61,14 @@ class Transition(Record):
     from_scene: int = Field(ge=1)
     to_scene: int = Field(ge=1)
     transition_type: TransitionType = "cause_effect"
-    action: str = ""
-    causality: str = ""
+    action: Blank = ""
+    causality: Blank = ""
     intention: str | None = None
     emotion: str | None = None
-    consequence: str = ""
-    expected_change: str = ""
+    consequence: Blank = ""
+    expected_change: Blank = ""
     moral_target: str | None = None
-    recoverability_target: str = ""
+    recoverability_target: Blank = ""
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -158,7 +161,8 @@ class Panel(Record):
     """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it.
 
     `source` is the piece of the story that the panel stands for, letter by letter, where the planner divided it.
-    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable.
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable. `not_drawn` are
+    the words that the run's renderer has only a stand-in for.
     """
 
     index: int = Field(ge=1)
@@ -173,13 +177,75 @@ class Panel(Record):
     shot_size: str = ""
     shot_angle: str = ""
     links: list[Link] = []
+    not_drawn: list[str] = Field(default=[], exclude_if=lambda value: not value)
+
+
+class Coverage(Record):
+    """How much of a story's text a plan holds: of the sentences that tell something visible, how many were read, and
+    how many are in a picture. `in_part` are those of them in whose picture something stands for what the renderer
+    cannot draw (`stand_ins`): they count as lost. `note` says what kind of text it is where that is no plain story."""
+
+    visible: int = Field(ge=0)
+    read: int = Field(ge=0)
+    drawn: int = Field(ge=0)
+    not_read: list[str] = []
+    not_drawn: list[str] = []
+    in_part: list[str] = []
+    stand_ins: list[str] = []
+    note: str = ""
+
+    @property
+    def whole(self) -> int:
+        """Return how many sentences are in a picture that shows all of what it is asked to."""
+        return self.drawn - len(self.in_part)
+
+    @property
+    def share(self) -> float:
+        """Return the sentences wholly in a picture, of those that tell something visible, in percentage points."""
+        return 100.0 * self.whole / self.visible if self.visible else 100.0
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is drawn that a headline has to say so."""
+        return self.share < _LOW_COVERAGE
+
+    def warning(self) -> str:
+        """Return what a headline has to say of a board that leaves much of its story out; "" of any other."""
+        how = "wholly in" if self.in_part else "in"
+        return f"Only {self.whole} of {self.visible} sentences are {how} this board." if self.low else ""
+
+    def told(self) -> str:
+        """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""
+        said = f"Read {self.read} of {self.visible} sentences that tell something to see; {self.drawn} are drawn"
+        said += f", {len(self.in_part)} with a plain stand-in for {', '.join(self.stand_ins)}" if self.in_part else ""
+        shown = [f'"{_short(text)}"' for text in self.not_drawn[:_FEW_SENTENCES]]
+        rest = len(self.not_drawn) - len(shown)
+        lost = f"; not drawn: {', '.join(shown)}{f' and {rest} more' if rest else ''}" if shown else ""
+        return f"{said}{lost}."
+
+
+_LOW_COVERAGE = 80.0
+_FEW_SENTENCES = 3
+_LONGEST_QUOTE = 60
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rsplit(" ", 1)[0] + " ..."
+
+
+class Made(Record):
+    """Marks of a plan's panels and transitions as the planner made them, so that changes by hand are seen."""
+
+    panels: list[str] = []
+    transitions: list[str] = []
 
 
 class Plan(Record):
     """A drawable plan of one story.
 
     `information` names the fields of the record that the planner saw. `transitions_from` names who read the transitions
-    where the planner itself knows none; empty, they are the planner's own.
+    where the planner itself knows none; empty, they are the planner's own. `renewed` says what was made again after
+    the plan had been changed by hand, and what was kept.
     """
 
     format: Literal[1] = 1
@@ -194,6 +260,9 @@ class Plan(Record):
     transitions_from: str = ""
     questions: list[Question] = []
     replanned: tuple[int, int] | None = None
+    coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
+    made: Made | None = Field(default=None, exclude_if=lambda value: value is None)
+    renewed: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
 
 # Images are files named by the sha256 of their bytes; records hold names, never pixels.

@@ -5,6 +5,7 @@
 
 from katha.text.checks import Script, check_input, parse_script, read_text
 from katha.text.reading import Scene, read_story
+from katha.text.telling import Teller
 from katha.text.types import Entity, Event, Kin, Place, Reading, Role, Sentence, Speech, TextCheck
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Script",
     "Sentence",
     "Speech",
+    "Teller",
     "TextCheck",
     "check_input",
     "parse_script",

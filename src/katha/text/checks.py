@@ -7,7 +7,7 @@ into prose, its scene headings kept apart as places and times.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from katha.text.reading import Scene, read_story
 from katha.text.sentences import clean
@@ -32,11 +32,13 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
+_AGE = re.compile(r"\b([A-Z][A-Z'’. -]*[A-Z]) \((\d+)s?\)")
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)]|\[[ x]?\])\s+")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
+_GROWN, _AGED = 15, 60
 _LONG = 3_000
 _FEWEST_WORDS = 2
-_FEWEST_ENGLISH = 0.2
+_FEWEST_ENGLISH = 0.15
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ def check_input(text: str) -> TextCheck:
     if shape is not None and shape.kind != "poem":
         return shape
     reading = read_story(text)
+    orders = _orders(reading)
+    if orders is not None:
+        return orders
     if not any(event.visible for event in reading.events) and not reading.speeches:
         message = "Nothing happens in this text that a picture could show: say who does what, and where."
         return TextCheck("no_event", message, usable=False)
@@ -90,6 +95,21 @@ def read_text(text: str) -> tuple[TextCheck, Reading | None]:
         script = parse_script(text)
         return check, read_story(script.text, script.scenes)
     return check, read_story(text)
+
+
+def _orders(reading: Reading) -> TextCheck | None:
+    """A recipe without amounts, or other instructions: most sentences begin with an order to nobody."""
+    first = [next(iter(reading.of(one.index)), None) for one in reading.sentences]
+    told = [event for event in first if event is not None and event.speech is None and not event.all("agent")]
+    ordered = [event for event in told if event.text.lower().startswith(event.verb)]
+    if len(ordered) < max(3, 0.6 * len(first)):
+        return None
+    table = load_words()
+    food = [role for event in ordered for role in event.all("patient", "instrument") if table.is_a("food", role.head)]
+    if food:
+        return TextCheck("recipe", "This is a recipe, not a story: tell who cooks, and what happens.", usable=False)
+    message = "These are instructions, not a story: tell who follows them, and what happens."
+    return TextCheck("list", message, usable=False)
 
 
 def _is_script(lines: list[str]) -> bool:
@@ -133,7 +153,7 @@ def _shape(lines: list[str], text: str) -> TextCheck | None:
 
 def parse_script(text: str) -> Script:
     """Turn Fountain into prose: headings become scenes, a character's lines become direct speech."""
-    plain = _NOT_SHOWN.sub("", text.replace("\r\n", "\n"))
+    plain = _AGE.sub(_aged, _NOT_SHOWN.sub("", text.replace("\r\n", "\n")))
     blocks = [block.split("\n") for block in re.split(r"\n\s*\n", plain.strip()) if block.strip()]
     if blocks and _TITLE_PAGE.match(blocks[0][0]):
         blocks = blocks[1:]
@@ -165,17 +185,32 @@ def parse_script(text: str) -> Script:
         said = " ".join(line for line in lines[1:] if not line.startswith("("))
         paragraphs.append(clean(f'{name} said, "{said}"'))
     known = {name.upper(): name for name in names}
+    scenes = [replace(scene, place=_named(scene.place, names)) for scene in scenes]
     paragraphs = [
         _CAPITALS.sub(lambda match: known.get(match[0]) or _cased(match[0], inner=True), part) for part in paragraphs
     ]
     return Script("\n\n".join(paragraphs), tuple(scenes), tuple(dict.fromkeys(names)))
 
 
+def _aged(found: re.Match[str]) -> str:
+    """ "ROSA (70)" as prose: "old ROSA"."""
+    years = int(found[2])
+    return f"{'old ' if years >= _AGED else 'young ' if years < _GROWN else ''}{found[1]}"
+
+
+def _named(place: str, names: list[str]) -> str:
+    """A heading's place with the names of characters as names: "rosa's kitchen"."""
+    for name in names:
+        place = re.sub(rf"\b{re.escape(name.lower())}\b", name, place)
+    return place
+
+
 def _cased(cue: str, *, inner: bool = False) -> str:
     """A cue in capitals as a story writes it: "THE OLD MAN" is "The old man", "PIP" "Pip"."""
     words = cue.lower().split()
     table = load_words()
-    common = all(table.sort(word) or word in ("the", "old", "young", "little", "first", "second") for word in words)
+    kinds = ("person", "animal", "being", "kin", "child", "adult", "old", "cue_words")
+    common = all(any(table.has(kind, word) for kind in kinds) for word in words)
     if common and inner:
         return cue.lower()
     if common:

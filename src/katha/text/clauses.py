@@ -22,7 +22,7 @@ __all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
 )
-_AT_LAST = frozenset(("at last", "at first", "at once", "at least"))
+_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -107,7 +107,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
     for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
     """
+    _repair_opening(doc)
     for token in doc:
+        _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
             token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
             late = _child(token, "appos")
@@ -149,6 +151,66 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
 
+def _repair_opening(doc: Doc) -> None:
+    """Part "At last" from the subject behind it: "At last Grandpa sent a message"."""
+    if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
+        return
+    first, noun, verb = doc[1], doc[1].head, doc[:].root
+    if noun.i > 1 and noun.dep_ == "pobj" and noun.head.i == 0 and verb.pos_ == "VERB" and verb.i > noun.i:
+        late = next((child for child in verb.children if child.dep_ == "nsubj" and child.i > verb.i), None)
+        if late is not None:
+            late.dep_ = "dobj"
+        if _child(verb, "nsubj") is None:
+            first.head, first.dep_ = doc[0], "pobj"
+            noun.head, noun.dep_ = verb, "nsubj"
+
+
+def _repair_subjects(token: Token, words: Words) -> None:
+    """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
+    slept", "held the string and Bo ran", "On the way it broke down"."""
+    if token.dep_ in _SUBJECTS and token.head.dep_ in ("aux", "auxpass"):
+        token.head = token.head.head
+    subjects = [child for child in token.children if child.dep_ == "nsubj"]
+    if token.dep_ == "ROOT" and token.pos_ == "ADP" and (noun := _child(token, "pobj")) is not None:
+        verb = _child(noun, "relcl")
+        if verb is not None and _child(verb, "nsubj") is not None:
+            verb.head, verb.dep_ = verb, "ROOT"
+            token.head, token.dep_ = verb, "prep"
+    _join_name(token, subjects, words)
+    if len(subjects) > 1:
+        first, second = subjects[:2]
+        filled = _child(first, "acl")
+        if second.i == first.i + 1 and second.tag_ == "NNP":
+            second.head, second.dep_ = first, "appos"
+        elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and _child(first, "cc") is not None:
+            filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
+    elif subjects and subjects[0].i > 1 and subjects[0].nbor(-1).tag_ == "CC":
+        before = subjects[0].nbor(-2)
+        if before.head == token and before.tag_ == "NNP" and before.dep_ in ("npadvmod", "dep"):
+            before.dep_, subjects[0].head, subjects[0].dep_ = "nsubj", before, "conj"
+    if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
+        other = _child(subjects[0], "conj")
+        known = any(words.has(name, _lower(token.head)) for name in ("fact", "report", "say", "think", "wish", "make"))
+        if (
+            other is not None
+            and not known
+            and _child(token.head, "dobj") is None
+            and not words.has("have", _lower(token))
+        ):
+            subjects[0].head, subjects[0].dep_ = token.head, "dobj"
+            other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
+
+
+def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
+    """Give a name to the kin before it: "His grandson Tim sat down"."""
+    for child in verb.children:
+        stray = child.tag_ == "NNP" and child.dep_ in ("npadvmod", "dep", "advmod", "oprd")
+        for subject in subjects if stray else ():
+            if child.i == subject.i + 1 and words.has("kin", _lower(subject)) and child.i < verb.i:
+                child.head, child.dep_ = subject, "appos"
+                return
+
+
 def _split_objects(thing: Token) -> None:
     """Part two objects that were taken for one noun phrase: "served the guests hot soup"."""
     first = _child(thing, "compound")
@@ -165,6 +227,21 @@ def _repair_objects(token: Token, words: Words) -> None:
     "saw a fox cross the line"."""
     below, beside = _child(token, "pobj"), _child(token, "compound")
     verb = token.head
+    if token.dep_ == "dative" and token.pos_ == "PRON" and _child(verb, "dobj") is None:
+        token.dep_ = "dobj"  # "gave it all to him"
+    beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
+    if (
+        beside_verb
+        and _child(verb, "dobj") is None
+        and not any(part.text == "," for part in verb.doc[verb.i : token.i])
+    ):
+        token.dep_ = "dobj"  # "the mouse bites the rope"
+    if token.dep_ == "dobj" and words.has("hand_over", _lower(verb)) and _child(verb, "dative") is None:
+        whose, doer = _child(token, "poss"), _child(verb, "nsubj")
+        told = whose is not None and whose.lower_ == "her" and words.sort(_lower(token)) not in ("body", "person")
+        other = doer is not None and doer.lower_ != "she" and not any(c.lower_ == "to" for c in verb.children)
+        if whose is not None and told and other:
+            whose.head, whose.dep_, whose.tag_ = verb, "dative", "PRP"  # "gave her water"
     if token.dep_ == "prt" and below is not None:
         if _child(verb, "dobj") is None:
             below.head, below.dep_ = verb, "dobj"
@@ -416,7 +493,8 @@ class _Builder:
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
-        if top.dep_ == "conj" and top.head.i in self.by_token:
+        own = top.head.dep_ == "acomp" and top.head.head == parent.verb and self.words.has("intransitive", clause.lemma)
+        if top.dep_ == "conj" and (top.head.i in self.by_token or own):  # "was ashamed and slept"
             clause.imperative = parent.imperative
             return parent.of("patient") if parent.passive else parent.of("agent")
         if top.dep_ in ("xcomp", "ccomp"):
@@ -476,8 +554,9 @@ class _Builder:
             clause.add("patient", [noun])
 
     def _object(self, clause: Clause, child: Token) -> None:
+        words = self.words
         if _is_time(child, self.words) and clause.lemma != "spend":
-            clause.time.append(_phrase(child))
+            clause.time += [_phrase(child)] if not words.has("greet_verbs", clause.lemma) else []
             return
         antecedent = self._antecedent(child)
         if clause.passive and self.words.has("give", clause.lemma):
@@ -519,8 +598,12 @@ class _Builder:
         if child.dep_ == "attr" and child.i < clause.verb.i and not clause.of("agent"):
             clause.add("agent", self._nouns(child))
             return
-        states = [child, *(word for word in child.children if word.dep_ == "conj")]
+        states = [child, *(word for word in child.children if word.dep_ == "conj" and not self._acts(word))]
         clause.state += [word for word in states if word.pos_ not in ("PUNCT",)]
+
+    def _acts(self, token: Token) -> bool:
+        """Whether what stands beside a state is a deed, which nobody has done to them: "was ashamed and slept"."""
+        return token.tag_ in ("VBD", "VBN") and self.words.has("intransitive", _lower(token))
 
     def _modifier(self, clause: Clause, child: Token) -> None:
         words, dep, word = self.words, child.dep_, child.lower_
@@ -529,6 +612,8 @@ class _Builder:
         elif dep == "prt" or dep == "advmod":
             self._adverb(clause, child)
         elif dep == "npadvmod":
+            if self.quoted[child.i] and not self.quoted[clause.verb.i]:
+                return
             if _is_time(child, words):
                 clause.time.append(_phrase(child))
             elif words.has("here", word):
@@ -582,10 +667,15 @@ class _Builder:
             if head.dep_ == "pobj":
                 for late in head.children:
                     # "across the field, away from the hunters", "to the shop in the village"
-                    if late.dep_ == "prep" and self.words.has("prep_place", late.lower_):
-                        target = _child(late, "pobj")
-                        if target is not None and self.words.is_place(_lower(target)):
-                            self._place_noun(clause, target, late.lower_)
+                    target = _child(late, "pobj")
+                    if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
+                        clause.add("companion", self._nouns(target), "with")  # "stood at the door with Biscuit"
+                    placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
+                    if placed and target is not None and self.words.is_place(_lower(target)):
+                        self._place_noun(clause, target, late.lower_)
+
+    def _lives(self, token: Token) -> bool:
+        return token.tag_ == "NNP" or self.words.sort(_lower(token)) in ("person", "animal", "being")
 
     def _place_noun(self, clause: Clause, head: Token, prep: str) -> None:
         words, lemma = self.words, _lower(head)
@@ -615,7 +705,9 @@ class _Builder:
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive)
         ):
-            clause.time.append(phrase)
+            clause.time.append(
+                f"{prep} {' '.join(word.text for word in head.subtree)}" if head.pos_ == "NUM" else phrase
+            )
         elif prep == "with":
             self._with(clause, nouns, head, phrase)
         elif prep == "by" and sort == "vehicle":
@@ -838,7 +930,7 @@ def phrase_of(token: Token) -> str:
     for child in token.children:
         if child.dep_ == "prep" and child.lower_ == "of":
             words += list(child.subtree)
-    words = [word for word in words if word.dep_ != "case" or word.head is not token]
+    words = [word for word in words if word.dep_ != "case" or word.head.i != token.i]
     return (
         " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
     )

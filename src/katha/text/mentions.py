@@ -32,7 +32,12 @@ class Parsed:
 
 @dataclass
 class Mention:
-    """One naming of an entity. pronoun: its nominative; poss, reflexive: its form. noun: the lemma of a common noun."""
+    """One naming of an entity.
+
+    pronoun: its nominative; poss, reflexive, own ("his" alone): its form. noun: the lemma of a common noun.
+    unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there.
+    part: only some of it is meant.
+    """
 
     key: Key
     token: Token
@@ -43,7 +48,7 @@ class Mention:
     name: str = ""
     titles: tuple[str, ...] = ()
     pronoun: str = ""
-    form: Literal["", "poss", "reflexive"] = ""
+    form: Literal["", "poss", "reflexive", "own"] = ""
     article: Literal["", "the", "a", "this", "no", "other"] = ""
     plural: bool = False
     count: int = 1
@@ -51,6 +56,10 @@ class Mention:
     owner: Key | None = None
     inner: Key | None = None
     role: str = ""
+    preposition: str = ""
+    unreal: bool = False
+    speaks: bool = False
+    part: bool = False
     clause: Clause | None = None
     joined: tuple[Key, ...] = ()
     also: tuple[tuple[str, str], ...] = ()
@@ -109,7 +118,7 @@ def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
     if token.pos_ not in ("NOUN", "PROPN") and not (
-        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "dobj")
+        token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "nsubjpass", "dobj")
     ):
         return False
     if token.dep_ in ("compound", "nmod", "amod", "npadvmod") and not (
@@ -129,9 +138,14 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     mention.pronoun = name or lower
     if "sel" in lower and lower.endswith(("self", "selves")):
         mention.form = "reflexive"
+    elif words.has("own_pronouns", lower) and token.dep_ != "poss":
+        mention.form = "own"
     elif token.dep_ == "poss" or token.tag_ == "PRP$":
         mention.form = "poss"
     mention.plural = name in ("they", "we")
+    if lower in ("one", "other"):
+        mention.adjectives = tuple(child.lower_ for child in token.children if child.dep_ == "amod")
+        mention.also = tuple(_also(token, words))
 
 
 def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
@@ -140,13 +154,18 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         known = mention.name.lower()
         if any(known in words.sets[name] for name in ("kin", "animal", "being")):
             mention.noun = mention.noun or token.lower_
+        married = next((c for c in token.children if c.dep_ == "conj" and c.tag_ == "NNP"), None)
+        if married is not None and words.has("titles", known):
+            # "Mr and Mrs Tran"
+            mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
+        mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        mention.noun = words.lemmas.get(token.lemma_.lower(), token.lemma_.lower())
+        mention.noun = words.noun_lemma(token.lemma_.lower())
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
             mention.inner = (mention.key[0], goods.i)
-    mention.plural = token.tag_ == "NNS" or (token.tag_ == "NNPS" and not mention.name)
+    mention.plural = mention.plural or token.tag_ == "NNS" or (token.tag_ == "NNPS" and not mention.name)
     for child in token.children:
         if child.dep_ in ("det", "predet"):
             mention.article = _ARTICLES.get(child.lower_, mention.article)
@@ -165,13 +184,16 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
     made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
     mention.also = (*_also(token, words), *made)
+    machine = next((word for word in beside if words.has("machines", word)), None)
+    if machine is not None and words.sort(mention.noun) == "person":
+        mention.noun = machine  # a robot cleaner is no cleaner
 
 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
     if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
-        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word is not token]
+        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [
             ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
         ]
@@ -192,6 +214,16 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     return found
 
 
+def _unreal(token: Token, words: Words) -> bool:
+    """Whether a noun is no thing of the story: "like a stone", "drew a whale", "a photo of a girl"."""
+    new = not any(child.lower_ == "the" or child.dep_ == "poss" for child in token.children)
+    head = token.head
+    if token.dep_ == "pobj" and new:
+        picture = head.lower_ == "of" and words.has("pictures", head.head.lemma_.lower())
+        return picture or words.has("likening", head.lower_)
+    return token.dep_ in ("dobj", "conj") and new and words.has("draw", head.lemma_.lower())
+
+
 def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict[Key, Mention]:
     """Return every mention of a text, by its word, in the order of the text. names: words known to be names."""
     found: dict[Key, Mention] = {}
@@ -207,6 +239,7 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
                 _pronoun(mention, token, words)
             else:
                 _noun_phrase(mention, token, words, names)
+                mention.unreal = _unreal(token, words)
             joined = conjuncts(token)
             if len(joined) > 1 and token.dep_ != "conj":
                 mention.joined = tuple((part.number, other.i) for other in joined)
@@ -219,4 +252,7 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
                     continue
                 if mention_here.clause is None or mention_here.role != "agent":
                     mention_here.role, mention_here.clause = filler.role, clause
+                    mention_here.preposition = filler.preposition
+                    says = filler.role == "agent" and words.has("say", clause.lemma)
+                    mention_here.speaks = says and any(part.quoted) and not mention_here.quoted
     return found

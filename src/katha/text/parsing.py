@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.errors import CorruptEntryError
+from katha.text.words import load_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 __all__ = ["MODEL_SHA256", "Parser", "load_parser", "model_sha256"]
 
@@ -39,17 +41,20 @@ def model_sha256() -> str:
 
 
 @contextmanager
-def _without_torch() -> Iterator[None]:
-    """Hide torch while spaCy is imported: it loads torch where that is installed, for nothing that this model needs,
-    and takes four seconds and 500 MB more."""
-    hidden = "torch" not in sys.modules
-    if hidden:
-        sys.modules["torch"] = None  # type: ignore[assignment]
+def _alone() -> Iterator[None]:
+    """Hide from spaCy, while it is imported, what this model does not need: torch (four seconds and 500 MB where it is
+    installed) and spaCy's own command line with its downloads (a quarter of the import)."""
+    info, hidden = ModuleType("spacy.cli.info"), ("torch", "spacy.cli", "spacy.cli.info")
+    vars(info)["info"] = lambda *given, **named: import_module("spacy.cli.info").info(*given, **named)
+    stand_ins = dict(zip(hidden, (None, ModuleType("spacy.cli"), info), strict=True))
+    added = {name: stand_ins[name] for name in hidden if name not in sys.modules}
+    sys.modules.update(added)  # type: ignore[arg-type]
     try:
         yield
     finally:
-        if hidden and sys.modules.get("torch") is None:
-            sys.modules.pop("torch", None)
+        for name in added:
+            if sys.modules.get(name) is added[name]:
+                sys.modules.pop(name, None)
 
 
 class Parser:
@@ -67,10 +72,16 @@ class Parser:
                 f"The parser's model in {_folder()} is damaged (sha256 {found[:12]}, not {MODEL_SHA256[:12]}).",
                 hint="Install katha again: pip install --force-reinstall katha",
             )
-        with _without_torch():
+        with _alone():
             import spacy
 
             self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED))
+        lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
+        index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
+        self._verbs = frozenset(index["verb"])
+        self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
+        words = load_words()
+        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]}
 
     def parse(self, sentences: Iterable[str]) -> list[Doc]:
         """Return one tree for each sentence."""
@@ -84,7 +95,123 @@ class Parser:
                         merging.merge(span)
             for token in doc:
                 token.is_sent_start = token.i == 0
-        return list(self._nlp.pipe(docs))
+        parsed = list(self._nlp.pipe(docs))
+        hints = {at: found for at, doc in enumerate(parsed) if (found := self._hints(doc))}
+        again = [_with(doc, hints.get(at, {})) for at, doc in enumerate(parsed) if at in hints]
+        for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
+            parsed[at] = _renamed(doc, parsed[at], hints[at])
+        return parsed
+
+    def _hints(self, doc: Doc) -> dict[int, Hint]:
+        """The words that the tagger must have taken for something else: "Ewa claps, and ..." has a verb."""
+        found: dict[int, Hint] = {}
+        told = any(token.tag_ in _FINITE for token in doc)
+        for token in doc:
+            low, tag = token.lower_, token.tag_
+            before, _after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
+            listed = low in self._listed
+            if (
+                token.text[0].isupper()
+                and tag in _NO_NAME
+                and low.isalpha()
+                and not (listed or token.is_stop)
+                and len(low) > _SHORT
+            ):
+                found[token.i] = Hint("Anna", "NNP", token.text)
+                continue
+            base = next((one for one in (low, low[:-1], low[:-2], f"{low[:-3]}y") if one in self._verbs), "")
+            if before is None or token.text != low or not (base or low in self._past):
+                continue
+            hint = self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
+            if hint is not None:
+                found[token.i] = hint
+        return found
+
+    def _hint(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
+        """What to put in place of one word, if it must be a verb.
+
+        named: a name stands before it. told: the sentence has a verb.
+        """
+        before, tag, low = token.nbor(-1), token.tag_, token.lower_
+        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
+        opens = after is None or after.tag_ in _AFTER_VERB
+        wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
+        pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
+        if noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS")):
+            return Hint("took" if wants else "walked", "VBD", self._past[low])
+        if tag == "VBN" and token.dep_ == "acl" and not told and opens:
+            return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
+        around = _segment(token)
+        if not base or not noun or any(one.tag_ in _FINITE for one in around):
+            return None
+        third = low.endswith("s") and low != base
+        subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
+        subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
+        joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
+        joined = joined and _determined(token.head) and token.doc[:].root.tag_ == "VBZ"
+        if pronoun:
+            return Hint("take" if wants else "go", "VBP", base)
+        if third and ((opens and (named or subject)) or joined):
+            return Hint("takes" if wants else "goes", "VBZ", base)
+        row = not told and not third and tag in ("NN", "NNS") and any(one.tag_ == "CC" for one in token.doc[: token.i])
+        if row and opens and before.tag_ in ("NN", "NNP"):
+            return Hint("took" if wants else "walked", "VBP", base)
+        return None
+
+
+_FINITE = frozenset(("VBD", "VBZ", "VBP", "MD", "VB"))
+_NO_NAME = frozenset(("JJ", "RB", "VB", "VBP", "VBN", "VBD", "NN", "NNS", "FW"))
+_AFTER_VERB = frozenset(
+    ("DT", "IN", "TO", "RB", "RP", "PRP", "PRP$", "NNP", "CC", ",", ".", "CD", "JJ", "NNS", "NN", "''")
+)
+_DOERS = frozenset(("i", "he", "she", "we", "they"))
+_SHORT = 2
+
+
+class Hint(NamedTuple):
+    """Another word with which a sentence is parsed again, and what the word in its place then is."""
+
+    word: str
+    tag: str
+    lemma: str
+
+
+def _segment(token: Token) -> list[Token]:
+    """The words around one up to the next comma or "and", without it."""
+    doc, begin, end = token.doc, token.i, token.i
+    while begin > 0 and doc[begin - 1].tag_ not in ("CC", ",", ":", "``", "''"):
+        begin -= 1
+    while end + 1 < len(doc) and doc[end + 1].tag_ not in ("CC", ",", ".", ":", "``", "''"):
+        end += 1
+    return [one for one in doc[begin : end + 1] if one.i != token.i]
+
+
+def _determined(token: Token) -> bool:
+    return token.pos_ == "PRON" or any(child.tag_ in ("DT", "PRP$") for child in token.children)
+
+
+def _with(doc: Doc, hints: Mapping[int, Hint]) -> Doc:
+    """The sentence with other words in some places, not parsed yet."""
+    words = [hints[token.i].word if token.i in hints else token.text for token in doc]
+    made = type(doc)(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+    for token in made:
+        token.is_sent_start = token.i == 0
+    return made
+
+
+def _renamed(parsed: Doc, doc: Doc, hints: Mapping[int, Hint]) -> Doc:
+    """A parsed sentence with its own words again."""
+    return type(doc)(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        heads=[token.head.i for token in parsed],
+        deps=[token.dep_ for token in parsed],
+        pos=[token.pos_ for token in parsed],
+        tags=[hints[token.i].tag if token.i in hints else token.tag_ for token in parsed],
+        lemmas=[hints[token.i].lemma if token.i in hints else token.lemma_ for token in parsed],
+    )
 
 
 @lru_cache(maxsize=1)

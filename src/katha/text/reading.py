@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 from katha.text.clauses import Clause, clauses_of, phrase_of
-from katha.text.entities import Resolver, Speaking, finish
+from katha.text.entities import Resolver
+from katha.text.known import Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
+from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
@@ -34,20 +37,14 @@ class Scene:
 @lru_cache(maxsize=32)
 def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
-    words, (title, plain) = load_words(), _titled(clean(text))
+    title, plain = _titled(clean(text))
+    words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
-    sexes: dict[str, str] = {}
-    names: frozenset[str] = frozenset()
-    for _ in range(2):
-        mentions = mentions_of(parsed, words, names)
-        resolver = Resolver(mentions, words, sexes)
-        resolver.told()
-        speaking = _speakers(parsed, mentions, resolver, words)
-        resolver.said(speaking)
-        _ages(parsed, mentions, resolver, words)
-        names = frozenset(name for entity in resolver.entities.values() for name in entity.names)
-        sexes = {name: entity.sex for entity in resolver.entities.values() for name in entity.names if entity.sex}
-    kept = {mention.entity for mention in mentions.values()} | set(resolver.groups)
+    mentions, resolver = _resolved(parsed, words)
+    speaking = _speakers(parsed, mentions, resolver, words)
+    resolver.said(speaking)
+    _ages(parsed, mentions, resolver, words)
+    kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
@@ -64,6 +61,32 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
 
 
+def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention], Resolver]:
+    """What the narrator tells of, with those sexes for whom the text names none with which its pronouns fit best."""
+    mentions: dict[Key, Mention] = {}
+
+    def once(names: frozenset[str], sexes: Mapping[Key, str]) -> Resolver:
+        mentions.update(mentions_of(parsed, words, names))
+        resolver = Resolver(mentions, words, sexes)
+        resolver.told()
+        return resolver
+
+    first = once(frozenset(), {})
+    known = list(first.entities.values())
+    names = frozenset(name for entity in known for name in entity.names)
+    first = once(names, {})
+    told = [one for one in first.entities.values() if one.first is not None and one.alive and not one.narrator]
+    sure = {one.first.key: one.told_sex for one in told if one.first and one.told_sex and one.names}
+    open_ = [one for one in told if not one.sure and one.first is not None and not one.first.pronoun]
+    open_.sort(key=lambda one: (not one.names, -len(one.sentences)))
+    keys = [one.first.key for one in open_[: _MOST_OPEN if len(parsed) < _LONG else 0] if one.first is not None]
+    best = max(
+        ({**sure, **dict(zip(keys, sexes, strict=True))} for sexes in product(("male", "female"), repeat=len(keys))),
+        key=lambda supposed: once(names, supposed).pronouns.total,
+    )
+    return mentions, once(names, best)
+
+
 def _titled(text: str) -> tuple[str, str]:
     """A first line that ends like no sentence, and the text below it."""
     first, _, rest = text.partition("\n\n")
@@ -78,6 +101,8 @@ def _first(sentences: Sequence[Sentence], start: int) -> int:
 def _heading(at: int, scene: Scene, words: Words) -> Setting:
     """The setting that a script's heading gives: "INT. PIP'S KITCHEN - NIGHT"."""
     named = [word for word in scene.place.replace("/", " ").split() if words.is_place(word)]
+    if len(named) == 1 and words.sort(named[0]) == "vehicle":
+        named = []  # "BUS STOP"
     noun = named[-1] if named else scene.place.split()[-1]
     place = Place(noun, scene.place, at, None, "", words.sort(noun))
     time = next((part for word in scene.time.split() if (part := words.group("times", word))), None)
@@ -85,6 +110,8 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
 
 
 _GROWN, _AGED = 15, 60
+_MOST_OPEN = 4
+_LONG = 80
 _LONGEST_TITLE = 10
 
 
@@ -209,8 +236,10 @@ def _only_other(resolver: Resolver, speaker: str | None, sentence: int) -> tuple
     ids = dict.fromkeys(key for entity in heard for key in (entity.members or (entity.id,)) if key != speaker)
     for kinds in (("person", "being"), ("animal",)):
         near = [key for key in ids if known[key].kind in kinds and not known[key].plural]
+        last = max((known[key].at(sentence) for key in near), default=0)
+        late = [key for key in near if known[key].at(sentence) == last]
         if near:
-            return tuple(near) if len(near) == 1 else ()
+            return tuple(late) if len(late) == 1 else ()
     return ()
 
 
@@ -272,7 +301,7 @@ class _Events:
         head = (
             filler.token.text
             if mention is not None and mention.name
-            else self.words.lemmas.get(filler.token.lemma_.lower(), filler.token.lemma_.lower())
+            else self.words.noun_lemma(filler.token.lemma_.lower())
         )
         if mention is not None and mention.pronoun:
             head = mention.pronoun

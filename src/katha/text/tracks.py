@@ -6,6 +6,7 @@ from ("the girl from the city").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,25 +15,12 @@ from katha.text.words import Words
 
 __all__ = ["Setting", "track"]
 
-_LASTING = ("all", "for", "since", "until", "many", "whole", "during", "two", "three", "four", "five", "long")
-_PAST = ("last", "ago", "yesterday", "before", "earlier")
-_AT = (
-    "in",
-    "at",
-    "on",
-    "inside",
-    "aboard",
-    "under",
-    "near",
-    "by",
-    "outside",
-    "into",
-    "onto",
-    "to",
-    "through",
-    "across",
-    "along",
-)
+_DOORSTEP = "doorstep"
+_OPENING = 2
+"""So many sentences may say where a story plays without anybody doing something there."""
+_UNDER_WAY = re.compile(r"\b(?:was|were|is|are|am) (?:just |still )?(?:driving|riding|flying|travelling|sailing)\b")
+"""Who "was driving to the airport" is not there yet."""
+_OPEN = ("water", "land", "region", "structure")
 
 
 @dataclass(frozen=True)
@@ -55,79 +43,106 @@ class _Track:
         self.season: str | None = None
 
     def follow(self, event: Event) -> None:
+        words = self.words
         if event.standing != "told":
             return
-        if not event.perfect:
-            for phrase in event.time:
+        for phrase in event.time:
+            if not event.perfect or event.text.lower().startswith(phrase.lower()):
                 self._time(phrase.lower(), event)
+        if not event.perfect:
             self._sky(event)
-        if (
-            event.negated
-            or event.perfect
-            or event.verb in ("look", "see", "think", "remember", "stare", "point", "peer", "watch")
-        ):
+        if event.negated or event.perfect or words.has("look_verbs", event.verb):
             return
-        if self.words.has("leave", event.verb) and not event.all("goal"):
-            left = [role for role in event.all("patient", "source") if self.words.is_place(role.head)]
+        if words.has("leave", event.verb) and not event.all("goal"):
+            left = [role for role in event.all("patient", "source") if words.is_place(role.head)]
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
         for role in event.roles:
-            named = role.text.lower().startswith("the ") and self.words.has("place", role.head)
-            made = event.verb in ("paint", "draw", "build")
-            if role.role in ("agent", "patient") and self.place is None and named and event.visible and not made:
-                self._set(role, event)
-            if role.role == "agent" and event.verb == "be" and event.state and self.words.has("place", role.head):
+            thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
+            known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
+            said = (
+                role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
+            )
+            if role.role == "agent" and role.text.lower().startswith(("the whole ", "all the ", "every ")):
+                continue  # "the whole street was dark"
+            described = role.role == "agent" and event.verb == "be" and event.state and words.has("place", role.head)
+            if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
+        leaves = event.particle == "out" and words.has("motion", event.verb) and self._moves(event)
+        inside = self.place if self.place is not None and self.place.sort not in _OPEN else None
+        if leaves and inside is not None and not event.all("goal", "source", "patient"):
+            self._leave(inside, event)
+
+    def opens(self, sentence: int, events: Sequence[Event]) -> None:
+        """Take the place that a story's first sentences name beside something: "the robot in the library"."""
+        used = {role.entity for event in events for role in event.roles}
+        for entity in self.entities.values():
+            beside = entity.kind == "place" and entity.sentences[:1] == (sentence,) and entity.id not in used
+            if beside and self.words.is_place(entity.noun) and any(event.standing == "told" for event in events):
+                noun = self.words.group("place_names", entity.noun) or entity.noun
+                self.place = Place(noun, entity.name, sentence, entity.id, "in", self.words.sort(noun))
+                return
 
     def _moves(self, event: Event) -> bool:
         """Whether somebody goes there, and not a thing that is thrown."""
         who = [self.entities[item] for item in event.who("agent") if item in self.entities]
-        return not who or any(entity.character or entity.sort == "vehicle" for entity in who)
+        goes = self.words.has("motion", event.verb)
+        return not who or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
 
     def _role(self, role: Role, event: Event) -> None:
-        words = self.words
+        words, how = self.words, role.preposition
         whole = self.entities.get(role.entity or "")
-        if words.has("relational", role.head) and whole is not None:
+        if words.has("relational", role.head):
+            if whole is None or whole.noun == role.head:
+                return  # "on the corner"
             role = replace(role, head=whole.noun)
         role = replace(role, head=role.head.lower())
-        place = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
-        if not place or role.head in ("here", "there", "everywhere", "somewhere", "nowhere", "anywhere"):
+        inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
+        if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
+            role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
+        if self._at_door(role, event) or (how == "on" and role.head == "water"):
+            return  # who slips on water is not at the water
+        inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
+        trade = words.group("trade_places", role.head) if how in ("to", "at") else None
+        if trade is not None and event.verb == "go" and whole is not None and not whole.named:
+            self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
             return
-        if words.has("parts", role.head):
+        named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
+        if not (named or inside) or words.has("anywhere", role.head) or words.has("parts", role.head):
             return
+        to = event.all("goal")
         arrives = words.has("arrive", event.verb) or words.has("motion", event.verb)
-        if (
-            role.role == "patient"
-            and event.verb in ("reach", "enter", "visit", "leave", "board", "climb")
-            and self._moves(event)
-        ):
+        if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
-            toward = role.preposition in ("toward", "towards", "past", "at", "for", "over", "above", "around")
-            if not toward:
+            if not words.has("toward", how) and not _UNDER_WAY.search(event.text):
                 self._set(role, event)
-        elif role.role == "place" and role.preposition in ("", *_AT, "above", "over", "behind", "beside", "among"):
-            firm = role.preposition in (
-                "",
-                "in",
-                "at",
-                "on",
-                "inside",
-                "aboard",
-                "through",
-                "across",
-                "along",
-                "outside",
-            )
-            if words.has("across", role.preposition) and not arrives:
+        elif role.role == "place" and (how == "" or words.has("prep_at", how) or words.has("prep_by", how)):
+            there = words.has("prep_firm", how) or how == "" or (words.has("prep_by", how) and bool(event.who("agent")))
+            on_it = how == "on" and words.sort(role.head) == "vehicle" and not words.has("decked", role.head)
+            if (words.has("across", how) and not arrives) or on_it:
                 return
-            if firm or self.place is None:
+            if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
-        elif role.role == "source" and self.place is None and self._moves(event):
-            self._set(role, event, outside=role.preposition == "out")
-        elif role.role == "source" and role.preposition == "out" and self._moves(event) and not event.all("goal"):
-            self._set(role, event, outside=True)
+        elif role.role == "source" and self._moves(event) and (self.place is None or (how == "out" and not to)):
+            self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
+
+    def _at_door(self, role: Role, event: Event) -> bool:
+        """Whether somebody rings or knocks at somebody's door, and stands before it then."""
+        thing = self.entities.get(role.entity or "")
+        at = event.verb in ("ring", "knock", "tap", "bang") and role.head in ("door", "doorbell", "bell")
+        if not at or thing is None or not self._moves(event):
+            return False
+        owner = self.entities.get(thing.owner or "")
+        if role.head != "doorbell" and owner is None and "front" not in role.text:
+            return False
+        text = f"{owner.name}'s front door" if owner is not None and not owner.members else "the front door"
+        self.place = Place(_DOORSTEP, text, event.sentence, None, "at", self.words.sort(_DOORSTEP))
+        return True
+
+    def _leave(self, place: Place, event: Event) -> None:
+        self.place = Place("outside", f"outside {place.text}", event.sentence, place.entity, "", "region")
 
     def _set(self, role: Role, event: Event, *, outside: bool = False) -> None:
         words = self.words
@@ -135,8 +150,8 @@ class _Track:
         if weather is not None:
             self.weather = weather
         if outside or words.has("outdoors", role.head):
-            inside = self.place is None or outside or words.sort(self.place.noun) in ("building", "vehicle", "")
-            if words.has("outdoors", role.head) and not inside:
+            inside = self.place is None or words.sort(self.place.noun) in ("building", "vehicle", "")
+            if not inside and (words.has("outdoors", role.head) or self.place is None or self.place.noun != role.head):
                 return
             self.place = Place(
                 "outside",
@@ -147,11 +162,13 @@ class _Track:
                 "region",
             )
             return
-        self.place = Place(role.head, role.text, event.sentence, role.entity, role.preposition, words.sort(role.head))
+        noun = words.group("place_names", role.head) or role.head
+        self.place = Place(noun, role.text, event.sentence, role.entity, role.preposition, words.sort(noun))
 
     def _time(self, phrase: str, event: Event) -> None:
         parts = phrase.replace("-", " ").split()
-        if any(word in _LASTING for word in parts) or any(word in _PAST for word in parts):
+        lasting = parts[:1] != ["at"] and any(self.words.has("lasting", word) for word in parts)
+        if lasting or any(self.words.has("long_past", word) for word in parts):
             return
         season = next((word for word in parts if self.words.has("seasons", word)), None)
         found = next((group for word in reversed(parts) if (group := self.words.group("times", word))), None)
@@ -219,5 +236,7 @@ def track(
             state.place, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
+        if state.place is None and index < _OPENING:
+            state.opens(index, by_sentence.get(index, ()))
         found.append(Setting(state.place, state.time, state.weather, state.season))
     return found

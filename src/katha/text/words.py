@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
-import yaml
+from katha.jsonio import shipped_table
 
 __all__ = ["Words", "load_words"]
 
@@ -16,9 +15,7 @@ PLACES = frozenset({"building", "structure", "land", "water", "region", "vehicle
 
 
 def _yaml(name: str) -> dict[str, Any]:
-    text = resources.files("katha.text").joinpath(name).read_text(encoding="utf-8")
-    value = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return dict(value)
+    return dict(shipped_table("katha.text", name))
 
 
 @dataclass(frozen=True)
@@ -31,6 +28,7 @@ class Words:
     sorts: Mapping[str, str]
     feelings: Mapping[str, str]
     lemmas: Mapping[str, str]
+    asked: Mapping[str, frozenset[str]]
 
     def has(self, name: str, word: str) -> bool:
         """Return whether the table `name` holds `word`."""
@@ -44,9 +42,23 @@ class Words:
         """Return what a noun is ("animal", "building", "food"), "" if that is not known."""
         return self.sorts.get(noun, "")
 
+    def noun_lemma(self, noun: str) -> str:
+        """Return a noun's lemma where the parser's is wrong ("geese"); what is a noun stays ("hat")."""
+        return noun if noun in self.sorts else self.lemmas.get(noun, noun)
+
+    def is_a(self, kind: str, noun: str) -> bool:
+        """Return whether a noun names a thing of a kind that verbs ask for: "food", "opens"."""
+        return self.sort(noun) == kind or noun in self.sets.get(f"is_a.{kind}", frozenset())
+
+    def wants(self, verb: str, particle: str = "") -> frozenset[str]:
+        """Return the kinds of things that a verb asks for: wants("eat") is {"food"}."""
+        return self.asked.get(verb, frozenset()) | self.asked.get(f"{verb}_{particle}", frozenset())
+
     def is_place(self, noun: str) -> bool:
         """Return whether a scene can be set in or on it."""
-        return noun in self.sets["place"] or (self.sort(noun) in PLACES and noun not in self.sets["not_place"])
+        return noun in self.sets["place"] or (
+            self.sort(noun) in PLACES - {"vehicle"} and noun not in self.sets["not_place"]
+        )
 
 
 @lru_cache(maxsize=1)
@@ -68,8 +80,10 @@ def load_words() -> Words:
             sets[name] = sets.get(name, frozenset()) | frozenset(listed)
     groups["opposites"] = opposites
     sorts = {noun: kind for kind, nouns in _yaml("nouns.yaml").items() for noun in nouns.split()}
-    for kind in ("place", "thing", "group", "animal", "person", "being"):
+    for kind in ("place", "thing", "vehicle", "building", "land", "group", "animal", "person", "being"):
         special = kind == "place"
         sorts.update({noun: kind for noun in sets[kind] if not (special and noun in sorts)})
     feelings = {word: name for name, words in _yaml("feelings.yaml").items() for word in words.split()}
-    return Words(sets, groups, numbers, sorts, feelings, lemmas)
+    asks = [(verb, name[6:]) for name, verbs in sets.items() if name.startswith("wants.") for verb in verbs]
+    asked = {verb: frozenset(kind for one, kind in asks if one == verb) for verb, _ in asks}
+    return Words(sets, groups, numbers, sorts, feelings, lemmas, asked)

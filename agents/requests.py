@@ -1,0 +1,148 @@
+"""What a renderer is asked for: a panel with its fields, or a frame between two panels; and what of it is not drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from katha.agents.context import RunContext
+from katha.agents.pictures import as_drawn
+from katha.compass.repair import Insertion
+from katha.configs import load_prompt
+from katha.planners.base import capital, fit, named, worded
+from katha.planners.narrated import raw_sentences
+from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
+from katha.schema import Frame, FrameKind, Panel, Plan
+
+__all__ = ["frame_request", "in_words", "inserted_request", "scene_request", "stand_ins", "with_stand_ins"]
+
+
+def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
+    """Return what one panel is drawn from: its prompt, fields and characters."""
+    return in_words(_of_panel(context.plan(), panel, seed, context.size), context.plugins.renderer.capabilities)
+
+
+def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameRequest:
+    """Return what a renderer that draws the panels' fields was asked for a frame of a board of `plan`: all that can
+    change a pixel, as far as the plan still says it."""
+    panel = next((panel for panel in plan.panels if panel.index == frame.scene), None)
+    if panel is not None and frame.transition is None:
+        return replace(_of_panel(plan, panel, frame.seed, size), prompt=frame.prompt)
+    around = [panel for panel in plan.panels if panel.index in (frame.transition or (1, 2))]
+    same = next((panel for panel in around if panel.prompt == frame.prompt), None)
+    names = dict.fromkeys(name for panel in ([same] if same is not None else around) for name in panel.characters)
+    negative = around[-1].negative_prompt if around else ""
+    request = _request(plan, Insertion(frame.prompt, negative, tuple(names)), frame.seed, size, kind=frame.kind)
+    return _placed(request, around[0]) if around else request
+
+
+def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
+    """Return `request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws
+    from the prompt alone: what it does not say yet, as far as there is room."""
+    if able.panel or able.source == "found":
+        return request
+    said = partial(worded, text=request.prompt)
+    more = load_prompt("image/panel").render(
+        looks=[
+            (capital(named(one.name)), one.appearance)
+            for one in request.characters
+            if one.appearance and not said(one.appearance) and not _same(one.appearance, one.name)
+        ],
+        things=[item for item in request.must_show if not said(item)],
+        place="" if said(request.place) else request.place,
+        time="" if said(request.time_of_day) else request.time_of_day,
+        shot="" if said(request.shot_size) else request.shot_size,
+        angle="" if said(request.shot_angle) else request.shot_angle,
+    )
+    lines = [line for line in more.splitlines() if line.strip()]
+    told = request.prompt if request.prompt.rstrip().endswith(_ENDS) else f"{request.prompt}."
+    return replace(request, prompt=fit([told, *lines], able.prompt_tokens)) if lines else request
+
+
+def _same(appearance: str, name: str) -> bool:
+    """Whether a look only says the name: that the lion is a lion."""
+    return bool(worded(appearance, name))
+
+
+def inserted_request(
+    context: RunContext, what: Insertion, seed: int, pair: tuple[int, int], kind: FrameKind
+) -> FrameRequest:
+    """A frame between two scenes: where and when the first of them is, as far as the plan says."""
+    plan = context.plan()
+    request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[pair[0] - 1])
+    return in_words(request, context.plugins.inserter.capabilities)
+
+
+def _of_panel(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) -> FrameRequest:
+    what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
+    return replace(
+        _placed(_request(plan, what, seed, size, scene=panel.index), panel),
+        shot_size=panel.shot_size,
+        shot_angle=panel.shot_angle,
+        must_show=tuple(panel.must_show),
+    )
+
+
+def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
+    return replace(request, place=panel.place, time_of_day=panel.time_of_day)
+
+
+def _request(
+    plan: Plan,
+    what: Insertion,
+    seed: int,
+    size: tuple[int, int],
+    kind: FrameKind = "scene",
+    scene: int | None = None,
+) -> FrameRequest:
+    width, height = size
+    return FrameRequest(
+        prompt=what.prompt,
+        seed=seed,
+        width=width,
+        height=height,
+        negative_prompt=what.negative_prompt,
+        style=plan.style,
+        kind=kind,
+        scene=scene,
+        characters=tuple(as_drawn(item) for item in plan.characters if item.name in what.characters),
+        story_id=plan.story_id,
+    )
+
+
+# What the renderer has no picture for: a sentence that is told with a stand-in is no sentence that is drawn.
+
+
+def with_stand_ins(context: RunContext) -> Plan:
+    """Return the run's plan with the words of each panel that its renderer cannot draw, and the sentences that only
+    stand-ins tell; the plan as it is where the renderer cannot say."""
+    plan, renderer = context.plan(), context.plugins.renderer
+    if not isinstance(renderer, KnowsItsLimits):
+        return plan
+    panels = [
+        panel.model_copy(update={"not_drawn": list(renderer.not_drawn(scene_request(context, panel, 0)))})
+        for panel in plan.panels
+    ]
+    known = plan.coverage
+    if known is not None:
+        told = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
+        sentences, words = (list(dict.fromkeys(column)) for column in zip(*told, strict=True)) if told else ([], [])
+        known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
+    return plan.model_copy(update={"panels": panels, "coverage": known})
+
+
+def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
+    """Yield the words of a panel's prompt that are not drawn, each with its sentence of the caption, sentence first."""
+    sentences = [text.strip() for text in raw_sentences(panel.caption) if text.strip()]
+    for word in panel.not_drawn:
+        last = word.split()[-1].lower()
+        stem = re.compile(rf"\b{re.escape(last[:_STEM] if len(last) > _STEM else last)}")
+        if sentences and stem.search(panel.prompt.lower()):
+            yield next((text for text in sentences if stem.search(text.lower())), sentences[0]), word
+
+
+_ENDS = (".", "!", "?", '"', "\u201d")
+_STEM = 5
+"""The letters by which a word is known in another form: "crack" in "cracked"."""

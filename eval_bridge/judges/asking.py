@@ -1,0 +1,202 @@
+"""A question as `sketch-reader` understands it: what it takes for granted, where to look, and what an answer is about.
+
+The claims of a question ("after the crow sings", "when the lion is caught") find its moment; its connective or its
+dimension says on which side of that moment the answer lies; "at first" and "in the end" look at the ends. What the
+question takes for granted is no answer to it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim, term_of
+from katha.eval_bridge.judges.moments import Moment, stems, support
+from katha.schema import Dimension
+
+__all__ = ["Asked", "read_question"]
+
+_LATE = re.compile(
+    r"\b(?:in the end|at the end|at last|finally|last|outcome|end for|does it end|end up|at the close)\b", re.IGNORECASE
+)
+_BECOMES_OF = re.compile(r"\b(?:becomes? of|happens? to)\b", re.IGNORECASE)
+_BECOMES = re.compile(r"\b(?:becomes? of|happens? to|result|comes? of)\b", re.IGNORECASE)
+_EARLY = re.compile(r"\b(?:at first|first|at the start|at the beginning|in the beginning|begins?)\b", re.IGNORECASE)
+_CONNECTIVE = re.compile(r"\b(after|before|when|while|once|until)\b", re.IGNORECASE)
+_CUE = re.compile(
+    r"\b(?:after|before|when|while|once|until|because|is it that|comes of it that|the reason that|follows when) (.+)$",
+    re.IGNORECASE,
+)
+"""What stands behind these is taken for granted."""
+_DOING = re.compile(r"\b(?:comes? of|results? of|because of|outcome of) (.+?)['\u2019]s (\w+ing\b.*)$", re.IGNORECASE)
+"""A deed as a noun: "the ant's laughing" takes for granted that the ant laughs."""
+_SUBJECT = re.compile(
+    r"^(?:what|how|why|where|in what (?:mood|way)) (?:do|does|did|is|are|was|were|happens to|becomes of) "
+    r"(?:seen of |the (?:feeling|mood) of )?(.+?)"
+    r"(?: (?:do|doing|done|feel|feeling|look|change|end up|end|go|become|react|get|come|try|seen)\b|"
+    r" (?:at|in|after|before|when|while|once|until|next|first|last)\b|\?|$)",
+    re.IGNORECASE,
+)
+_OF_WHOM = re.compile(
+    r"\b(?:outcome|result|feeling|end) (?:for|of) (.+?)(?: change| look| (?:at|in|after|when)\b|\?|$)", re.IGNORECASE
+)
+_HAPPENS_TO = re.compile(r"\b(?:becomes? of|happens? to) (.+?)(?: (?:at|in|after|when|before)\b|\?|$)", re.IGNORECASE)
+_ORDER = re.compile(r":\s*(.+?);\s*(.+?)\W*$")
+_ASKING = stems(
+    "what which when does that there have happen happens come comes become becomes feel look first last things two "
+    "these order outcome result after before while start beginning place middle during about front answer change causes"
+)
+_SIDES: Mapping[str, int] = {"after": 1, "once": 1, "before": -1, "until": -1, "when": 0, "while": 0}
+_OWN_SIDE: Mapping[Dimension, int] = {"causal": -1, "consequence": 1}
+_ANCHORED = 0.12
+_FLOOR = 0.3
+_WRONG_SIDE = 0.35
+_LATER = 0.95
+"""What comes after the question's moment counts a little less than what was so already."""
+_OTHER_SUBJECT = 0.3
+_GIVEN = 0.15
+_OFF_TOPIC = 0.75
+_WITHOUT_SUBJECT = 0.85
+_OWN_NAME = 0.7
+_ANSWERED = frozenset({"action_visibility", "consequence"})
+_ABOUT_SUBJECT = frozenset({"action_visibility", "emotional"})
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as read.
+
+    subject: the character it is about. given: the events it takes for granted. things: props it names outside of them.
+    others: further characters. side: -1 for an answer before what the question names, 1 for one after it.
+    weights: how much each moment counts, 0 to 1. tilt: -1 for the first of several, 1 for the last, 0 for neither.
+    about_subject: whether an answer tells of the subject itself.
+    """
+
+    dimension: Dimension
+    subject: Term | None
+    given: tuple[Claim, ...]
+    things: tuple[Term, ...]
+    others: tuple[Term, ...]
+    side: int
+    weights: tuple[float, ...]
+    tilt: int
+    about_subject: bool
+
+    def relevance(self, option: Statement) -> float:
+        """Return how well an option fits the question's words, whatever was seen: 1 for one that could answer it."""
+        value = 1.0
+        actors = [claim.actor for claim in option.claims if claim.actor is not None]
+        if self.subject is not None and actors and not _among(self.subject, actors):
+            if self.about_subject:
+                value *= _OTHER_SUBJECT
+            elif self.dimension in {"causal", "consequence"} and not _among(self.subject, option.terms):
+                value *= _WITHOUT_SUBJECT
+        told = [claim for claim in option.claims if claim.tells]
+        if told and all(any(same_claim(claim, known) for known in self.given) for claim in told):
+            value *= _GIVEN
+        named = [*option.terms, *(claim.target for claim in option.claims if claim.target is not None)]
+        if self.things and not any(_among(thing, named) for thing in self.things):
+            value *= _OFF_TOPIC
+        answers = self.dimension in _ANSWERED and not self.given
+        if self.others and answers and not any(_among(other, named) for other in self.others):
+            value *= _OFF_TOPIC
+        return value
+
+
+def _among(term: Term, others: Sequence[Term]) -> bool:
+    return any(term.same(other) for other in others)
+
+
+@lru_cache(maxsize=1024)
+def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
+    """Whom a question is about, what it takes for granted, and the rest of what it names."""
+    order = _ORDER.search(question)
+    if order is not None:
+        one, two = read_statement(order[1]), read_statement(order[2])
+        return None, Statement((*one.claims, *two.claims), (*one.terms, *two.terms)), Statement()
+    cue, doing = _CUE.search(question), _DOING.search(question)
+    told = f"{doing[1]} is {doing[2]}" if doing is not None else cue[1] if cue is not None else ""
+    cue = doing or cue
+    given = read_statement(told.strip(" ?.")) if told else Statement()
+    asked = question[: cue.start()] if cue is not None else question
+    found = _HAPPENS_TO.search(asked) or _OF_WHOM.search(asked) or _SUBJECT.match(asked)
+    subject = term_of(found[1]) if found is not None else None
+    if subject is None and given.claims:
+        subject = given.claims[0].actor
+    rest = Statement() if found is not None or cue is not None else read_statement(asked.strip(" ?"))
+    return subject, given, rest
+
+
+def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]) -> Asked:
+    """Read `question` and find where `moments` have to be looked at for its answer."""
+    subject, told, rest = _parts(question)
+    subject = subject or next(iter(rest.living), None)
+    given = tuple(claim for claim in told.claims if claim.tells)
+    others = tuple(term for term in (*rest.living, *told.living) if subject is None or not term.same(subject))
+    things = rest.things
+    places = (*rest.places, *told.places)
+    found = _CONNECTIVE.search(question)
+    side = _SIDES[found[1].lower()] if found else _OWN_SIDE.get(dimension, 0)
+    tilt = 1 if _LATE.search(question) else -1 if _EARLY.search(question) else 0
+    becomes = _BECOMES.search(question) is not None
+    if not given and (becomes or dimension == "consequence"):
+        tilt = tilt or 1
+    signs = [_sign(given, things, places, subject, moment) for moment in moments]
+    if max(signs, default=0.0) < _ANCHORED:
+        signs = _word_signs(question, subject, (*rest.living, *told.living), moments)
+    weights = _weights(signs, side, tilt)
+    of_itself = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
+    said = _SIDES[found[1].lower()] if found else 0
+    return Asked(dimension, subject, given, things, others, said, weights, tilt, of_itself)
+
+
+def _word_signs(question: str, subject: Term | None, living: Sequence[Term], moments: Sequence[Moment]) -> list[float]:
+    """Return where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words.
+
+    The name of whom it is about counts less: it stands elsewhere too.
+    """
+    names = stems(" ".join(name for term in living for name in term.names))
+    own = stems(" ".join(subject.names)) if subject is not None else set()
+    asked = sorted(stems(question) - _ASKING - names)
+    rare = [word for word in asked if 0 < sum(word in moment.words for moment in moments) <= len(moments) / 2]
+    worth = {word: _OWN_NAME if word in own else 1.0 for word in rare}
+    whole = sum(worth.values()) or 1.0
+    return [sum(worth[word] for word in rare if word in moment.words) / whole for moment in moments]
+
+
+def _weights(signs: Sequence[float], side: int, tilt: int) -> tuple[float, ...]:
+    """Near the clearest sign of the question's moment; without one, at the end that it asks for, or everywhere."""
+    count, strongest = len(signs), max(signs, default=0.0)
+    if strongest >= _ANCHORED:
+        at = count - 1 - signs[::-1].index(strongest) if side < 0 or tilt > 0 else signs.index(strongest)
+        return tuple(_near(place - at, side, count) for place in range(count))
+    if tilt:
+        shares = ((place + 1) / count if tilt > 0 else 1 - place / count for place in range(count))
+        return tuple(_FLOOR + (1 - _FLOOR) * share**2 for share in shares)
+    return (1.0,) * count
+
+
+def _sign(
+    given: Sequence[Claim], things: Sequence[Term], places: Sequence[str], subject: Term | None, moment: Moment
+) -> float:
+    """Return how surely this is the moment that the question speaks of: its events, else its things and places."""
+    if given:
+        return max(support(claim, moment, subject) for claim in given)
+    if not things and not places:
+        return 0.0
+    there = [*(moment.presence(thing) for thing in things), *(moment.settings.get(place, 0.0) for place in places)]
+    if subject is not None:
+        there.append(moment.presence(subject))
+    return min(there)
+
+
+def _near(distance: int, side: int, count: int) -> float:
+    """Return the weight of a moment `distance` after the question's own; `side` is where its answer lies."""
+    reach = max(1.0, count / 5)
+    value = max(_FLOOR, math.exp(-max(0.0, abs(distance) - 0.5) / (2 * reach)))
+    if not side:
+        return value * (_LATER if distance > 0 else 1.0)
+    return value * _WRONG_SIDE if distance * side < 0 else value

@@ -1,0 +1,235 @@
+"""What a phrase claims, in the classes that the reader of pictures has: who does what to whom, how it feels, where.
+
+A phrase (an option, a clause of a question, a sentence of the story) is read by `katha.text`; its words are looked up
+in the reader's own tables. What they do not know stays open: somebody unknown may be anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from katha.eval_bridge.reader.words import Words, load_words
+from katha.text import Entity, Event, Reading, Role, read_story
+
+__all__ = ["Claim", "Statement", "Term", "claim_of", "read_statement", "same_claim", "term_of"]
+
+_BEFORE = re.compile(r"\s*,?\s*\b(before|after|and then|then)\b\s+", re.IGNORECASE)
+_CHANGE = re.compile(
+    r"^(.*?)\b(?:changes?|turns?|goes)(?: their| his| her| its)?(?: \w+)? from (?:being |feeling )?([\w ]+?) to "
+    r"(?:being |feeling )?([\w ]+?)\W*$",
+    re.IGNORECASE,
+)
+_BE_DONE = re.compile(r"\b(?:am|is|are|was|were|be|been|being|gets?|got)\s+(?:\w+ly\s+)?(\w+)", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:the|an?|some|this|that|his|her|its|their|my|our|your)\s+", re.IGNORECASE)
+_FELT = frozenset({"be", "feel", "become", "seem", "look", "get", "grow", "stay"})
+_LIVING = frozenset({"person", "animal", "being", "group"})
+_TARGETS = ("patient", "recipient", "goal", "companion", "instrument", "place", "source", "topic")
+
+
+@dataclass(frozen=True)
+class Term:
+    """Somebody or something that a phrase names.
+
+    names: what it is called, in lower case and without article. looks: the reader's classes that it can be; empty for
+    one of whom the words tell no looks. living: whether it can be a character. proper: a name of its own.
+    """
+
+    names: frozenset[str]
+    looks: frozenset[str] = frozenset()
+    living: bool = False
+    proper: bool = False
+
+    def same(self, other: Term) -> bool:
+        """Whether both can be one: by name, else by what they look like."""
+        if self.names & other.names:
+            return True
+        return not (self.proper and other.proper) and bool(self.looks & other.looks)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One event of a phrase: who, the reader's deed, the mood, to whom or what, where. None for what it leaves open.
+    `also` are the others that take part."""
+
+    actor: Term | None = None
+    deed: str | None = None
+    mood: str | None = None
+    target: Term | None = None
+    place: str | None = None
+    negated: bool = False
+    also: tuple[Term, ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says more than that somebody is there."""
+        return self.deed is not None or self.mood is not None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A phrase as read: its claims in the order in which they happen, all that it names, and a change of feeling (the
+    moods before and after)."""
+
+    claims: tuple[Claim, ...] = ()
+    terms: tuple[Term, ...] = ()
+    places: tuple[str, ...] = ()
+    change: tuple[str | None, str | None] | None = None
+
+    @property
+    def living(self) -> tuple[Term, ...]:
+        """The characters that it names."""
+        return tuple(term for term in self.terms if term.living)
+
+    @property
+    def things(self) -> tuple[Term, ...]:
+        """The things that it names."""
+        return tuple(term for term in self.terms if not term.living)
+
+
+def same_claim(one: Claim, other: Claim) -> bool:
+    """Return whether two claims say the same; what one leaves out may be anything."""
+    for mine, theirs in ((one.actor, other.actor), (one.target, other.target)):
+        if mine is not None and theirs is not None and not mine.same(theirs):
+            return False
+    return (one.deed, one.mood, one.negated) == (other.deed, other.mood, other.negated)
+
+
+@lru_cache(maxsize=4096)
+def read_statement(text: str) -> Statement:
+    """Return what a phrase claims. "X before Y" is two claims in that order, "X after Y" in the other."""
+    changed = _CHANGE.match(text)
+    if changed is not None:
+        words = load_words()
+        moods = [words.mood(part.lower().split(), part.lower().split()[-1]) for part in changed.group(2, 3)]
+        who = term_of(changed.group(1))
+        return Statement((), (who,) if who is not None else (), (), (moods[0], moods[1]))
+    parts = _BEFORE.split(text, maxsplit=1)
+    if len(parts) == 3 and parts[0] and parts[2]:
+        read = [_read(parts[0]), _read(parts[2])]
+        if all(any(claim.tells for claim in one.claims) for one in read):
+            first, second = read[::-1] if parts[1].lower() == "after" else read
+            return Statement(
+                (*first.claims, *second.claims), (*first.terms, *second.terms), (*first.places, *second.places)
+            )
+    return _read(text)
+
+
+@lru_cache(maxsize=1024)
+def term_of(phrase: str) -> Term | None:
+    """Return whom or what a noun phrase names ("the old woman", "Lena"); None for no words."""
+    bare = _ARTICLE.sub("", phrase.strip(" ?.,;:\"'"))
+    if not bare:
+        return None
+    found = _read(f"{phrase.strip(' ?.,;:')} stands.")
+    if found.living:
+        return found.living[0]
+    looks = load_words().looks(bare)
+    proper = bare[:1].isupper()
+    return Term(frozenset({bare.lower()}), looks, proper or any(key.startswith("character/") for key in looks), proper)
+
+
+def _read(text: str) -> Statement:
+    clean = text.strip()
+    if not re.search(r"[A-Za-z]{2}", clean):
+        return Statement()
+    reading = read_story(clean if clean[-1] in ".!?\"'" else f"{clean}.")
+    claims = [claim for event in reading.events if (claim := claim_of(reading, event)) is not None]
+    merged = list(_merged(claims))
+    terms = tuple(term_for(reading, entity) for entity in reading.entities if _named(entity))
+    places = tuple(
+        place for entity in reading.entities if entity.kind == "place" and (place := load_words().place(entity.name))
+    )
+    return Statement(tuple(merged), terms, places)
+
+
+def _merged(claims: Sequence[Claim]) -> Iterator[Claim]:
+    """Claims that tell something; a bare one only where there is no other."""
+    told = [claim for claim in claims if claim.tells]
+    yield from told or claims[:1]
+
+
+def claim_of(reading: Reading, event: Event) -> Claim | None:
+    """Return what one event claims in the reader's classes; None for what no picture shows (speech, wishes)."""
+    if event.standing in ("said", "imagined") or event.modality in ("may", "will"):
+        return None
+    words, agents = load_words(), event.who("agent")
+    actor = _term(reading, agents[0]) if agents else None
+    state = [word for text in event.state for word in text.lower().split()]
+    mood = words.mood(state, event.feeling)
+    deed = _deed(reading, event, words, state)
+    if actor is None and event.passive and event.who("patient"):
+        actor = _term(reading, event.who("patient")[0])
+    if mood is not None and deed == "stand":
+        deed = None
+    parts = _parts(reading, event, actor)
+    seen = next((term for term in parts if term.looks or term.living), None)
+    said = [part for role in event.all("place", "goal", "source") for part in (role.text, role.head)]
+    place = next((found for part in said if (found := words.place(part))), None)
+    also = tuple(term for term in parts if term is not seen)
+    return Claim(actor, deed, mood, seen, place, event.negated, also)
+
+
+def _deed(reading: Reading, event: Event, words: Words, state: Sequence[str]) -> str | None:
+    if event.verb in _FELT:
+        found = words.state(state)
+        if found is not None or event.verb in ("be", "feel", "become", "seem"):
+            return found
+    if event.passive and not event.who("agent"):
+        done = _BE_DONE.search(event.text)
+        named = (words.verbs.get(f"be {done[1].lower()}") if done else None) or words.state(state)
+        return named or words.state((event.verb, f"{event.verb}ed", done[1].lower() if done else ""))
+    objects: list[str] = []
+    for role in event.all("patient", "goal", "companion", "place"):
+        objects += _sorts(reading, role, words)
+    told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
+    return words.deed(event.verb, event.particle, told, objects)
+
+
+def _sorts(reading: Reading, role: Role, words: Words) -> list[str]:
+    if role.entity is None:
+        return [role.head]
+    entity = reading.entity(role.entity)
+    if entity.kind in _LIVING:
+        return [role.head, "living"]
+    return [role.head, entity.sort] if entity.sort else [role.head]
+
+
+def _parts(reading: Reading, event: Event, actor: Term | None) -> list[Term]:
+    """Those done to, the nearest first: whom, with whom, with what, where."""
+    found: list[Term] = []
+    for name in _TARGETS:
+        for role in event.all(name):  # type: ignore[arg-type]
+            if role.entity is None or role.entity in event.who("agent"):
+                continue
+            term = _term(reading, role.entity)
+            if term is not None and term != actor and (term.looks or not load_words().place(role.text)):
+                found.append(term)
+    return found
+
+
+def _named(entity: Entity) -> bool:
+    return entity.kind not in ("abstract", "place") or bool(load_words().looks(entity.noun))
+
+
+def _term(reading: Reading, key: str) -> Term | None:
+    entity = reading.entity(key)
+    if entity.members:
+        entity = reading.entity(entity.members[0])
+    return term_for(reading, entity) if entity.kind != "abstract" else None
+
+
+def term_for(reading: Reading, entity: Entity) -> Term:
+    """Return an entity of a text as the reader could see it."""
+    words = load_words()
+    names = {_ARTICLE.sub("", name).lower() for name in (entity.name, *entity.aliases) if name}
+    looks = words.looks(_ARTICLE.sub("", entity.name), entity.noun)
+    people = {f"character/{name}" for name in words.people}
+    sexed = words.bases.get(f"{entity.sex or ''} {entity.age if entity.age in ('child', 'old') else ''}")
+    plain = {f"character/{name}" for name in words.bases.values()}
+    if entity.kind in ("person", "group") and sexed is not None and (not looks or looks <= plain):
+        looks = frozenset({f"character/{sexed}"})
+    living = entity.kind in _LIVING or entity.character or bool(looks & people)
+    return Term(frozenset(names), looks, living, entity.named)

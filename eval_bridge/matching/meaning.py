@@ -1,0 +1,106 @@
+"""The rule `lemma-set` 4: does an answer say what one of the accepted answers says? Decided on the parse.
+
+An answer is right when every word that an accepted answer needs is said in it, by the same word, a synonym or a
+narrower word, or by a pronoun for somebody who takes part, and
+
+- it denies nothing that the accepted answer does not deny, and the other way round (an opposite denied is the same);
+- who acts and who is acted on are not exchanged, and nobody else acts or speaks;
+- amounts agree, and where somebody or something is asked for, nothing else is named beside it;
+- what is put in order is in the same order, and nothing in it is the opposite of what was accepted.
+
+An answer that contradicts one accepted answer in its own words is wrong, whatever it has in common with others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from katha.eval_bridge.matching.asked import Asking, read_question
+from katha.eval_bridge.matching.lemma_order import moment_of, order_of
+from katha.eval_bridge.matching.lemmas import read_words
+from katha.eval_bridge.matching.statements import Statement, read_statements
+from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
+from katha.eval_bridge.matching.wordnet import opposed
+
+_REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
+
+
+def _ordered(wanted: str, said: str) -> str | None:
+    """Whether an answer puts the same things in the same order; only asked where the accepted answer has an order."""
+    order, found = order_of(wanted), order_of(said)
+    if order is None:
+        return NOT_SAID
+    if found is None:
+        return "no order is said"
+    return None if order[0] <= found[0] and order[1] <= found[1] else "another order"
+
+
+def _flipped(trial: Trial) -> bool:
+    """Whether the answer denies the opposite of a one-word statement: "not honest" for "lied"."""
+    for word in trial.wanted.words:
+        if word.part not in ("verb", "state", "head"):
+            continue
+        for other in trial.said.words:
+            if opposed(other.lemma, word.lemma) and trial.denied(trial.said, other) != trial.denied(trial.wanted, word):
+                rest = [item for item in trial.wanted.words if item.at != word.at and item.part != "modifier"]
+                pairs = [(word, other), *trial.pair(rest)]
+                met = {item.at for item, _ in pairs}
+                if all(item.at in met or trial.spared(item, [word], pairs) for item in rest):
+                    return not trial.others_act(pairs)
+    return False
+
+
+def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
+    """Return whether `answer` says the same as one of `accepted`, and the reason in one phrase."""
+    known = read_accepted(question, tuple(dict.fromkeys(accepted)))
+    (said,) = read_statements([answer], known.asked.asks)
+    moment, told = moment_of(read_words(question)), moment_of(read_words(answer))
+    if moment and told and told[0] != moment[0] and told[1] & moment[1]:
+        return False, "another order than the question's"
+    problems = [_against(item, said, known) for item in known.items]
+    says = [item for item, problem in zip(known.items, problems, strict=True) if problem is None]
+    against = [problem for problem in problems if problem not in (None, NOT_SAID)]
+    refuted = next(
+        (
+            problem
+            for item, problem in zip(known.items, problems, strict=True)
+            if problem in _REFUTING and Trial(item, said, known).literal()
+        ),
+        None,
+    )
+    if says and refuted is None:
+        return True, f"says {says[0].text!r}"
+    return False, refuted or next(iter(against), None) or NOT_SAID
+
+
+def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
+    """Return why an answer does not say one accepted answer, None if it does."""
+    trial = Trial(item, said, known)
+    changes = known.asked.ordered or known.asked.asks == "state"
+    if order_of(item.given) is not None and changes:
+        denied = [any(frame.negated for frame in each.frames) for each in (item, said)]
+        return "negation" if denied[0] != denied[1] else _ordered(item.given, said.given)
+    order = order_of(said.given)
+    if changes and known.asked.asks != "order" and order is not None:
+        # One state of a change is where it ends: "delighted" is said by "from boredom to delight" alone.
+        states = {word.stem for word in read_words(item.given) if word.content and word.stem in order[0] ^ order[1]}
+        if states & order[0]:
+            return "another order"
+    if known.asked.asks == "order" and order is not None:
+        first = {word.stem for word in read_words(item.text) if word.content} - {"first", "come", "happen"}
+        return None if first & order[0] and not first & order[1] else "another order"
+    amounts = {word.amount for word in item.words} - {""}
+    if known.asked.asks == "number" and amounts:
+        told = {word.amount for word in said.words if not word.denied} - {""}
+        return None if amounts == told and not any(frame.negated for frame in said.frames) else "another amount"
+    problem = trial.why_not()
+    return None if problem == NOT_SAID and _flipped(trial) else problem
+
+
+def prepare(said: Iterable[tuple[str, str]]) -> None:
+    """Parse answers to questions together, which takes a fifth of the time; (question, answer) each."""
+    by_kind: dict[Asking, list[str]] = defaultdict(list)
+    for question, answer in said:
+        by_kind[read_question(question).asks].append(answer)
+    for asks, answers in by_kind.items():
+        read_statements(answers, asks)

@@ -1,0 +1,234 @@
+"""What words mean beside one another: synonyms, wider and derived words, opposites, from WordNet's common words."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from katha.eval_bridge.matching.lemmas import lexicon
+from katha.jsonio import shipped_table
+from katha.text.words import load_words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+Lemma = tuple[str, str]
+"""Part of speech (n, v, a, r) and word; a verb with its particle is one word ("doze_off")."""
+_EQUAL = frozenset("$&\\=")
+"""Relations between senses that may stand for one another: verb group, similar adjective, adjective of an adverb."""
+PARTS = {"NOUN": "n", "PROPN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r", "NUM": "a", "INTJ": "n", "X": "n"}
+"""The parser's parts of speech that content words have, with WordNet's letter."""
+_ENDINGS = ["-", "s-", "es-", "ies-y", "ied-y", "ed-", "ed-e", "ing-", "ing-e"]
+
+
+@dataclass(frozen=True)
+class WordNet:
+    """The table: the senses of words (the most frequent first), relations of senses, derived and opposite words.
+
+    deeds: nouns of what somebody does or undergoes, which carry the meaning after a verb like "have" ("has a look").
+    """
+
+    senses: dict[Lemma, tuple[str, ...]]
+    equal: dict[str, tuple[str, ...]]
+    wider: dict[str, tuple[str, ...]]
+    derived: dict[Lemma, tuple[str, ...]]
+    opposite: dict[str, tuple[str, ...]]
+    deeds: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The word lists of usage.yaml.
+
+    group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
+    sets: closed classes by name. opposites: both ways.
+    """
+
+    group: dict[str, frozenset[str]]
+    idioms: dict[tuple[str, str], str]
+    sets: dict[str, frozenset[str]]
+    opposites: frozenset[tuple[str, str]]
+
+
+@cache
+def wordnet() -> WordNet:
+    """Return the table, read once (a quarter of a second)."""
+    packed = files("katha.eval_bridge.matching").joinpath("wordnet.txt.gz").read_bytes()
+    senses: dict[Lemma, tuple[str, ...]] = {}
+    equal: dict[str, list[str]] = defaultdict(list)
+    wider: dict[str, list[str]] = defaultdict(list)
+    opposite: dict[str, list[str]] = defaultdict(list)
+    derived: dict[Lemma, list[str]] = defaultdict(list)
+    deeds: frozenset[str] = frozenset()
+    for line in gzip.decompress(packed).decode().splitlines()[1:]:
+        code, first, second, *rest = line.split()
+        if code == "w":
+            senses[first, second] = tuple(rest)
+        elif code == "s":
+            (equal if second in _EQUAL else wider)[first] += rest
+        elif code == "d":
+            derived[first, second].append(rest[3])
+        elif code == "e":
+            deeds = frozenset((first, second, *rest))
+        else:
+            opposite[rest[0]].append(rest[3])
+    frozen = [{key: tuple(value) for key, value in table.items()} for table in (equal, wider, opposite)]
+    return WordNet(
+        senses, frozen[0], frozen[1], {key: tuple(value) for key, value in derived.items()}, frozen[2], deeds
+    )
+
+
+@cache
+def usage() -> Usage:
+    """Return the word lists, read once."""
+    raw = shipped_table("katha.eval_bridge.matching", "usage.yaml")
+    group: dict[str, set[str]] = defaultdict(set)
+    idioms: dict[tuple[str, str], str] = {}
+    for line in raw["groups"]:
+        words = [word.strip().replace(" ", "_") for word in line.split(",")]
+        for word in words:
+            for form in {word, (verb_form(word) or word) if word.endswith("ed") else word}:
+                group[form].add(words[0])
+            if "_" in word:
+                verb, _, last = word.partition("_")
+                idioms[verb, last.rpartition("_")[2]] = word
+    pairs = {tuple(pair.split()) for pair in raw["opposites"]}
+    opposites = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
+    sets = {name: frozenset(str(raw[name]).split()) for name in raw if name not in ("groups", "opposites")}
+    return Usage({key: frozenset(names) for key, names in group.items()}, idioms, sets, frozenset(opposites))
+
+
+@lru_cache(maxsize=16384)
+def verb_form(word: str) -> str | None:
+    """Return the base of a word that can be a verb form, None if it cannot."""
+    senses, table = wordnet().senses, lexicon().irregular
+    if word in table:
+        return table[word]
+    for ending, _, instead in (each.partition("-") for each in _ENDINGS):
+        base = word.removesuffix(ending) + instead if word.endswith(ending) else ""
+        if len(base) > 2 and ("v", base) in senses:
+            return base
+        doubled = len(base) > 3 and base[-1] == base[-2]
+        if doubled and ("v", base[:-1]) in senses:
+            return base[:-1]
+    return None
+
+
+def _senses(lemma: Lemma) -> tuple[str, ...]:
+    """The senses of a word; of a verb with an unknown particle, those of the verb."""
+    known, (pos, word) = wordnet().senses, lemma
+    return known.get(lemma) or (known.get((pos, word.partition("_")[0]), ()) if pos == "v" else ())
+
+
+@lru_cache(maxsize=16384)
+def concepts(lemma: Lemma) -> frozenset[str]:
+    """Return what a word may mean: its senses, those equal to them, those of derived words, its groups, its feeling."""
+    net, word = wordnet(), lemma[1]
+    own = _senses(lemma)
+    made = {f"={word}", *own, *(f"#{name}" for name in usage().group.get(word, ()))}
+    made.update(other for sense in own[:3] for other in net.equal.get(sense, ()))
+    made.update(net.derived.get(lemma, ()))
+    base = verb_form(word) if lemma[0] == "a" and word not in ("free", "open") else None
+    if base and base != word and ("a", base) not in net.senses:
+        made |= {f"={base}", *_senses(("v", base))[:4], *(f"#{name}" for name in usage().group.get(base, ()))}
+    verb, _, particle = word.partition("_")
+    if particle in ("up", "down", "away", "off", "out", "over", "back") and load_words().has("motion", verb):
+        made |= {f"={verb}", *_senses(("v", verb))[:3], *(f"#{name}" for name in usage().group.get(verb, ()))}
+    feeling = load_words().feelings.get(word)
+    return frozenset(made | ({f"!{feeling}"} if feeling else set()))
+
+
+@lru_cache(maxsize=16384)
+def _above(lemma: Lemma) -> frozenset[str]:
+    """What a word is a kind of: one step up from its first senses."""
+    found = set(_up(_senses(lemma)[:3]))
+    if lemma[0] == "n":
+        found |= set(_up(found & set(_up(_senses(lemma)[:1]))))
+    return frozenset(found)
+
+
+def _up(senses: Iterable[str]) -> Iterator[str]:
+    wider = wordnet().wider
+    return (other for sense in senses for other in wider.get(sense, ()))
+
+
+def sex(noun: str) -> str:
+    """Return "male" or "female" for a noun that says so, "" for another."""
+    words = load_words()
+    return next((name for name in ("male", "female") if words.has(name, noun) or words.has(f"kin.{name}", noun)), "")
+
+
+def is_somebody(noun: str) -> bool:
+    """Return whether a noun is a person, an animal, a being or a group of them."""
+    words = load_words()
+    return words.sort(noun) in ("person", "animal", "being", "group") or words.has("kin", noun)
+
+
+def names_somebody(token: Token) -> bool:
+    """Return whether a parsed word is a name or a noun for somebody."""
+    return token.pos_ == "PROPN" or is_somebody(lemma_of(token)[1])
+
+
+def lemma_of(token: Token) -> Lemma:
+    """Return a parsed word's part of speech and lemma, as WordNet knows them."""
+    pos = PARTS.get(token.pos_, "n")
+    word = token.lower_ if token.pos_ == "PROPN" else str(token.lemma_.lower())
+    if pos == "v" and token.tag_ in ("VBD", "VBN"):
+        word = lexicon().irregular.get(token.lower_, word)
+    known = wordnet().senses
+    if (pos, word) not in known:
+        others = [each for each in "nvar" if (each, word) in known]
+        singular = word.removesuffix("s")
+        if not others and pos == "n" and ("n", singular) in known:
+            word = singular
+        elif others:
+            pos = others[0]
+    return pos, load_words().lemmas.get(word, word)
+
+
+@lru_cache(maxsize=65536)
+def same(one: Lemma, two: Lemma) -> bool:
+    """Whether two words may say the same."""
+    if one[1] == two[1]:
+        return True
+    if {sex(one[1]), sex(two[1])} == {"male", "female"}:
+        return False
+    feelings = load_words().feelings
+    moods = feelings.get(one[1]), feelings.get(two[1])
+    if None not in moods and moods[0] != moods[1]:
+        return not usage().group.get(one[1], frozenset()).isdisjoint(usage().group.get(two[1], ()))
+    return not concepts(one).isdisjoint(concepts(two))
+
+
+@lru_cache(maxsize=65536)
+def entails(said: Lemma, wanted: Lemma) -> bool:
+    """Whether `said` may stand where `wanted` is asked for: the same, or a kind of it ("gobble" for "eat")."""
+    if (said[1], wanted[1]) in usage().opposites:
+        return False
+    if said[1] in usage().sets["wide"] and said[1] != wanted[1]:
+        return not usage().group.get(said[1], frozenset()).isdisjoint(usage().group.get(wanted[1], ()))
+    if same(said, wanted):
+        return True
+    if {sex(said[1]), sex(wanted[1])} == {"male", "female"}:
+        return False
+    return wanted[1] not in usage().sets["wide"] and not _above(said).isdisjoint(_senses(wanted)[:3])
+
+
+@lru_cache(maxsize=65536)
+def opposed(one: Lemma, two: Lemma) -> bool:
+    """Whether two words are opposites."""
+    if (one[1].partition("_")[0], two[1].partition("_")[0]) in usage().opposites:
+        return True
+    net = wordnet()
+    first = {other for sense in (*_senses(one)[:3], *_equals(one)) for other in net.opposite.get(sense, ())}
+    return not first.isdisjoint((*_senses(two)[:3], *_equals(two)))
+
+
+def _equals(lemma: Lemma) -> tuple[str, ...]:
+    equal = wordnet().equal
+    return tuple(other for sense in _senses(lemma)[:2] for other in equal.get(sense, ()) if lemma[0] == "a")

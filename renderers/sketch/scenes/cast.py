@@ -1,0 +1,209 @@
+"""Who is who: entities of the text as actors, by the plan's sheet of characters and by what the words say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from katha.protocols import FrameRequest
+from katha.renderers.sketch.deeds import Look, people
+from katha.renderers.sketch.figures.data import drawings
+from katha.renderers.sketch.scenes.casting import actor_of
+from katha.renderers.sketch.scenes.record import SceneActor
+from katha.renderers.sketch.scenes.senses import (
+    attributes_in,
+    concept_of,
+    features_of,
+    hair_of,
+    how_many,
+    in_table,
+    mood_of,
+    near_noun,
+    noun_of,
+)
+from katha.schema import Character
+from katha.text.types import Entity, Reading
+from katha.text.words import load_words
+
+__all__ = ["NUMBERS", "Cast", "bare", "has", "nature_of"]
+
+_MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunter", "merchant", "sage", "soldier"})
+
+_ROYAL = frozenset({"king", "queen"})
+
+_BASES = {("male", "teen"): "teen_boy", ("female", "teen"): "teen_girl", (None, "teen"): "teen",
+          ("male", "child"): "boy", ("female", "child"): "girl", (None, "child"): "child", ("male", "old"): "old_man",
+          ("female", "old"): "old_woman", ("male", None): "man", ("female", None): "woman"}  # fmt: skip
+
+_OWN = {base: nature for nature, base in _BASES.items()}
+
+NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 4, "six": 4, "seven": 4, "many": 4, "several": 3, "some": 3}
+
+_HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "female"})
+
+_CROWD = 8
+
+_THE_ONE = r"(?i)^(?:the|a|an|his|her|their|its|my|our) (?:[\w-]+ )*%s$"
+"""A noun in the singular, whatever the parser made of its number."""
+_OWNER = re.compile(r"[\w-]+['\u2019]s ")
+"""Whose somebody is says nothing of them: the boy's father is no boy."""
+
+
+class Cast:
+    """The characters of a request and of the text of its prompt; what is not known goes into `missing`."""
+
+    def __init__(
+        self,
+        request: FrameRequest,
+        reading: Reading | None,
+        missing: list[str],
+        stood: Mapping[str, Character] | None = None,
+    ) -> None:
+        """stood: characters by the names that stand for theirs in the reading."""
+        self.request, self.reading, self.missing, self.stood = request, reading, missing, stood or {}
+        self.named = self._match()
+
+    def _match(self) -> dict[str, Character]:
+        """Which character of the plan each entity is, by name; "he" alone is the one character that is left."""
+        found: dict[str, Character] = {}
+        if self.reading is None:
+            return found
+        for entity in self.reading.entities:
+            for name in (entity.name, *entity.aliases):
+                if name in self.stood:
+                    found.setdefault(entity.id, self.stood[name])
+        for entity in self.reading.entities:
+            names = {bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
+            for character in self.request.characters:
+                if {bare(character.name), bare(character.name).rstrip("s")} & names:
+                    found.setdefault(entity.id, character)
+        for entity in self.reading.entities:
+            names = {bare(name) for name in (entity.name, *entity.aliases)} | {entity.noun}
+            for character in self.request.characters:
+                if bare(character.kind) in names and entity.id not in found and not has(found, character):
+                    found[entity.id] = character
+        for entity in self.reading.entities:
+            alike = [
+                one for one in self.request.characters if not has(found, one) and _same_kind(one.kind, entity.noun)
+            ]
+            if entity.id not in found and entity.noun and len(alike) == 1 and not entity.named:
+                found[entity.id] = alike[0]
+        for entity in self.reading.entities:
+            rest = [one for one in self.request.characters if not has(found, one)]
+            if entity.id not in found and entity.character and not entity.noun and not entity.named and rest:
+                sexes = [(one, nature_of(f"{one.kind} {one.appearance} {one.name}")[0]) for one in rest]
+                fits = [one for one, sex in sexes if entity.sex is None or sex in (None, entity.sex)]
+                if fits:
+                    found[entity.id] = fits[0]
+        return found
+
+    def actor(self, entity: Entity) -> SceneActor:
+        """The actor that an entity is, doing nothing yet."""
+        character = self.named.get(entity.id)
+        phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
+        called = f"{entity.name} {character.name}" if character else entity.name
+        looks = " ".join([*entity.looks, character.appearance if character else "", called])
+        name = bare(character.name if character else entity.name)
+        count = entity.count if entity.count else 3
+        if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
+            count = 3
+        if character is not None and entity.name == character.name and entity.name.istitle():
+            count = 1
+        if (
+            entity.count == 0
+            and entity.noun
+            and not load_words().has("group", entity.noun)
+            and re.search(_THE_ONE % re.escape(entity.noun), entity.name)
+        ):
+            count = 1
+        if character is not None and entity.count == 1:
+            count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+        count = how_many(entity.noun) or count
+        actor = self.one(name, [phrase for phrase in phrases if phrase], looks, entity)
+        mood = mood_of(entity.looks) or next(
+            (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None
+        )
+        return replace(actor, count=min(count, _CROWD), mood=actor.mood or mood)
+
+    def one(self, name: str, phrases: Sequence[str], looks: str, entity: Entity | None) -> SceneActor:
+        """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""
+        words = f"{' '.join(phrases)} {looks}"
+        sex, age = nature_of(words)
+        character = self.named.get(entity.id) if entity is not None else None
+        if entity is not None and character is not None:
+            # The plan's sheet is the story's; a sentence by itself may be read wrongly.
+            told = nature_of(f"{character.kind} {character.appearance} {character.name}")
+            sex, age = told[0] or entity.sex, told[1] or entity.age
+        elif entity is not None:
+            sex, age = entity.sex or sex, age if age == "teen" else entity.age or age
+        concept, noun = concept_of(*phrases), noun_of(*phrases)
+        if concept is None and noun is None and phrases and not (entity is not None and entity.kind == "person"):
+            noun = near_noun(phrases[-1])
+        trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
+        if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
+            return SceneActor(name, "figure", concept=concept, attributes=_attributes(looks))
+        human = noun is None and (entity is None or entity.kind in ("person", "group") or not phrases)
+        if (noun is not None and noun.kind != "person") or not (human or noun):
+            if noun is None:
+                self.missing.append(phrases[-1])
+            kind = entity.kind if entity is not None and entity.kind in ("animal", "person") else "animal"
+            return actor_of(name, noun.word if noun else " ".join(phrases), kind_of=kind, cm=None if noun else 70.0)
+        if noun is None and phrases and not _plain(phrases[-1]):
+            self.missing.append(phrases[-1])
+        usual = actor_of(name, noun.word if noun else "person")
+        return replace(usual, look=_dressed(usual, sex, age, words)) if usual.kind == "person" else usual
+
+
+def _plain(word: str) -> bool:
+    """Whether a word says no more of a person than that it is one, or several."""
+    return word in ("narrator", "person", "i", "someone") or load_words().has("group", word)
+
+
+def _same_kind(kind: str, noun: str) -> bool:
+    """Whether two words are one kind of person or animal: grandpa, grandfather."""
+    one, other = noun_of(kind), noun_of(noun) if noun else None
+    return one is not None and other is not None and one.pictogram == other.pictogram != "person"
+
+
+def bare(name: str) -> str:
+    return re.sub(r"^(the|a|an|my|his|her|their|our) ", "", name.strip().lower())
+
+
+def has(found: dict[str, Character], character: Character) -> bool:
+    return any(one.name == character.name for one in found.values())
+
+
+def nature_of(phrase: str) -> tuple[Literal["male", "female"] | None, Literal["child", "teen", "adult", "old"] | None]:
+    """Sex and age that the words of a phrase tell ("old woman", "Mrs Lee, a teacher")."""
+    words, tables = re.findall(r"[a-z-]+", _OWNER.sub("", phrase.lower())), load_words()
+    sex: Literal["male", "female"] | None = None
+    age: Literal["child", "teen", "adult", "old"] | None = None
+    for word in words:
+        if any(tables.has(name, word) for name in ("male", "kin.male", "titles.male")) or word in _HE:
+            sex = sex or "male"
+        if any(tables.has(name, word) for name in ("female", "kin.female", "titles.female")) or word in _SHE:
+            sex = sex or "female"
+        if in_table("teen", word):
+            age = "teen"
+        if tables.has("child", word):
+            age = age or "child"
+        if tables.has("old", word) or tables.has("old_looks", word) or tables.has("kin_old", word):
+            age = age or "old"
+    return sex, age
+
+
+def _dressed(usual: SceneActor, sex: str | None, age: str | None, words: str) -> Look:
+    """The look of a person: the noun's own, corrected by what the story says of sex, age, clothes and hair."""
+    base = usual.look.base
+    if base != "baby":
+        own_sex, own_age = _OWN.get(base, (None, None))
+        years = age if age in ("child", "teen", "old") else (own_age if age is None else None)
+        base = _BASES.get((sex or own_sex, years), "child" if years == "child" else "person")
+    return replace(usual.look, base=base, hair=hair_of(words), features=features_of(words))
+
+
+def _attributes(looks: str) -> tuple[str, ...]:
+    known = drawings("attributes")
+    return tuple(name for name in attributes_in(looks.replace(",", " ").replace(".", " ")) if name in known)

@@ -1,0 +1,559 @@
+"""What happens in a sentence as deeds, partners and things of a scene in the making."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from katha.renderers.sketch.deeds import Deed, deed
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.making import Making, phrase_of
+from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
+from katha.renderers.sketch.scenes.senses import (
+    base_form,
+    concept_of,
+    deed_of_verb,
+    failed_deed,
+    features_of,
+    in_table,
+    lifeless_deed,
+    means_deed,
+    mood_of,
+    near_deed,
+    noun_of,
+    object_deed,
+    place_of,
+    sign_of,
+    state_deed,
+    stopped_deed,
+    struck_deed,
+)
+from katha.text.types import Entity, Event, Role
+
+__all__ = ["Doing", "is_shown"]
+
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
+_AIMED = frozenset({"knock", "hit", "push", "lean_over"})
+"""Deeds done to what stands after "on", "at" or "against"."""
+_OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
+"""Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
+_BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
+_WITHIN = frozenset(
+    {
+        "up",
+        "down",
+        "towards",
+        "toward",
+        "past",
+        "onto",
+        "around",
+        "in",
+        "inside",
+        "into",
+        "at",
+        "aboard",
+        "through",
+        "on",
+        "to",
+        "across",
+        "from",
+        "out of",
+        "near",
+        "over",
+    }
+)
+_TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of", "to", "at", "against", "through"})
+"""Where the verb's object goes or comes from, so that the two are drawn in touch."""
+_INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
+"""Deeds whose vehicle is drawn from outside, so that it is not the place."""
+_TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
+_TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
+_FREE_HANDED = frozenset(
+    {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
+)
+_MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
+_OWN_ACCORD = frozenset({"burst", "smoulder", "ring", "glow", "drip"})
+_MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver", *_OWN_ACCORD})
+"""What a thing without life can do of its own accord; anything else it only stands there."""
+_GOING = frozenset(
+    {
+        "fly",
+        "land",
+        "escape",
+        "flee",
+        "cross",
+        "deliver",
+        "go",
+        "come",
+        "chase",
+        "travel",
+        "follow",
+        "race",
+        "arrive",
+        "return",
+        "leave",
+        "run",
+        "rush",
+        "hurry",
+        "move",
+    }
+)
+_PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
+_STRADDLED = 135.0
+"""A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
+_AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
+    "on": "on", "onto": "on", "in": "in", "into": "in", "inside": "in", "under": "under", "beneath": "under",
+    "above": "above", "over": "above",
+}  # fmt: skip
+"""Where a preposition has one thing beside another."""
+_IN_HAND = frozenset({"hand", "hands"})
+_ROBBING = frozenset({"snatch", "tug", "take"})
+"""Deeds that are done to the owner of a thing."""
+_SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
+"""Deeds of the hands; a large thing is pointed at."""
+_TWO, _LARGE = 2, 80.0
+"""What is at least this large (centimetres) two carry between them."""
+_RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
+_LOW = 34.0
+"""What is taller (centimetres) is put into where it stands."""
+_HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
+_FLAT = frozenset({"table", "desk"})
+
+
+class Doing(Making):
+    """Puts events into the scene."""
+
+    def _chosen(self, events: Sequence[Event]) -> list[Event]:
+        """For everybody the event that a picture shows best; of equals the later one."""
+        best: dict[str, Event] = {}
+        for event in events:
+            for key in self._spread(event.who("agent") or event.who("patient")):
+                if key not in best or self._worth(event) >= self._worth(best[key]):
+                    best[key] = event
+        return list(dict.fromkeys(best.values()))
+
+    def _worth(self, event: Event) -> float:
+        name = self._deed(event)
+        objects = [role for role in event.all("patient", "recipient", "goal", "companion") if role.entity]
+        worth = 2.0 * (name not in (None, "stand")) + 1.5 * bool(objects) + (not in_table("weak", event.verb))
+        return worth - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
+
+    def _deed(self, event: Event) -> str | None:
+        """The deed of an event, or None where no table has its verb."""
+        verb = base_form(event.verb)
+        if event.verb == "lay" and event.who("patient"):
+            verb = "put"  # not the past of "lie"
+        if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
+            named = state_deed(word.lower() for text in event.state for word in text.split())
+            if named is not None or verb in ("be", "become", "seem", "feel"):
+                return named or "stand"
+        doers = event.who("agent") or event.who("patient")
+        if doers and not any(self._alive(key) for key in doers):
+            own = lifeless_deed(event.predicate, verb)
+            if own is not None:
+                return own
+        hindered = _hindered(event, verb)
+        if hindered is not None:
+            return hindered
+        patients = event.all("patient")
+        if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
+            return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
+        about = [word for role in patients or event.all("recipient", "goal") for word in self._sorts(role)]
+        special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
+        phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
+        if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
+            phrases.append(f"{verb} {event.particle}")
+        told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
+        if verb not in _PLACING and (not patients or verb == "take"):  # "put it on the shelf" is not "put it on"
+            phrases += [f"{verb} {preposition}" for preposition in told]
+        if verb == "be":
+            return special or "stand"
+        if verb == "have" and not special:
+            return "hold" if any(self._drawable(role) for role in patients) else "stand"
+        means = [role.head for role in event.all("instrument", "place", "companion", "source")]
+        found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
+        return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _handled(self, event: Event) -> bool:
+        """Whether something that can be drawn is in the hands of who does what no table has."""
+        return any(self._drawable(role) and not self._alive(str(role.entity)) for role in event.all("patient"))
+
+    def _riding(self, event: Event) -> str | None:
+        """Going somewhere on or in something: "chased him on her bicycle", "went by car"."""
+        if base_form(event.verb) not in _GOING:
+            return None
+        for role in event.all("place", "instrument", "companion"):
+            noun = noun_of(role.head)
+            if role.preposition in ("on", "by", "in") and noun is not None and noun.kind == "vehicle":
+                return "ride" if noun.cm < _STRADDLED else "drive"
+            if role.preposition == "on" and noun is not None and noun.kind == "animal":
+                return "ride"
+        return None
+
+    def _sorts(self, role: Role) -> list[str]:
+        found = [role.head]
+        if role.entity is not None and self._alive(role.entity):
+            return [*found, "living"]
+        own = self._entity(role.entity).noun if role.entity is not None else ""
+        found += [own] if own and own != role.head else []  # a pair of boots is boots
+        noun = noun_of(role.head) or noun_of(own)
+        return [*found, noun.kind] if noun is not None else found
+
+    def _drawable(self, role: Role) -> bool:
+        return role.entity is not None and not in_table("skip", role.head) and noun_of(role.head) is not None
+
+    def _act(self, event: Event) -> None:
+        """Put the event's doers, partners and things into the scene."""
+        name = self._deed(event)
+        unknown, name = name is None, name or "stand"
+        row = deed(name)
+        agents = self._spread(event.who("agent")) or self._spread(
+            key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
+        )
+        agents = [key for key in agents if self._fits(key, name)]
+        if name in _INSIDE:  # who has no rig sits in nothing
+            agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
+        if not agents:
+            self._present(event, acted=False)
+            self._strike(event)
+            return
+        if unknown or name == "handle":
+            self.missing.append(event.predicate)
+        first = self._id(agents[0])
+        others = [key for key in self._partners(event, name) if key not in agents]
+        targets = [self._id(key) for key in others]
+        held = self._objects(event, row, first, agents)
+        if name == "put" and any(
+            thing.held_by == first and thing.role == "instrument" for thing in self.things.values()
+        ):
+            name, row = "put_in", deed("put_in")
+        if name == "put" and others and any(_is_body(self._entity(role.entity)) for role in event.all("goal", "place")
+                                            if role.entity):  # fmt: skip
+            name, row = "fit", deed("fit")  # "put the ring on her finger": no table
+        if name in ("draw", "paint") and held is not None:
+            for key in others:
+                del self.actors[key]
+            others, targets = [], []
+        astride = name in _INSIDE and event.verb != "ride" and held is not None
+        if held is not None and self.things[held].cm >= _LARGE and name in _SMALL_THINGS:
+            name, row = "point", deed("point")
+        if name == "carry" and len(agents) == _TWO and held is not None and self.things[held].cm >= _LARGE:
+            return self._carried_by_two(agents, held)
+        for key in agents:
+            self._id(key)
+            idle = self.actors[key].deed == "stand" and self.actors[key].target is None
+            if not idle:
+                continue
+            target = targets[0] if targets and not astride else None
+            if target is None and len(agents) > 1 and name in _MUTUAL:
+                target = self._id(agents[1] if key == agents[0] else agents[0])
+            if target is None and key == agents[0] and held:
+                target = held
+            self.actors[key] = replace(self.actors[key], deed=name, target=target)
+        self._about(event, name, agents)
+        if row.close is not None:
+            for other in others[1:]:
+                if self.actors[other].deed == "stand" and self.actors[other].target is None:
+                    self.actors[other] = replace(self.actors[other], deed=name, target=first)
+        if row.partner == "under" and targets and not astride:
+            self._mount(others[0])
+        if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
+            self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
+        for key in event.who("companion"):
+            if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
+                self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _strike(self, event: Event) -> None:
+        """To whom a thing does something is seen to suffer it."""
+        name = struck_deed(base_form(event.verb))
+        for key in self._spread(event.who("patient")) if name is not None else ():
+            if key in self.actors and self.actors[key].deed == "stand":
+                held = (
+                    next((one for one in event.who("agent") if one in self.things), None) if name == "trapped" else None
+                )
+                if held is not None:
+                    self.things[held] = replace(self.things[held], held_by=self.actors[key].id, role="object")
+                self.actors[key] = replace(self.actors[key], deed=str(name), target=held)
+
+    def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
+        """Two with a large thing between them, face to face."""
+        first, other = (self._id(key) for key in agents)
+        self.things[held] = replace(self.things[held], held_by=first, role="object")
+        for key, target in zip(agents, (other, first), strict=True):
+            self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
+
+    def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
+        """Put what is spoken about into the speaker's bubble."""
+        if "speech" not in deed(name).pose.emanata:
+            return
+        heads = [(role.entity, role.head) for role in event.all("topic", "patient") if role.entity not in agents]
+        for key, head in heads:
+            noun = noun_of(self._entity(key).noun if key else "", head)
+            if noun is None or in_table("skip", head) or (key is not None and key in self.actors):
+                continue
+            self.things.pop(key or "", None)
+            self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
+            return
+
+    def _lying(self, event: Event) -> None:
+        """A thing that the event has on, in or under another, or that comes out of it."""
+        if self.actors.keys() & set(event.who("agent")) and event.verb in ("come", "pour", "rise", "billow", "drift"):
+            for key in event.who("agent"):
+                actor = self.actors.get(key)
+                if (
+                    actor is not None
+                    and actor.kind == "pictogram"
+                    and not self._alive(key)
+                    and not event.who("patient")
+                ):
+                    self._risen(key, event)
+        for one in event.all("patient", "agent"):
+            thing = self.things.get(one.entity or "")
+            if (
+                thing is None
+                or thing.at is not None
+                or (thing.held_by is not None and event.verb not in ("find", "see", "leave"))
+            ):
+                continue
+            for role in event.all("place", "goal"):
+                where = _AT.get(role.preposition)
+                there = self.things.get(role.entity or "")
+                if where is not None and there is not None and there is not thing and there.held_by is None:
+                    self.things[thing.id] = replace(thing, at=there.id, where=where, held_by=None)
+
+    def _risen(self, key: str, event: Event) -> None:
+        """Smoke, steam or fire: a thing above what it comes out of."""
+        actor = self.actors[key]
+        if actor.pictogram not in _RISING:
+            return
+        source = next(
+            (role.entity for role in event.all("source", "goal", "place") if role.entity in self.things), None
+        )
+        del self.actors[key]
+        noun = noun_of(self._entity(key).noun)
+        assert noun is not None
+        if source is not None:
+            self.things[source] = replace(self.things[source], held_by=None)
+        self.things[key] = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object",
+                                      at=source, where="above")  # fmt: skip
+
+    def _lend_thing(self, event: Event) -> None:
+        """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:
+        "brought two apples and handed one over"."""
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is None or deed(actor.deed).thing not in ("hands", "hand", "mouth", "flying", "above"):
+                continue
+            if any(thing.held_by == actor.id for thing in self.things.values()):
+                continue
+            for role in event.all("patient"):
+                self._role_thing(role, actor.id, "object")
+
+    def _carried_along(self, event: Event) -> None:
+        """Whoever took something and then ran, climbed or spoke has it in the hand."""
+        if self._deed(event) not in _TAKING:
+            return
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is not None and deed(actor.deed).own is None and actor.deed in _FREE_HANDED:
+                for role in event.all("patient"):
+                    self._role_thing(role, actor.id, "instrument")
+
+    def _fits(self, key: str, name: str) -> bool:
+        """Whether an agent is an actor; a thing that cannot do it of its own accord stands there as a thing."""
+        entity = self._entity(key)
+        if concept_of(entity.noun) in ("sun", "wind") and name in (
+            "stand",
+            "walk",
+            "fly",
+            "fall",
+            "jump",
+            "blow",
+            "climb",
+        ):
+            return False
+        if self._alive(key) or (entity.character and noun_of(entity.noun) is not None):
+            return True
+        solid = entity.sort != "body" and entity.kind != "place" and not in_table("skip", entity.noun)
+        if name in _MOVES and solid and noun_of(entity.name, entity.noun) is not None:
+            return True
+        self._thing(entity, None, "object")
+        return False
+
+    def _partners(self, event: Event, name: str) -> list[str]:
+        """Whom the deed is done to, in the order of the text: whose sleeve is pulled, whose bag is stolen as well."""
+        roles = event.all("recipient", "patient", "companion", "goal", "place", "source")
+        rank = {"recipient": 0, "patient": 1}
+        ordered = sorted(roles, key=lambda role: rank.get(role.role, 2))
+        keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
+        bodies = [self._entity(role.entity) for role in ordered if role.entity]
+        robbed = name in _ROBBING
+        owners = [one.owner for one in bodies if (robbed or _is_body(one)) and one.owner and self._alive(one.owner)]
+        return self._spread([*keys, *owners])
+
+    def _is_somebody(self, role: Role) -> bool:
+        """A living thing that is eaten or carried as food stays a thing; a group noun of things is none."""
+        assert role.entity is not None
+        entity = self._entity(role.entity)
+        return bool(entity.noun or entity.named or role.entity in self.named or entity.character)
+
+    def _objects(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> str | None:
+        """Put the event's things into the scene; the id of the one that is the verb's object."""
+        main: str | None = None
+        patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
+        if row.id in ("ride", "drive"):
+            mounts = [role for role in event.all("place", "instrument") if _is_vehicle(role)]
+            for role in mounts[:1]:
+                main = self._role_thing(role, holder, "object")
+        if row.id in ("draw", "paint"):
+            return self._drawn(patients, holder)
+        if row.id == "put" and patients and (goal := self._into(event)) is not None:
+            self._role_thing(goal, holder, "instrument")
+        if row.thing == "thought":
+            patients += event.all("topic")
+        for role in patients:
+            if row.id in ("wear", "stand") and self._put_on(role, agents):
+                continue
+            key = self._role_thing(role, holder if main is None else None, "object")
+            main = main or key
+        for role in event.all("instrument"):
+            self._role_thing(role, holder, "instrument")
+        for role in event.all("place", "goal", "source", "companion"):
+            on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
+            on = on or (main is None and self._is_own(role, row))
+            on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
+            on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
+            noun = noun_of(role.head)
+            if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
+                self._role_thing(role, holder, "instrument")
+            if place_of(role.head) is not None and find_noun(role.head) is None:
+                continue
+            if self._is_setting(role, row):
+                continue
+            goes = main is not None and not on and role.preposition in _TOUCHED and not _is_vehicle(role)
+            key = self._role_thing(role, holder if on or goes else None, "goal" if goes else "object")
+            main = main or (key if on else None)
+        if row.id in _INSIDE and main is not None:
+            self.roads.add(self.things[main].word)
+        return main
+
+    def _into(self, event: Event) -> Role | None:
+        """The large thing that something is put into: an oven, a chest, a car."""
+        for role in event.all("goal", "place"):
+            noun = noun_of(role.head)
+            if noun is None or noun.cm <= _LOW or noun.pictogram in _FLAT or noun.kind not in _HOLLOW:
+                continue
+            if role.preposition in ("in", "into", "on", "onto"):
+                return role
+        return None
+
+    def _drawn(self, patients: Sequence[Role], holder: str) -> str | None:
+        """What is drawn or painted: its picture, whatever it is, on the sheet."""
+        for role in patients:
+            noun = noun_of(self._entity(role.entity).noun if role.entity else "", role.head)
+            if noun is not None and not in_table("skip", role.head):
+                key = f"picture {noun.word}"
+                self.pictured |= {role.entity or "", noun.word}
+                self.things[key] = SceneThing(
+                    key, noun.word, noun.pictogram, noun.kind, noun.cm, "hand", "object", holder
+                )
+                return key
+        return None
+
+    def _put_on(self, role: Role, agents: Sequence[str]) -> bool:
+        """Whether a garment is drawn on those who wear it, in the colour told."""
+        features = features_of(phrase_of(self._entity(role.entity)) if role.entity else role.text)
+        worn = [key for key in agents if self._id(key) and self.actors[key].kind == "person"] if features else []
+        for key in worn:
+            look = self.actors[key].look
+            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
+        return bool(worn)
+
+    def _is_own(self, role: Role, row: Deed) -> bool:
+        """Whether a thing is what the deed implies: the door of "knocked at the door"."""
+        noun = noun_of(role.head)
+        return noun is not None and noun.pictogram == row.own
+
+    def _is_setting(self, role: Role, row: Deed) -> bool:
+        """Whether somebody is in a thing that is a place as well: a boat, a castle, a garden with a fence."""
+        noun = noun_of(role.head)
+        if row.id in _INSIDE and noun is not None and noun.kind in ("vehicle", "animal"):
+            return False
+        inside = role.preposition in _WITHIN
+        return inside and place_of(role.head) is not None and not in_table("captors", role.head)
+
+    def _mount(self, key: str) -> None:
+        """Who is ridden stands on four legs."""
+        entity, actor = self._entity(key), self.actors[key]
+        noun = noun_of(entity.noun)
+        if actor.kind == "figure" and noun is not None and in_table("mounts", noun.word):
+            self.actors[key] = SceneActor(actor.id, "pictogram", pictogram=noun.pictogram, kind_of="animal", cm=noun.cm)
+
+    def _present(self, event: Event, *, acted: bool) -> None:
+        """Everybody of an event, with the feeling that it tells; things of states and of events not chosen."""
+        feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
+        told = bool(event.state or event.manner)
+        for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
+            if not self._alive(key) or key in self.pictured:
+                continue
+            self._id(key)
+            if key in self._spread(event.who("agent")) and feeling and not event.negated:
+                if self.actors[key].mood and not told:
+                    continue  # a verb's own feeling ("smiled") says less than "the sly fox"
+                self.actors[key] = replace(self.actors[key], mood=_known_mood(feeling))
+        self._sign(event)
+        if acted:
+            return
+        for role in event.all("agent") if not event.negated else ():
+            self._role_thing(role, None, "object")
+        for role in event.all("patient", "instrument", "place", "companion"):
+            if role.role != "place" or not self._is_setting(role, deed("stand")):
+                self._role_thing(role, None, "object")
+
+    def _sign(self, event: Event) -> None:
+        """A sign where the text tells the state of a thing or place: a lock at the closed shop."""
+        name = sign_of(word for text in event.state for word in text.lower().split())
+        alive = any(self._alive(key) for key in event.who("agent", "patient"))
+        if name is not None and not alive and not event.negated:
+            self.things["sign"] = SceneThing("sign", "sign", name, "thing", 70.0, "wall", "object")
+
+
+def is_shown(event: Event) -> bool:
+    """Whether a picture of the sentence shows the event: it happens, or somebody tries in vain."""
+    if event.standing != "told" or not event.visible:
+        return False
+    return not event.negated or event.modality in ("can", "try") or event.verb == "be"
+
+
+def _hindered(event: Event, verb: str) -> str | None:
+    """The deed of who cannot, tries in vain or stops."""
+    if event.phase == "stop":
+        return stopped_deed(verb)
+    if event.modality == "try" or (event.negated and event.modality == "can"):
+        found = failed_deed(verb)
+        return found if event.negated or found == "strain" else None
+    return None
+
+
+def _is_vehicle(role: Role) -> bool:
+    noun = noun_of(role.head)
+    return noun is not None and noun.kind == "vehicle" and role.entity is not None
+
+
+def _is_body(entity: Entity) -> bool:
+    return entity.sort in ("body", "abstract") or entity.noun in (
+        "hand",
+        "head",
+        "neck",
+        "arm",
+        "paw",
+        "face",
+        "cheek",
+        "back",
+    )
+
+
+def _known_mood(feeling: str) -> str | None:
+    return "calm" if feeling == "bored" else feeling

@@ -1,0 +1,145 @@
+"""A scene that is being made: actors by entity, things, and the words that nothing was found for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from katha.protocols import FrameRequest
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.cast import Cast
+from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
+from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
+from katha.renderers.sketch.scenes.senses import (
+    in_table,
+    near_noun,
+    noun_of,
+    shot_of,
+)
+from katha.text.types import Entity, Role
+
+__all__ = ["LIVING", "QUOTED", "Making", "phrase_of"]
+
+_SHOT = re.compile(
+    r"^\s*(?:an? )?((?:extreme |very |full )?(?:wide|long|medium|mid|close|close[- ]up|establishing)(?:[- ]shot)?)"
+    r"(?: of |: |, )",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
+"""Words that the parser takes for whom is kissed or waved to."""
+QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
+LIVING = frozenset({"person", "animal", "being", "group"})
+_SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
+          "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
+_LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
+"""Parts of a body that lie about by themselves."""
+
+
+class Making:
+    """One request on its way to a scene."""
+
+    def __init__(self, request: FrameRequest) -> None:
+        self.request = request
+        found = _SHOT.match(request.prompt)
+        self.prompt = request.prompt[found.end() :] if found else request.prompt
+        self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
+        self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
+        self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
+        self.actors: dict[str, SceneActor] = {}
+        self.things: dict[str, SceneThing] = {}
+        self.missing: list[str] = []
+        self.roads: set[str] = set()
+        self.pictured: set[str] = set()
+        self.cast = Cast(request, self.reading, self.missing, stood)
+        self.named = self.cast.named
+
+    def _id(self, key: str) -> str:
+        """The actor of an entity, cast when it is first needed; a group whose members are known is its first."""
+        if key not in self.actors:
+            assert self.reading is not None
+            actor = self.cast.actor(self.reading.entity(key))
+            if any(actor.id == other.id for other in self.actors.values()):
+                actor = replace(actor, id=f"{actor.id} {key}")
+            self.actors[key] = actor
+        return self.actors[key].id
+
+    def _spread(self, keys: Iterable[str]) -> list[str]:
+        """Entities with groups replaced by their members."""
+        found: list[str] = []
+        for key in keys:
+            members = self._entity(key).members
+            found += [one for one in (members or (key,)) if one not in found and not self._only_said(one)]
+        return found
+
+    def _only_said(self, key: str) -> bool:
+        """Whether a name stands in quotes and nowhere else: "Boo!"."""
+        name = self._entity(key).name
+        return name in self.prompt and name not in QUOTED.sub("", self.prompt)
+
+    def _entity(self, key: str) -> Entity:
+        assert self.reading is not None
+        return self.reading.entity(key)
+
+    def _alive(self, key: str) -> bool:
+        """Whether somebody is meant; a toy is a thing unless it does something."""
+        entity = self._entity(key)
+        toy = entity.noun and (noun := noun_of(entity.noun)) is not None and noun.kind == "toy"
+        if toy and key not in self._doers():
+            return False
+        if key in self.named or entity.kind not in LIVING:
+            return key in self.named
+        noun = noun_of(entity.noun) if entity.kind in ("being", "animal") else None
+        return noun is None or noun.kind != "toy" or key in self._doers()
+
+    def _doers(self) -> set[str]:
+        assert self.reading is not None
+        return {key for event in self.reading.events for key in event.who("agent")}
+
+    def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument", "goal"]) -> str | None:
+        if role.entity is None or self._alive(role.entity):
+            return None
+        return self._thing(self._entity(role.entity), holder, what, role.head)
+
+    def _thing(
+        self,
+        entity: Entity,
+        holder: str | None,
+        what: Literal["object", "instrument", "goal", "scenery"],
+        head: str = "",
+    ) -> str | None:
+        """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
+        measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
+        head = head if measured else entity.noun or head  # a jar of water is a jar
+        if entity.id in self.things or entity.id in self.actors:
+            return None
+        if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
+            return None
+        whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
+        named = [] if measured else [*([entity.name] if whole else []), entity.noun]
+        noun = noun_of(*named, head)  # a photo of the wife is a photo
+        noun = noun or near_noun(head)
+        if noun is None:
+            if (
+                entity.kind in ("abstract", "place")
+                or entity.sort in ("abstract", "time", "event")
+                or (not entity.sort and holder is None)
+            ):
+                return None
+            self.missing.append(head)
+        count = 1 if in_table("single", head) else min(entity.count or 3, 3)
+        if noun is not None:
+            thing = SceneThing(
+                entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
+            )
+        else:
+            sort = entity.sort
+            thing = SceneThing(entity.id, head, None, sort, _SIZES.get(sort, 30.0), "ground", what, holder, count)
+        self.things[entity.id] = thing
+        return entity.id
+
+
+def phrase_of(entity: Entity) -> str:
+    """A thing with what is said of its looks: "red helmet"."""
+    return f"{' '.join(entity.looks)} {entity.noun or entity.name}"

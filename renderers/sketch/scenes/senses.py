@@ -1,0 +1,344 @@
+"""The tables of senses.yaml with those of deeds, places, nouns and the vocabulary behind them: words to ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from katha.renderers.sketch.deeds import deed_words, people
+from katha.renderers.sketch.pictograms import Noun, find_noun
+from katha.renderers.sketch.places import place_words
+from katha.renderers.sketch.scenes.record import Shot
+from katha.renderers.sketch.tables import load_table
+from katha.vocabulary import load_vocabulary
+
+__all__ = [
+    "attributes_in",
+    "base_form",
+    "concept_of",
+    "deed_of_verb",
+    "failed_deed",
+    "features_of",
+    "hair_of",
+    "how_many",
+    "implied_place",
+    "in_table",
+    "lifeless_deed",
+    "means_deed",
+    "mood_of",
+    "near_deed",
+    "near_noun",
+    "noun_of",
+    "object_deed",
+    "place_by_things",
+    "place_of",
+    "platform_of",
+    "seen_from_outside",
+    "shot_of",
+    "sign_of",
+    "singular",
+    "stage_by_kinds",
+    "state_deed",
+    "stopped_deed",
+    "struck_deed",
+    "time_of",
+]
+
+_WORD = re.compile(r"[a-zé'-]+")
+_NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman", "farmer"})
+"""People of the vocabulary whom the scene's own rig draws better."""
+_PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
+"""What a picture is of is not there."""
+_OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
+_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture")
+_BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
+"""Who is there is not in the vehicle."""
+_AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
+
+
+def in_table(name: str, word: str) -> bool:
+    """Whether a list of senses.yaml ("weak", "skip", "captors") holds a word."""
+    return word in _sets()[name]
+
+
+def deed_of_verb(*phrases: str) -> str | None:
+    """The deed of the first of `phrases` ("take off", "look at", "look") that any table lists."""
+    for phrase in phrases:
+        found = deed_words().get(phrase) or _verbs().get(phrase)
+        if found is not None:
+            return found
+    return None
+
+
+def base_form(verb: str) -> str:
+    """The base of a past form that the parser left as it is ("drank")."""
+    found: str = _data()["irregular"].get(verb, verb)
+    return found
+
+
+def object_deed(verb: str, words: Iterable[str]) -> str | None:
+    """What a verb is when it is done to one of these: words or kinds, the nearest first."""
+    rows: Mapping[str, str] = _data()["by_object"].get(verb, {})
+    return next((rows[word] for word in words if word in rows), None)
+
+
+def means_deed(verb: str, words: Iterable[str]) -> str | None:
+    """What a verb is when it is done with one of these: a call on the phone, listening with a stethoscope."""
+    rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
+    every: Mapping[str, str] = _data()["by_means"]["any"]
+    return next((found for word in words if (found := rows.get(word) or every.get(word)) is not None), None)
+
+
+def struck_deed(verb: str) -> str | None:
+    """What somebody does to whom a thing does something: falls when a wave sweeps them away."""
+    return next((name for name, listed in _data()["struck"].items() if verb in listed.split()), None)
+
+
+def state_deed(words: Iterable[str]) -> str | None:
+    """The deed that "is asleep" or "was trapped" shows."""
+    found = (name for word in words for name, listed in _data()["by_state"].items() if word in listed.split())
+    return next(found, None)
+
+
+def failed_deed(verb: str) -> str | None:
+    """What shows that somebody cannot do it or tries in vain; None where the deed itself shows it."""
+    return next((name for name, listed in _data()["failed"].items() if verb in listed.split()), None)
+
+
+def near_deed(verb: str) -> str | None:
+    """The deed of the nearest verb that is drawn, for one that no other table has."""
+    return _nearest("verbs").get(verb)
+
+
+def near_noun(word: str) -> Noun | None:
+    """The entry of the nearest noun that is drawn (a schooner is a sailing ship), for one that no other table has."""
+    found = _nearest("nouns").get(word.lower()) or _nearest("nouns").get(singular(word.lower()))
+    return find_noun(found.replace("_", " ")) if found is not None else None
+
+
+@cache
+def _nearest(part: str) -> Mapping[str, str]:
+    rows: Mapping[str, str] = load_table("scenes", "nearest.yaml")[part]
+    return {word: name for name, listed in rows.items() for word in listed.split()}
+
+
+def lifeless_deed(*phrases: str) -> str | None:
+    """What a thing does of its own accord that bursts, smokes, rings, glows or leaks."""
+    rows: Mapping[str, str] = _data()["lifeless"]
+    words = [phrase.replace(" ", "_") for phrase in phrases]
+    return next((name for word in words for name, listed in rows.items() if word in listed.split()), None)
+
+
+def stopped_deed(verb: str) -> str | None:
+    """What somebody does who stops doing it."""
+    return next((name for name, listed in _data()["stopped"].items() if verb in listed.split()), None)
+
+
+def sign_of(words: Iterable[str]) -> str | None:
+    """The pictogram that shows the state of a place or thing: a lock for "closed"."""
+    return next((name for word in words for name, listed in _data()["signs"].items() if word in listed.split()), None)
+
+
+def mood_of(words: Iterable[str]) -> str | None:
+    """The mood of an adjective, where the reader's feelings are too coarse for it."""
+    found = (name for word in words for name, listed in _data()["moods"].items() if word in listed.split())
+    return next(found, None)
+
+
+def implied_place(deed: str) -> str | None:
+    """Where a deed happens when nothing says where."""
+    found: str | None = _data()["implied"].get(deed)
+    return found
+
+
+def place_of(phrase: str) -> str | None:
+    """The place that a phrase names ("the old library", "a train station at night"): its head comes first."""
+    found = _place_named(phrase)
+    return platform_of(found) if found is not None and _BESIDE.match(phrase.lower()) else found
+
+
+def _place_named(phrase: str) -> str | None:
+    for part in _OF.split(phrase.lower()):
+        words, known = _WORD.findall(part), _places()
+        for size in (3, 2, 1):
+            for at in range(len(words) - size, -1, -1):
+                spelt = " ".join(words[at : at + size])
+                if at > 0 and words[at - 1] == "toy":
+                    continue
+                found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
+                if found is not None:
+                    return found
+    return None
+
+
+def seen_from_outside(place: str) -> str:
+    """Where a vehicle is whose inside is a place: who drives it is drawn from outside."""
+    found: str = _data()["outside"].get(place, place)
+    return found
+
+
+def platform_of(place: str) -> str:
+    """Where a vehicle is waited for or missed."""
+    found: str = _data()["platform"].get(place, place)
+    return found
+
+
+def time_of(phrase: str) -> str | None:
+    """The time of day that a word of the phrase names, as places know it."""
+    words = set(_WORD.findall(phrase.lower()))
+    return next((name for name, listed in _data()["times"].items() if words & set(listed.split())), None)
+
+
+def shot_of(phrase: str) -> Shot | None:
+    """The shot that a phrase asks for ("close-up", "extreme wide shot")."""
+    words = set(_WORD.findall(phrase.lower().replace("close up", "close-up")))
+    shots: dict[Shot, str] = _data()["shots"]
+    return next((name for name, listed in shots.items() if words & set(listed.split())), None)
+
+
+def hair_of(phrase: str) -> str | None:
+    """The colour of hair that a phrase tells ("a boy with red hair")."""
+    words, colours = _WORD.findall(phrase.lower()), _data()["colours"]
+    for at, word in enumerate(words):
+        if word in _data()["hair"].split():
+            shade = next((one for one in reversed(words[max(0, at - 3) : at]) if one in colours), None)
+            if shade is not None:
+                return str(colours[shade])
+    return None
+
+
+def features_of(phrase: str) -> tuple[str, ...]:
+    """What a description says of somebody's clothes and body, as ids of people.yaml's features with their colours:
+    ("coat:#f0bf4c", "glasses") of "a girl in a yellow raincoat and glasses"."""
+    colours: Mapping[str, str] = _data()["colours"]
+    words: list[str] = []
+    shades: list[str | None] = []
+    shade: str | None = None
+    for word in _WORD.findall(phrase.lower()):
+        if word in colours:
+            shade = shade if word in ("dark", "fair") and shade else word
+            continue
+        words.append(word)
+        shades.append(shade)
+        shade = None
+    found: list[str] = []
+    at = 0
+    while at < len(words):
+        size, name = next(
+            ((n, _features()[key]) for n in (3, 2, 1) if (key := " ".join(words[at : at + n])) in _features()), (1, "")
+        )
+        if name:
+            near = [one for one in shades[max(0, at - 1) : at + size] if one]
+            found.append(f"{name}:{colours[near[-1]]}" if near else name)
+        at += size
+    return tuple(dict.fromkeys(found))
+
+
+def noun_of(*phrases: str) -> Noun | None:
+    """The entry of the first phrase that the noun table has, whole or by its last words."""
+    for phrase in phrases:
+        words = _AFTER.sub("", _PICTURE.sub(r"\1", phrase.lower().strip())).split()
+        for at in range(len(words)):
+            spelt = " ".join(words[at:])
+            found = find_noun(spelt) or find_noun(singular(spelt))
+            if found is not None:
+                return found
+    return None
+
+
+def concept_of(*phrases: str) -> str | None:
+    """The figure of the vocabulary (lion, king, sun) that the first known phrase names."""
+    for phrase in phrases:
+        words = _AFTER.sub("", phrase.lower().strip()).split()
+        for at in range(len(words)):
+            spelt = " ".join(words[at:])
+            found = _concepts().get(spelt) or _concepts().get(singular(spelt))
+            if found is not None:
+                return None if found in _NOT_FIGURES else found
+    return None
+
+
+def attributes_in(phrase: str) -> tuple[str, ...]:
+    """The looks of the vocabulary that a phrase names ("a small brown mouse with a red scarf")."""
+    spelt, found = f" {phrase.lower()} ", []
+    for words, name in _attributes():
+        if f" {words} " in spelt:
+            found.append(name)
+            spelt = spelt.replace(f" {words} ", "  ")
+    return tuple(dict.fromkeys(found))
+
+
+def singular(word: str) -> str:
+    """A plural without its ending, roughly: tables decide whether that is a word."""
+    for ending, instead in (
+        ("oes", "o"),
+        ("ies", "y"),
+        ("ves", "f"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("ses", "s"),
+    ):
+        if word.endswith(ending):
+            return word[: -len(ending)] + instead
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+@cache
+def _sets() -> Mapping[str, frozenset[str]]:
+    return {name: frozenset(_data()[name].split()) for name in _LISTS}
+
+
+def how_many(noun: str) -> int | None:
+    """How many are drawn of a noun that means many (crowd, team, twins)."""
+    return next((int(count) for count, words in _data()["many"].items() if noun in words.split()), None)
+
+
+def place_by_things(pictograms: Iterable[str]) -> str | None:
+    """Where a scene is that has these things and no place named."""
+    shown = set(pictograms)
+    return next((name for name, listed in _data()["implied_by"].items() if shown & set(listed.split())), None)
+
+
+def stage_by_kinds(kinds: Iterable[str]) -> str | None:
+    """Where things of these kinds are at home, when nothing else says where a scene is."""
+    shown = set(kinds)
+    return next((name for name, listed in _data()["implied_by_kind"].items() if shown & set(listed.split())), None)
+
+
+@cache
+def _verbs() -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name, listed in _data()["verbs"].items():
+        for word in listed.split():
+            found.setdefault(word.replace("_", " "), name)
+    return found
+
+
+@cache
+def _places() -> Mapping[str, str]:
+    more = {word.replace("_", " "): name for name, listed in _data()["places"].items() for word in listed.split()}
+    return {**more, **place_words()}
+
+
+@cache
+def _concepts() -> Mapping[str, str]:
+    words = {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
+    return {word: name for word, name in words.items() if not in_table("by_picture", word)}
+
+
+@cache
+def _features() -> Mapping[str, str]:
+    return {word: name for name, row in people()["features"].items() for word in row["words"]}
+
+
+@cache
+def _attributes() -> tuple[tuple[str, str], ...]:
+    pairs = [(word, concept.id) for concept in load_vocabulary().concepts("attribute") for word in concept.words]
+    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
+
+
+def _data() -> Mapping[str, Any]:
+    return load_table("scenes", "senses.yaml")

@@ -1,0 +1,163 @@
+"""Who belongs together on the stage: partners of a deed beside each other, others to both sides of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from katha.renderers.sketch.deeds import Deed, deed
+from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
+from katha.renderers.sketch.scenes.record import Scene, SceneActor
+from katha.renderers.sketch.scenes.things import Sprite, think_bubble, union
+
+__all__ = ["groups_of", "join", "on_left", "spread"]
+
+_GAP = 14.0
+_CARRIED = 0.62
+_CLEAR = 1.02
+"""Heads of those who go hand in hand are this many of their reaches apart."""
+_NEAREST = 20.0
+"""Two bodies that embrace are at least this far apart, however different their heights."""
+
+
+def groups_of(scene: Scene) -> list[list[SceneActor]]:
+    """The actors in the order in which they are placed, each with the partner of its deed; the lead comes first."""
+    by_id = {actor.id: actor for actor in scene.actors}
+    things = {thing.id for thing in scene.things}
+    lead = _lead(scene)
+    groups: list[list[SceneActor]] = []
+    placed: set[str] = set()
+    for actor in sorted(scene.actors, key=lambda one: one is not lead):
+        if actor.id in placed:
+            continue
+        other = by_id.get(actor.target or "")
+        pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
+        if len(pair) > 1 and deed(actor.deed).close is not None:
+            pair += [one for one in scene.actors if one.target == actor.id and one not in pair and one.id not in placed]
+        if actor.target in things and deed(actor.deed).set == "stool":
+            pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
+                             and one is not actor and one.id not in placed)]  # fmt: skip
+        groups.append(pair[:3])
+        placed |= {one.id for one in pair[:3]}
+    return groups
+
+
+def on_left(nth: int, first: SceneActor) -> bool:
+    """Whether the `nth` group stands to the left of the lead's."""
+    return first.place == "left" or (first.place != "right" and nth % 2 == 1)
+
+
+def _lead(scene: Scene) -> SceneActor | None:
+    """Who the moment is about: the first who acts on something, else the first."""
+    acting = [actor for actor in scene.actors if actor.target is not None]
+    targets = {actor.id: actor.target for actor in scene.actors}
+    mutual = [actor for actor in acting if targets.get(actor.target or "") == actor.id]
+    return next(iter(mutual or acting or scene.actors), None)
+
+
+def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
+    """Put the other actor where the first one's deed has its partner; a third embraces from the other side."""
+    if one.holds and deed(one.actor.deed).set == "stool" and other.actor.deed == one.actor.deed:
+        _seat(one, (other, *others))
+        return
+    _pair(one, other)
+    for third in others:
+        _embrace(one, third, deed(one.actor.deed), -one.facing)
+
+
+def _seat(one: Cluster, others: Sequence[Cluster]) -> None:
+    """Put those who sit on one thing beside each other over its middle."""
+    wide = 0.8 * max(cluster.sprites[0].local[2] - cluster.sprites[0].local[0] for cluster in (one, *others))
+    for nth, other in enumerate(others, 1):
+        other.move(-one.facing * wide * nth)
+        other.deepen(-0.05 * nth)
+    seats = [sprite for sprite in one.sprites if sprite.id == one.actor.target]
+    one.sprites = [
+        sprite.moved(-0.5 * one.facing * wide * len(others), 0.0) if sprite in seats else sprite
+        for sprite in one.sprites
+    ]
+
+
+def _pair(one: Cluster, other: Cluster) -> None:
+    row, f = deed(one.actor.deed), one.facing
+    where = row.partner
+    if where == "under":
+        lift = 0.62 * (other.solid[3] - other.solid[1])
+        one.move(0.0, -lift + 8)
+        one.deepen(0.5)
+        return
+    if where == "above":
+        cx, cy, r = _head(one)
+        other.move(cx - _head(other)[0], cy - 0.55 * r)
+        other.deepen(-0.4)
+        return
+    if where == "carried" and one.body is not None:
+        (ax, ay), (bx, by) = one.body.joints["hand"], one.body.joints["far"]
+        tall = other.solid[3] - other.solid[1]
+        shrink = min(1.0, _CARRIED * 100.0 / tall)
+        other.sprites = [shrunk(sprite, shrink) for sprite in other.sprites]
+        other.move((ax + bx) / 2 + f * 8, (ay + by) / 2 + 0.45 * tall * shrink)
+        other.deepen(1.0)
+        return
+    if where == "thought" and one.body is not None:
+        cx, cy, r = one.body.head
+        other.sprites = [replace(shrunk(sprite, 0.5), acts=False, face_local=None) for sprite in other.sprites]
+        other.move(cx + f * (r + 44), cy - 4)
+        box = union([sprite.box for sprite in other.sprites])
+        other.sprites.append(think_bubble(Sprite("b", "", box, -0.2), f))
+        return
+    if row.clasp and one.body is not None and other.body is not None:
+        hand = one.body.joints["far" if where == "front" else "hand"]
+        (ax, _, ar), (bx, _, br) = one.body.head, other.body.head
+        side = f if where == "front" else -f
+        least = side * (ax - bx) + _CLEAR * (ar + br)
+        other.move(side * max(side * (hand[0] - other.body.joints["far"][0]), least))
+        other.deepen(-0.05)
+        return
+    if row.close is not None:
+        _embrace(one, other, row, f)
+        return
+    gap = min(row.gap, 8.0) if one.holds and where == "front" else row.gap
+    if where in ("side", "behind"):
+        edge, near = (one.solid[0], other.solid[2]) if f > 0 else (one.solid[2], other.solid[0])
+        other.move(edge - near - f * gap)
+    else:
+        edge, near = (one.solid[2], other.solid[0]) if f > 0 else (one.solid[0], other.solid[2])
+        other.move(edge - near + f * gap)
+    other.deepen(-0.05)
+
+
+def _embrace(one: Cluster, other: Cluster, row: Deed, side: int) -> None:
+    """Put the other at that side of the first, so near that arms go around and neither face is covered."""
+    (ax, ay, ar), (bx, by, br) = _head(one), _head(other)
+    reach = (row.close or 1.0) * (ar + br)
+    apart = max(_NEAREST, math.sqrt(max(0.0, reach**2 - (ay - by) ** 2)))
+    other.move(ax + side * apart - bx)
+    other.deepen(-0.05)
+
+
+def _head(cluster: Cluster) -> tuple[float, float, float]:
+    if cluster.body is not None:
+        return cluster.body.head
+    face = cluster.sprites[0].face
+    x0, y0, x1, y1 = cluster.solid
+    return face or ((x0 + x1) / 2, y0 + 0.3 * (y1 - y0), 0.3 * (x1 - x0))
+
+
+def spread(row: Sequence[list[Cluster]]) -> None:
+    """The lead's group in the middle, others to both sides of it as their places say."""
+    left = right = 0.0
+    for nth, group_ in enumerate(row):
+        x0, _, x1, _ = union([cluster.solid for cluster in group_])
+        if nth == 0:
+            left, right = x0, x1
+            continue
+        if on_left(nth, group_[0].actor):
+            shift = left - _GAP - x1
+            left += -_GAP - (x1 - x0)
+        else:
+            shift = right + _GAP - x0
+            right += _GAP + (x1 - x0)
+        for cluster in group_:
+            cluster.move(shift)

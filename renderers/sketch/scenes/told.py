@@ -1,0 +1,280 @@
+"""From a frame's request to its scene: the prompt is read, and its words become a place, actors with deeds, and things.
+
+What happens is drawn; what is denied, reported or imagined is not. The panel's fields (place, time, shot, must_show)
+go before the text. What no table knows is drawn as a plain shape or a neutral pose, and its word is kept in
+`not_drawn`, so that a caption can say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from katha.protocols import FrameRequest
+from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.places import place_data
+from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
+from katha.renderers.sketch.scenes.doing import Doing, is_shown
+from katha.renderers.sketch.scenes.making import LIVING, phrase_of
+from katha.renderers.sketch.scenes.record import Scene, SceneThing
+from katha.renderers.sketch.scenes.senses import (
+    concept_of,
+    features_of,
+    implied_place,
+    in_table,
+    noun_of,
+    place_by_things,
+    place_of,
+    seen_from_outside,
+    singular,
+    stage_by_kinds,
+)
+from katha.renderers.sketch.scenes.where import Where
+from katha.text.types import Entity, Event
+from katha.text.words import load_words
+
+__all__ = ["Told", "scene_of", "tell"]
+
+_TO_BE = re.compile(r"\b(?:is|are|stands?) ")
+_LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
+_PHRASE, _SENTENCE = 5, 3
+"""A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
+_MOST = 5
+"""More actors than this are too small to tell apart."""
+
+
+def _meant(words: str) -> str:
+    """What a phrase is: of a measure ("a cup of tea") what is measured, else its head ("a photo of the wife")."""
+    head, _, rest = words.partition(" of ")
+    last, tables = head.split()[-1] if head else "", load_words()
+    measured = tables.has("quantity", singular(last)) or tables.has("relational", last) or noun_of(head) is None
+    return rest if rest and measured else head
+
+
+@dataclass(frozen=True)
+class Told:
+    """A scene, and the words of the request that stand-ins and neutral poses were drawn for."""
+
+    scene: Scene
+    not_drawn: tuple[str, ...] = ()
+
+
+def scene_of(request: FrameRequest) -> Scene:
+    """Return the moment that a request asks for."""
+    return tell(request).scene
+
+
+def tell(request: FrameRequest) -> Told:
+    """Return the moment that a request asks for, and what of it cannot be drawn."""
+    return _Teller(request).told()
+
+
+class _Teller(Doing):
+    """One request on its way to a scene."""
+
+    def told(self) -> Told:
+        """Return the scene and what is not drawn."""
+        told = [event for event in self.reading.events if event.standing == "told"] if self.reading else []
+        events = [event for event in told if is_shown(event)] or [event for event in told if not event.negated]
+        chosen = self._chosen(events)
+        for event in sorted(chosen, key=lambda one: -self._worth(one)):
+            self._act(event)
+        for event in events:
+            if event not in chosen:
+                self._lend_thing(event)
+                self._carried_along(event)
+        for event in [*events, *(one for one in told if one.negated and one not in events)]:
+            self._present(event, acted=event in chosen or event.negated)
+        self._bystanders(events)
+        self._fragments()
+        self._panel_cast()
+        for event in events:
+            self._lying(event)
+        where = Where(self.request, self.prompt, self.reading, self.things, self.roads, self.missing)
+        setting, time, weather = where.setting(events), where.time(), where.weather()
+        self._must_show(setting)
+        self._settle()
+        if setting is None:
+            setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
+        if setting is None:
+            setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
+        if setting is None and not self.request.place:
+            setting = stage_by_kinds(thing.kind for thing in self.things.values())
+        outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        if setting is not None and outdoors:
+            setting = seen_from_outside(setting)
+        if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
+            setting = "doorstep"
+        if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
+            weather = "snow"
+        angle = self.request.shot_angle.strip().lower()
+        if angle not in _LEVEL:
+            self.missing.append(self.request.shot_angle)
+        cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
+                or place_of(one.id) != setting]  # fmt: skip
+        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot)
+        return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _settle(self) -> None:
+        """One door for who knocks and who opens; what lies about goes into the bubble of who speaks of it."""
+        openers = [actor.id for actor in self.actors.values() if actor.deed == "open"]
+        for key, actor in self.actors.items():
+            if actor.deed == "knock" and openers:
+                self.actors[key] = replace(actor, deed="wave", target=None)
+        seated = [actor for actor in self.actors.values() if "wheelchair" in actor.look.features]
+        for key, actor in self.actors.items():
+            pushed = self.things.get(actor.target or "")
+            if seated and pushed is not None and pushed.pictogram == "manual-wheelchair" and actor not in seated:
+                del self.things[pushed.id]
+                self.actors[key] = replace(actor, target=seated[0].id)
+        loose = [name for name, thing in self.things.items() if name.startswith("shown ") and thing.held_by is None]
+        for key, actor in self.actors.items():
+            if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
+                told = self.things.pop(loose.pop(0))
+                self.actors[key] = replace(actor, says=told.pictogram)
+
+    # Who is who.
+
+    def _bystanders(self, events: Sequence[Event]) -> None:
+        """Those whom the prompt names beside an event: from whom something is stolen, whose knee is bandaged, whose
+        suitcase bursts while nobody else is there. The deed is done to them where it is done to nobody yet."""
+        if self.reading is None:
+            return
+        used = {role.entity for event in self.reading.events for role in event.roles}
+        shown = {event.sentence for event in events}
+        owned = {one.owner: one for one in self.reading.entities if one.owner is not None}
+        for entity in self.reading.entities:
+            if entity.id in used | self.actors.keys() | self.pictured or entity.members or not self._alive(entity.id):
+                continue
+            if not shown & set(entity.sentences) or not self._spread([entity.id]) or self._is_grouped(entity.id):
+                continue
+            if entity.narrator or not (entity.noun or entity.named):
+                continue  # "her mother" is there, and who she is not
+            own = owned.get(entity.id)
+            alone = not any(actor.kind != "pictogram" for actor in self.actors.values())
+            if own is not None and (own.kind in LIVING or (own.sort not in ("body", "abstract") and not alone)):
+                continue
+            name = self._id(entity.id)
+            for key, actor in self.actors.items():
+                row = deed(actor.deed)
+                faced = (row.partner == "front" or row.close is not None) and actor.kind != "pictogram"
+                held = actor.target is None or actor.target in self.things
+                if key != entity.id and faced and held and actor.deed != "stand":
+                    if actor.target in self.things:
+                        self.things[actor.target] = replace(self.things[actor.target], held_by=actor.id)
+                    self.actors[key] = replace(actor, target=name)
+                    break
+
+    def _is_grouped(self, key: str) -> bool:
+        """Whether somebody is shown already as one of several."""
+        assert self.reading is not None
+        return any(key in one.members and one.id in self.actors for one in self.reading.entities)
+
+    def _fragments(self) -> None:
+        """What a sentence without a verb names ("A rope."), and what comes along with somebody ("with a basket")."""
+        if self.reading is None:
+            return
+        bare = {sentence.index for sentence in self.reading.sentences if not sentence.events}
+        for entity in self.reading.entities:
+            if entity.id in self.actors or entity.id in self.things or not bare & set(entity.sentences):
+                continue
+            if entity.kind in LIVING and not entity.members:
+                self._id(entity.id)
+            elif place_of(entity.noun) is None:
+                self._thing(entity, None, "object")
+        self._had()
+
+    def _had(self) -> None:
+        """Things that no event holds but the text names beside somebody: "the crow with a piece of cheese"."""
+        assert self.reading is not None
+        used = {role.entity for event in self.reading.events for role in event.roles}
+        inside = {place_of(sentence.place.noun) for sentence in self.reading.sentences if sentence.place}
+        for entity in self.reading.entities:
+            if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
+                continue
+            if features_of(phrase_of(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
+            if self._spoken(entity):
+                continue
+            told = any(is_shown(event) for event in self.reading.of(entity.sentences[0]))
+            if told and place_of(entity.noun) not in inside - {None}:
+                holder = self._with(entity)
+                self._thing(entity, holder, "instrument" if holder else "object")
+
+    def _spoken(self, entity: Entity) -> bool:
+        """Whether somebody who tells a story has the thing in the bubble now: "told him about a ship"."""
+        noun = noun_of(entity.noun)
+        for key, actor in self.actors.items():
+            if noun is not None and actor.says is None and actor.deed == "talk" and actor.kind != "pictogram":
+                self.actors[key] = replace(actor, says=noun.pictogram)
+                return True
+        return False
+
+    def _with(self, thing: Entity) -> str | None:
+        """Who has a thing that stands in "NAME with a THING"; whoever does something has it for that ("splashes the boy
+        with paint")."""
+        doers = [actor for actor in self.actors.values() if actor.deed != "stand" and actor.kind != "pictogram"]
+        if doers and thing.noun and re.search(rf"\bwith (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}", self.prompt):
+            return doers[0].id
+        for key, actor in self.actors.items():
+            entity = self._entity(key) if not key.startswith(("panel", "shown")) else None
+            for name in (entity.name.split()[-1], entity.noun) if entity is not None else ():
+                pattern = rf"\b{re.escape(name)} with (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}"
+                if name and thing.noun and re.search(pattern, self.prompt, re.IGNORECASE):
+                    return actor.id
+        return None
+
+    def _panel_cast(self) -> None:
+        """Characters of the panel whom the prompt does not name."""
+        there = {bare(actor.id) for actor in self.actors.values()} | self.pictured
+        for character in self.request.characters:
+            if bare(character.name) not in there and not has(self.named, character):
+                name = bare(character.name)
+                actor = self.cast.one(name, [character.kind], character.appearance, None)
+                count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+                self.actors[f"panel {name}"] = replace(actor, count=count)
+
+    def _must_show(self, setting: str | None) -> None:
+        """Things that the panel has to show and the text did not bring."""
+        drawn = {name for thing in self.things.values() for name in (thing.word.lower(), thing.pictogram) if name}
+        figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
+        for phrase in self.request.must_show:
+            words = bare(phrase)
+            place = place_of(words)
+            if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
+                continue
+            noun = noun_of(_meant(words))
+            ids = {word for actor in self.actors.values() for word in actor.id.split()}
+            if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
+                continue
+            if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
+                continue
+            if noun is None and len(words.split()) < _SENTENCE:
+                if not in_table("skip", words.split()[-1] if words else ""):
+                    self.missing.append(phrase)
+            elif noun is not None and (
+                noun.word.lower() not in drawn
+                and noun.pictogram not in drawn
+                and noun.pictogram not in figures
+                and concept_of(noun.word) not in figures
+            ):
+                if noun.kind == "person" or (noun.kind == "animal" and concept_of(noun.word) is not None):
+                    self.actors[f"shown {words}"] = self.cast.one(words, [noun.word], phrase, None)
+                else:
+                    self.things[f"shown {words}"] = SceneThing(
+                        f"shown {words}", noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object"
+                    )
+
+    def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
+        """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
+        housed = setting in ("doorstep", "street", "village", "city")
+        loose = [
+            one
+            for one in self.things.values()
+            if setting is not None and (one.held_by is None or one.kind == "building")
+        ]
+        around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
+        around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
+        return tuple(one for one in self.things.values() if one.id not in around)

@@ -1,0 +1,123 @@
+"""Where and when: the panel's own words first, then what holds in the text, then what the words name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from katha.protocols import FrameRequest
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.record import SceneThing
+from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, platform_of, time_of
+from katha.text.types import Event, Reading, Sentence
+from katha.text.words import load_words
+
+__all__ = ["Where"]
+_QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
+
+_PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
+
+_IN_WEATHER = re.compile(r"\b(?:in|through|during|into) (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
+_TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
+
+
+@dataclass(frozen=True)
+class Where:
+    """What says where a moment is; a place without a stage is added to `things`, an unknown one to `missing`."""
+
+    request: FrameRequest
+    prompt: str
+    reading: Reading | None
+    things: dict[str, SceneThing]
+    roads: set[str]
+    missing: list[str]
+
+    def setting(self, events: Sequence[Event]) -> str | None:
+        """The panel's place, else what holds in the reading, else what the words name."""
+        if self.request.place:
+            found = place_of(self.request.place)
+            if found is not None:
+                return self._outside(found)
+            if noun_of(self.request.place) is None:
+                self.missing.append(self.request.place)
+        if self.reading is None:
+            return place_of(self.prompt)
+        held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
+        for place in held:
+            toy = f"toy {place.noun}" in place.text
+            found = place_of(place.text) or (None if toy else place_of(place.noun))
+            if place.noun not in self.roads and found is not None:
+                return found
+        for event in events:
+            for role in event.all("place", "goal", "source"):
+                found = place_of(role.head)
+                if (
+                    found is not None
+                    and role.head not in self.roads
+                    and not (role.entity and role.entity in self.things)
+                ):
+                    return found
+        bare = [sentence for sentence in self.reading.sentences if not sentence.events]
+        named = next((found for found in (place_of(_placed(sentence.text)) for sentence in bare) if found), None)
+        named = named or self._lexical()
+        if named is None and held and held[0].sort in ("building", "land", "water") and held[0].noun not in self.roads:
+            self._unknown_place(held[0].noun)
+        return named
+
+    def _outside(self, place: str) -> str:
+        """Where a vehicle is seen from that is drawn itself: who misses the train is not in its carriage."""
+        shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle"}
+        missed = any(place_of(word) == place for word in shown) and not self.roads
+        return platform_of(place) if missed else place
+
+    def _lexical(self) -> str | None:
+        """The place after a preposition that the parse gave to something else: "played the violin on the stage"."""
+        drawn = {thing.word.lower() for thing in self.things.values()}
+        for found in _PLACED.finditer(_QUOTED.sub("", self.prompt).lower()):
+            words = found.group(1).split()
+            for size in range(1, len(words) + 1):
+                phrase = " ".join(words[:size])
+                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
+                    return place_of(phrase)
+        return None
+
+    def _unknown_place(self, noun: str) -> None:
+        """A place that has no stage: its picture stands behind, or its word is kept."""
+        entry = find_noun(noun)
+        if entry is None:
+            if not in_table("skip", noun):
+                self.missing.append(noun)
+        elif noun not in {thing.word for thing in self.things.values()}:
+            self.things[f"place {noun}"] = SceneThing(
+                f"place {noun}", noun, entry.pictogram, entry.kind, entry.cm, entry.stands
+            )
+
+    def _bare_text(self) -> str:
+        sentences: Sequence[Sentence] = self.reading.sentences if self.reading else ()
+        return " ".join(one.text for one in sentences if not one.events)
+
+    def time(self) -> str | None:
+        if self.request.time_of_day:
+            found = time_of(self.request.time_of_day)
+            if found is None:
+                self.missing.append(self.request.time_of_day)
+            return found
+        held = [one.time for one in reversed(self.reading.sentences) if one.time] if self.reading else []
+        return _TIMES.get(held[0]) if held else time_of(self._bare_text())
+
+    def weather(self) -> str | None:
+        held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
+        if held:
+            return held[0]
+        said = " ".join(found.group(1) for found in _IN_WEATHER.finditer(self.prompt))
+        words = re.findall(r"[a-z]+", f"{said} {self._bare_text()} {self.request.place}".lower())
+        return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
+
+    def winter(self) -> bool:
+        return self.reading is not None and any(one.season == "winter" for one in self.reading.sentences)
+
+
+def _placed(text: str) -> str:
+    """The part of a fragment that can name a place: "In the forest by day." ends before the time."""
+    return re.split(r"\b(?:by day|at night|at dawn|at dusk|in the (?:morning|evening))\b", text.lower())[0]

@@ -1,0 +1,469 @@
+"""Whom and what pronouns mean: what agrees in number, sex and life is scored, the best is taken.
+
+The features are those of rule systems since Lappin and Leass (1994): how near, in which role, in the same role as the
+pronoun, the centre of the sentence before (Grosz, Joshi and Weinstein 1995), and what the verb asks for: who puts,
+drives or teaches is alive, what is eaten is food. Weights were set on the stories that the project's tests read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from katha.text.known import ALIVE, Known, Memory, Speaking
+from katha.text.mentions import Mention
+from katha.text.types import EntityKind
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+    from katha.text.clauses import Clause
+
+__all__ = ["Antecedents"]
+
+_SEX = {"he": "male", "she": "female"}
+_ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
+_UNLIKELY = -1.6
+_NOBODY = -2.0
+_MOST = 1.5
+_EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
+_COUNTS = ("some", "most", "many", "few", "several")
+_ONES = ("one", "each", "another", "none", "other")
+
+
+class Antecedents:
+    """Resolves the pronouns of one pass. `total` tells how well those fitted whose sex tells something."""
+
+    def __init__(self, memory: Memory, noun: Callable[[Mention], Known | None]) -> None:
+        """Begin. noun: resolves a mention that is no pronoun and notes it."""
+        self.memory = memory
+        self.words = memory.words
+        self.noun = noun
+        self.total = 0.0
+
+    def resolve(self, mention: Mention, speaking: Speaking) -> Known | None:
+        """Return what a pronoun means, None if nothing."""
+        who, memory = mention.pronoun, self.memory
+        if who == "i":
+            return memory.entities.get(speaking.speaker or "") if mention.quoted else memory.narrator()
+        if who == "you":
+            return memory.entities.get(speaking.addressees[0]) if speaking.addressees else None
+        if who == "we":
+            return self._we(mention, speaking)
+        if mention.form == "reflexive":
+            agent = self._agent(mention)
+            if agent is not None and who in _SEX:
+                agent.votes[_SEX[who]] += 1.0
+            return agent
+        if who in _SEX:
+            return self._person(mention, speaking)
+        if who == "it":
+            return self._thing(mention)
+        if who == "they":
+            return self._they(mention)
+        if who in _EVERYBODY:
+            return self._everyone(mention)
+        if who in _ONES:
+            return self._one(mention)
+        if who in ("someone", "somebody", "something"):
+            found = memory.new("thing" if who == "something" else "person")
+            found.vague = True
+            return found
+        return None
+
+    # ---- scores
+
+    def _score(self, entity: Known, mention: Mention) -> float:
+        """How likely a pronoun means this entity, whatever the pronoun."""
+        last = entity.last
+        if last is None:
+            return -9.0
+        at = entity.at(mention.sentence)
+        score = -0.8 * max(0, mention.sentence - at)
+        # Who was last one of "they" is hardly "she" next.
+        score += _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
+        score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
+        score += 0.1 if entity.names else 0.0
+        score += 0.06 * min(len(entity.sentences), 6)
+        if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
+            score += 0.25 if mention.pronoun == "it" else 0.15
+        score -= 1.2 if entity.unreal else 0.0
+        if last.key[0] == mention.key[0]:
+            score -= 0.01 * abs(mention.key[1] - last.key[1])
+            score += 0.3 if last.role == mention.role == "agent" else 0.0
+            if mention.form == "poss":
+                agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
+                taken = self._taken_from(mention)
+                score += (-1.0 if taken else 0.5) if any(token.i == last.key[1] for token in agents) else 0.0
+        return score + self._wanted(entity, mention)
+
+    def _taken_from(self, mention: Mention) -> bool:
+        """Whether something is pulled out of the hands, bitten, bandaged or laid on a forehead: they are hardly the
+        doer's own."""
+        owned = self.memory.owned.get(mention.key)
+        if owned is not None and owned.clause is not None and self.words.sort(owned.noun) in ("body", "abstract"):
+            verb, of_others = owned.clause.lemma, self.words.has("done_to_others", owned.clause.lemma)
+            laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
+            if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
+                return True
+        return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger", "mouth")
+
+    def _wanted(self, entity: Known, mention: Mention) -> float:
+        """How well the entity fits what the verb asks for in the pronoun's role."""
+        clause, words = mention.clause, self.words
+        if clause is None or mention.form == "poss":
+            return 0.0
+        verb = clause.lemma
+        alive = entity.kind in (*ALIVE, "group") or entity.acts
+        things = words.has("things_do", verb) and (bool(clause.state) or not words.has("look_verbs", verb))
+        if mention.role == "agent" and not things and not clause.passive:
+            return 0.5 if alive else -0.9
+        if mention.role == "recipient" and mention.preposition != "for":
+            return 0.5 if alive else -0.9
+        score = 0.0
+        if mention.role == "patient" and not clause.passive:
+            wants = words.wants(verb, clause.particle)
+            if wants:
+                score = 0.8 if any(self._is(entity, kind) for kind in wants) else -0.5
+            elif mention.pronoun == "it":
+                score = 0.0 if alive else 0.2
+        if mention.role == "place" and mention.preposition in ("in", "into", "out"):
+            holds = any(words.is_a("opens", noun) for noun in entity.nouns) or entity.kind == "place"
+            score += 0.3 if holds else 0.0
+        return score
+
+    def _is(self, entity: Known, kind: str) -> bool:
+        """Whether an entity is of a kind that a verb asks for: "food", "alive", "opens"."""
+        if kind == "alive":
+            return entity.kind in (*ALIVE, "group")
+        if kind == "small":
+            return entity.kind in ("thing", "animal", "being") and self.words.sort(entity.noun) not in (
+                "vehicle",
+                "building",
+                "structure",
+            )
+        words, nouns = self.words, [noun for noun in (entity.noun, *entity.nouns) if noun]
+        return any(words.is_a(kind, noun) for noun in nouns)
+
+    def _head_agents(self, mention: Mention) -> list[Token]:
+        """The agents of the clause that holds what a possessive owns."""
+        owned = self.memory.owned.get(mention.key)
+        return list(owned.clause.of("agent")) if owned is not None and owned.clause is not None else []
+
+    def _best(self, found: Iterable[tuple[float, Known]]) -> list[tuple[float, Known]]:
+        return sorted(found, key=lambda item: (item[0], item[1].id), reverse=True)
+
+    def _agent(self, mention: Mention) -> Known | None:
+        clause = mention.clause
+        for token in clause.of("agent", "patient") if clause is not None else ():
+            other = self.memory.mentions.get((mention.key[0], token.i))
+            if other is not None and other is not mention and other.entity is not None:
+                return self.memory.entities[other.entity]
+        return None
+
+    def _barred(self, mention: Mention) -> set[str]:
+        """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those
+        who cheer when they win."""
+        clause, memory = self._clause(mention), self.memory
+        if clause is None or mention.form == "poss":
+            owned = memory.owned.get(mention.key)
+            mine: list[Mention | None] = [owned]
+            if mention.pronoun == "they":
+                mine += [memory.mentions.get((mention.key[0], token.i)) for token in self._head_agents(mention)]
+            ids = {one.entity for one in mine if one is not None and one.entity}
+            return {one for one in ids if one in memory.entities and not memory.entities[one].plural}
+        tokens = [filler.token for filler in clause.fillers if filler.token.i != mention.token.i]
+        parent = clause.parent
+        if parent is not None and any(filler.token.i == mention.token.i for filler in parent.fillers):
+            tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
+        if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
+            tokens += parent.of("agent")
+        found = [memory.mentions.get((mention.key[0], token.i)) for token in tokens]
+        named = {other.name for other in found if other is not None and other.entity is None and other.name}
+        later = {one.id for one in memory.entities.values() if named & set(one.names)}
+        ids = {other.entity for other in found if other is not None and other.owner != mention.key and other.entity}
+        return ids | later | {one for item in ids for one in memory.entities[item].members}
+
+    def _clause(self, mention: Mention) -> Clause | None:
+        """The clause that a pronoun stands in, deep in a noun phrase too: "on top of it"."""
+        token = mention.token
+        while (found := self.memory.mentions.get((mention.key[0], token.i))) is None or found.clause is None:
+            if token.head.i == token.i or token.pos_ == "VERB":
+                return None
+            token = token.head
+        return found.clause
+
+    # ---- he and she
+
+    def _person(self, mention: Mention, speaking: Speaking) -> Known | None:
+        sex = _SEX[mention.pronoun]
+        going = {
+            e.id
+            for e in self.memory.recent(mention, 1)
+            if e.last is not None and e.last.pronoun == mention.pronoun and e.told_sex == sex
+        }
+        barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
+        scored = self._best(
+            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
+            for e in self.memory.recent(mention)
+            if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
+            if e.sex in (sex, None)
+        )
+        owned = self.memory.owned.get(mention.key)
+        if owned is not None and self.words.has("kin", owned.noun):
+            scored = self._best((score - (0.0 if e.kind == "person" or e.speaks else 0.8), e) for score, e in scored)
+        later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
+        if later is not None:
+            scored = [(1.0, later)]
+        if not scored:
+            self.total += _NOBODY
+            return self.memory.new("person") if not mention.quoted else None
+        score, best = scored[0]
+        self.total += max(_NOBODY, min(score, _MOST))
+        margin = score - scored[1][0] if len(scored) > 1 else 9.0
+        best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
+        return best
+
+    def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
+        """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
+        here = entity.at(mention.sentence) == mention.sentence
+        return 0.5 if going and entity.id not in going and entity.told_sex is None and not here else 0.0
+
+    def _likes(self, entity: Known, sex: str) -> float:
+        known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
+        if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
+            return known
+        return (known if not entity.given else 0.0) - (
+            0.35 if entity.kind in ("animal", "being") and not entity.its else 0.9
+        )
+
+    def _later(self, mention: Mention) -> Known | None:
+        """Who is named only after the pronoun: "When she got home, Mina lay down"."""
+        parent = mention.clause.parent if mention.clause is not None and mention.clause.link == "advcl" else None
+        for token in parent.of("agent") if parent is not None else ():
+            other = self.memory.mentions.get((mention.key[0], token.i))
+            if other is not None and other.key > mention.key and not other.pronoun:
+                found = self.noun(other)
+                if found is not None and found.alive and found.sex in (_SEX[mention.pronoun], None):
+                    return found
+        return None
+
+    # ---- it
+
+    def _thing(self, mention: Mention) -> Known | None:
+        if self._dummy(mention):
+            return None
+        told = self._told_what(mention)
+        if told is not None:
+            return told
+        barred, words = self._barred(mention), self.words
+        scored: list[tuple[float, Known]] = []
+        for entity in self.memory.recent(mention, 4):
+            if entity.plural or entity.id in barred:
+                continue
+            if entity.kind in ("person", "group") or entity.narrator:
+                continue
+            living = entity.kind in ALIVE
+            score = self._score(entity, mention)
+            if living and not entity.its:
+                score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
+            score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
+            score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
+            score += 0.3 if mention.form == "poss" and living else 0.0
+            scored.append((score, entity))
+        best = self._best(scored)[0][1] if scored else None
+        if best is not None:
+            best.its = True
+        return best
+
+    def _told_what(self, mention: Mention) -> Known | None:
+        """What "it" turns out to be: "Something moved. It was a fox!" """
+        clause = mention.clause
+        if clause is None or clause.lemma != "be" or mention.role != "agent":
+            return None
+        for token in clause.state:
+            told = self.memory.mentions.get((mention.key[0], token.i))
+            sort = self.words.sort(told.noun) if told is not None else ""
+            if told is not None and (sort in ALIVE or told.name or self.words.has("kin", told.noun)):
+                vague = [e for e in self.memory.near(mention, 2) if e.vague]
+                return self.memory.nearest(vague, mention) or self.noun(told)
+        return None
+
+    def _dummy(self, mention: Mention) -> bool:
+        """Whether "it" means nothing: "it was raining", "it was late", "it took an hour"."""
+        clause, words = mention.clause, self.words
+        if clause is None or mention.role != "agent":
+            return False
+        if words.has("weather_verbs", clause.lemma) or clause.lemma in ("take", "seem", "happen"):
+            things = (f.token for f in clause.fillers if f.role == "patient")
+            return clause.lemma != "take" or not any(
+                words.sort(token.lemma_) not in ("time", "abstract") for token in things
+            )
+        states = [token.lemma_.lower() for token in clause.state]
+        if any(
+            one in words.sets["seasons"] or words.has("time_nouns", one) or words.group("times", one) for one in states
+        ):
+            return True
+        if not states and clause.time and clause.lemma == "be" and not clause.of("place"):
+            return True
+        turns = clause.lemma in ("be", "get", "become", "grow")
+        return turns and any(words.has("dummy_adjectives", one) for one in states)
+
+    # ---- several
+
+    def _we(self, mention: Mention, speaking: Speaking) -> Known | None:
+        memory = self.memory
+        one = memory.entities.get(speaking.speaker or "") if mention.quoted else memory.narrator()
+        if one is None:
+            return None
+        barred = self._barred(mention) - {one.id}
+        groups = (memory.entities[key] for key in memory.groups)
+        mine = [group for group in groups if one.id in group.members and not barred & set(group.members)]
+        known = memory.nearest(mine, mention)
+        if known is not None:
+            return known
+        others = [e for e in memory.entities.values() if e.alive and e.sentences and e.id != one.id]
+        ranked = self._best(
+            (self._score(e, mention) - (0.0 if e.kind == "person" else 1.0) + self._mine(e, one), e)
+            for e in others
+            if e.id not in barred and not e.unreal
+        )
+        members = speaking.addressees[:1] or tuple(e.id for _, e in ranked[:1])
+        if members:
+            return memory.group((one.id, *members), mention)
+        included = (group for group in groups if any(kin.other == one.id for kin in group.kin))
+        return next(included, None) or memory.crowd(one)
+
+    def _mine(self, entity: Known, narrator: Known) -> float:
+        return 0.8 if any(kin.other == narrator.id for kin in entity.kin) else 0.0
+
+    def _they(self, mention: Mention) -> Known | None:
+        everybody = any(child.lower_ == "all" for child in mention.token.children) or any(
+            child.lower_ == "all" and child.i == mention.token.i + 1 for child in mention.token.head.children
+        )
+        memory, barred = self.memory, self._barred(mention)
+        single = [e for e in memory.recent(mention) if (e.alive or (e.acts and not e.plural)) and not e.narrator]
+        single = [e for e in single if not e.unreal]
+        if everybody:
+            near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5)
+            if len(near) > 1:
+                return memory.group(near, mention)
+        best = self._best(self._several(mention, barred))
+        pair = self._pair(single, mention, barred)
+        if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
+            return best[0][1]
+        if pair is not None:
+            return memory.group(pair[1], mention)
+        free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 3]
+        return best[0][1] if best else memory.nearest(free, mention)
+
+    def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
+        memory, owns = self.memory, mention.form == "poss"
+        owned = memory.owned.get(mention.key)
+        kin = owned is not None and self.words.has("kin", owned.noun)
+        for entity in memory.recent(mention):
+            if not (entity.plural or entity.kind == "group") or entity.id in barred:
+                continue
+            if mention.role == "agent" and barred & set(entity.members):
+                continue  # "They dragged Ines up": she is none of them
+            mine = entity.narrator or any(memory.entities[item].narrator for item in entity.members)
+            if mine or entity.kind == "abstract":
+                continue
+            living = entity.kind in ("group", *ALIVE) or entity.acts
+            if owns and not living and kin:
+                continue
+            score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
+            body = self.words.sort(entity.noun) in ("body", "clothing")
+            score -= 0.8 if body and mention.role == "agent" else 0.0
+            score -= 0.0 if entity.plural else 0.4
+            yield score + (0.2 if entity.members and living else 0.0), entity
+
+    def _pair(self, single: list[Known], mention: Mention, barred: set[str]) -> tuple[float, tuple[str, ...]] | None:
+        """The two who were spoken of last, persons first, and how likely they are meant."""
+        free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 4]
+        people = [e for e in free if e.kind == "person" or e.speaks]
+        chosen = people if len(people) > 1 else free
+        ranked = self._best((self._score(e, mention) + (0.8 if e.kind == "person" else 0.0), e) for e in chosen)[:2]
+        if len(ranked) < 2:
+            return None
+        first, second = sorted((e for _, e in ranked), key=lambda e: e.last.key if e.last else (0, 0))
+        return ranked[1][0] - (0.9 if mention.part else 0.2), (first.id, second.id)
+
+    def _everyone(self, mention: Mention) -> Known | None:
+        memory, whole = self.memory, self._of(mention)
+        if whole is not None:
+            return self.noun(whole)
+        if mention.pronoun == "both":
+            return self._they(mention)
+        near = [e for e in memory.near(mention, 2) if e.plural and (e.kind == "group" or e.members)]
+        if mention.pronoun in ("others", "rest"):
+            parts = [e for e in memory.near(mention, 3) if e.group is not None]
+            part = memory.nearest(parts, mention)
+            barred = self._barred(mention)
+            near = [e for e in near if e.id not in barred and e.last and e.last.sentence < mention.sentence]
+            near = [e for e in near if not any(memory.entities[item].narrator for item in e.members)]
+            near = [memory.entities[part.group]] if part is not None and part.group is not None else near
+        known = memory.nearest(near, mention)
+        return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
+
+    def _one(self, mention: Mention) -> Known | None:
+        """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
+        other = self._of(mention)
+        if other is None:
+            head = mention.token.head
+            if mention.pronoun in ("another", "other") and head.dep_ == "prep" and head.lower_ in ("after", "by"):
+                return None  # "one strand after another" is no second mouse
+            return self._like(mention) if mention.pronoun in ("one", "another", "other") else None
+        if mention.pronoun == "none":
+            return None
+        group = self.noun(other)
+        if group is None or mention.pronoun == "each":
+            return group
+        return self._part(group, self._kind_of(group), whole=group)
+
+    def _of(self, mention: Mention) -> Mention | None:
+        """What is named after "of": a pronoun there stands for what "one" of it does."""
+        inner = next(
+            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
+        )
+        other = self.memory.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        if other is not None and other.clause is None and other.pronoun:
+            other.clause, other.role, other.part = mention.clause, mention.role, True
+        return other
+
+    def _part(self, like: Known, kind: EntityKind, whole: Known | None = None) -> Known:
+        one = self.memory.new(kind)
+        one.noun, one.nouns, one.age, one.group = like.noun, list(like.nouns), like.age, whole.id if whole else None
+        return one
+
+    def _kind_of(self, group: Known) -> EntityKind:
+        sorts: dict[str, EntityKind] = {"person": "person", "animal": "animal", "being": "being"}
+        members = [self.memory.entities[item].kind for item in group.members]
+        found = sorts.get(self.words.sort(group.noun)) or next(iter(members), None)
+        return found or ("person" if group.kind == "group" else group.kind)
+
+    def _like(self, mention: Mention) -> Known | None:
+        """Another of what was named before: "Max rolled a ball and put a smaller one on top"."""
+        barred = self._barred(mention)
+        kinds = [
+            (
+                self._score(e, mention)
+                + (0.6 if e.plural else 0.0)
+                + (0.5 if e.last and e.last.role == "patient" else 0.0)
+                + (0.4 if e.kind == "thing" else 0.0),
+                e,
+            )
+            for e in self.memory.recent(mention, 4)
+            if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
+            if e.id not in barred
+        ]
+        if not kinds:
+            return None
+        like = self._best(kinds)[0][1]
+        one = self._part(like, self._kind_of(like), like if like.plural else None)
+        looks = " ".join(mention.adjectives)
+        one.adjectives = list(mention.adjectives)
+        one.phrases.append(" ".join(f"the {looks} {like.noun}".split()))
+        one.names += [name for kind, name in mention.also if kind == "name"]
+        one.group = one.group if not looks and not one.names else None
+        return one

@@ -1,0 +1,421 @@
+"""Say again what was read: an event as one plain sentence in the present tense, with names in place of pronouns."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from katha.text.types import Entity, Event, Place, Reading, Role
+from katha.text.words import load_words
+
+__all__ = ["Teller", "present"]
+
+_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some)\s+", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
+_INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
+_OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
+_BARE_PRONOUN = re.compile(
+    r"^(?:(?:all|both|one|some|each|half) of )?(?:i|me|you|he|him|she|her|it|we|us|they|them|this|that|these|those|"
+    r"my|mine|his|hers|ours|theirs|\w+self|\w+selves|who|whom|which|one|ones|each other|one another|both|all)$",
+    re.IGNORECASE,
+)
+_BE_DONE = r"\b(?:am|is|are|was|were|been|being|be|get|gets|got)\s+(?:\w+ly\s+|not\s+|so\s+|all\s+)?(\w+)"
+_UNKNOWN = "someone"
+_CROWD = frozenset(("everyone", "everybody", "anyone", "anybody", "nobody"))
+_BROKEN = frozenset(("can", "could", "will", "would", "shall", "should", "may", "might", "must"))
+"""What the parser makes of a clause whose verb was left out ("as fast as she could")."""
+_REFLEXIVE = frozenset(("himself", "herself", "itself", "themselves"))
+_GENERAL = frozenset(("thing", "one", "way", "time", "reason", "part"))
+_AGES = frozenset(("old", "young", "little"))
+_LOUD = frozenset(("shout", "yell", "scream", "whisper"))
+_DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "together", "apart"))
+"""Particles that stand behind a thing too; "blows out the candles" has its own before it."""
+_PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
+_TALK = frozenset(
+    ("say", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add", "announce", "beg", "plead", "murmur",
+     "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
+)  # fmt: skip
+_NEEDS_OBJECT = frozenset(
+    ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
+)
+_PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends"))
+_THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+
+
+def present(verb: str, *, plural: bool = False) -> str:
+    """Return a verb's lemma in the present tense: "carry" is "carries", "be" of several "are"."""
+    if plural:
+        return "are" if verb == "be" else verb
+    if verb in _THIRD:
+        return _THIRD[verb]
+    if re.search(r"(?:s|x|z|ch|sh|o)$", verb):
+        return f"{verb}es"
+    return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}s"
+
+
+def _joined(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(name for name in names if name))
+    return " and ".join([", ".join(unique[:-1]), unique[-1]] if len(unique) > 1 else unique)
+
+
+class Teller:
+    """Names of a reading's characters, and its events in plain words.
+
+    `names` holds one name for each character, without an article: "Lena", "old man", "Lena's mother".
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self._children: dict[int, list[Event]] = {}
+        for event in reading.events:
+            if event.within is not None:
+                self._children.setdefault(event.within, []).append(event)
+        self.names: dict[str, str] = {}
+        self._same: dict[str, str] = {}
+        acting = {who for event in reading.events if event.happens for who in event.who("agent", "recipient")}
+        cast = [
+            entity
+            for entity in reading.entities
+            if entity in reading.cast or (entity.named and entity.kind == "place" and entity.id in acting)
+            if self._somebody(entity)
+        ]
+        self._capitals = frozenset(word for entity in reading.entities if entity.named for word in entity.name.split())
+        nouns = Counter(self._noun(entity) for entity in cast)
+        for entity in cast:
+            other = self._other(entity, cast)
+            name = self._named(entity, alone=nouns[self._noun(entity)] == 1)
+            other = other or next((key for key, known in self.names.items() if known == name and entity.named), None)
+            if other is not None:
+                self._same[entity.id] = other
+                continue
+            taken = set(self.names.values())
+            numbered = (f"{name} {at}" for at in range(2, len(taken) + 3))
+            self.names[entity.id] = name if name not in taken else next(one for one in numbered if one not in taken)
+
+    def one(self, key: str) -> Entity:
+        """Return an entity; whom it stands for, where "she" could not be told at first."""
+        return self.reading.entity(self._same.get(key, key))
+
+    def _somebody(self, entity: Entity) -> bool:
+        """Whether it can have a look of its own: "everyone" and somebody's hands have none."""
+        return entity.name not in _CROWD and not load_words().has("parts", entity.noun)
+
+    def _other(self, entity: Entity, cast: Sequence[Entity]) -> str | None:
+        """Who an unknown "she" is: whoever was named last before and can be a she."""
+        if entity.name != _UNKNOWN or not entity.sentences:
+            return None
+        at = entity.sentences[0]
+        doing = {(event.sentence, who) for event in self.reading.events for who in event.who("agent")}
+        near = [
+            (
+                (last := max((one for one in other.sentences if one <= at), default=-1)),
+                (last, other.id) in doing,
+                other.id,
+            )
+            for other in cast
+            if other.name != _UNKNOWN and other.count == 1 and other.id in self.names
+            # An animal is "he" here and "she" there in many a tale.
+            if other.sex in (None, entity.sex) or other.kind == "animal"
+        ]
+        last, _, key = max(near, default=(-1, False, ""), key=lambda found: found[:2])
+        return key if last >= 0 else None
+
+    def _noun(self, entity: Entity) -> str:
+        """The last words of a name: "the three fishermen" is "fishermen"."""
+        bare = _ARTICLE.sub("", entity.name)
+        looks = {*entity.looks, *load_words().numbers}
+        words = bare.split()
+        while len(words) > 1 and (words[0].lower() in looks or load_words().has("colours", words[0].lower())):
+            words = words[1:]
+        return " ".join(words)
+
+    def _lower(self, text: str) -> str:
+        """A noun phrase from the beginning of a sentence, inside one."""
+        first = text.split(" ", 1)[0].removesuffix("'s")
+        return (
+            text
+            if first in self._capitals or first in self.names.values() or first.isupper()
+            else f"{text[:1].lower()}{text[1:]}"
+        )
+
+    def _named(self, entity: Entity, *, alone: bool) -> str:
+        if entity.narrator:
+            return "narrator"
+        if entity.name == _UNKNOWN:
+            return {"male": "man", "female": "woman"}.get(entity.sex or "", "stranger")
+        if entity.named:
+            kin, _, rest = entity.name.partition(" ")
+            return rest if kin.islower() and rest[:1].isupper() else entity.name
+        owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
+        if owner is not None:
+            return f"{self.names[owner.other]}'s {entity.noun}"
+        bare, noun = self._lower(_ARTICLE.sub("", entity.name)), self._noun(entity)
+        if not alone or entity.count > 1 or "'s " in bare:
+            return bare
+        age = next((word for word in bare.split() if word in _AGES), "")
+        plain = load_words().has("plain_person", noun)
+        return f"{age} {noun}" if age and plain and not noun.startswith(age) else noun
+
+    # Somebody or something inside a sentence.
+
+    def name(self, key: str) -> str:
+        """Return an entity as a sentence names it: "Lena", "the old man", "Lena and Tom", "the ball"."""
+        entity = self.one(key)
+        if entity.members:
+            return _joined([self.name(member) for member in entity.members])
+        name = self.names.get(entity.id)
+        if name is None:
+            return self._owned(entity, entity.name, ())
+        return name if name[:1].isupper() else f"the {name}"
+
+    def people(self, keys: Iterable[str]) -> list[str]:
+        """Return the characters among some entities, each member of a group by itself."""
+        found: list[str] = []
+        for key in keys:
+            entity = self.one(key)
+            found += [self.one(one).id for one in entity.members or (key,) if self.one(one).id in self.names]
+        return list(dict.fromkeys(found))
+
+    def filler(self, role: Role, doers: Sequence[str] = ()) -> str:
+        """Return what fills a role without a pronoun; "" where it is nobody or nothing that is known.
+
+        doers: who does the deed; what is theirs needs no owner's name.
+        """
+        if role.entity is None:
+            return "" if _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head) else role.text
+        entity = self.one(role.entity)
+        if role.entity in doers and _BARE_PRONOUN.match(role.text):
+            return role.text.lower() if role.text.lower() in _REFLEXIVE else ""
+        if entity.name == _UNKNOWN and entity.id not in self.names and _BARE_PRONOUN.match(role.text):
+            return ""
+        # A name stands for its bearer; for a part of somebody ("a basket of fish") the text's own words do.
+        if entity.members or entity.id in self.names:
+            counted = " of " in role.text and not _BARE_PRONOUN.match(role.text) and not entity.members
+            return _inner(role.text) if counted else self.name(role.entity)
+        text = self._owned(entity, entity.name if _BARE_PRONOUN.match(role.text) else role.text, doers)
+        front = re.match(r"((?:front|top|middle|side|edge|back|bottom) of) ", role.text)
+        return f"{front[1]} {text}" if front is not None and not text.startswith(front[1]) else text
+
+    def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
+        """A thing's words with its owner's name in place of "his", or "the" where the owner is the doer."""
+        plain = _OF_SOMEBODY.sub("", _plain(text) if entity.named else self._lower(_plain(text)))
+        if entity.owner is not None and _POSSESSIVE.match(plain):
+            rest = _inner(_POSSESSIVE.sub("", plain)).rsplit("'s ", 1)[-1]
+            return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
+        if entity.owner in doers and "'s " in plain:
+            return "the " + plain.rsplit("'s ", 1)[1]
+        return _inner(plain)
+
+    def place(self, place: Place | None) -> str:
+        """Return where a scene is, without a preposition: "the kitchen"; "" for what is no place to stand in."""
+        if place is None or load_words().has("relational", place.noun):
+            return ""
+        entity = self.reading.entity(place.entity) if place.entity is not None else None
+        text = place.text
+        if entity is not None:
+            text = self._owned(entity, entity.name, ())
+        return re.sub(r"^(?:front|middle|top|side|edge|back|inside|outside) of ", "", text)
+
+    # An event.
+
+    def doers(self, event: Event) -> tuple[str, ...]:
+        """Return who or what does it; whom it is done to where nobody does it."""
+        found = event.who("agent")
+        return found if found or not (event.passive or event.state) else event.who("patient")
+
+    def shows(self, event: Event) -> bool:
+        """Return whether a picture can show the event: it is told, visible, and known who or what takes part."""
+        failed = event.negated and event.modality in ("can", "try")
+        told = event.standing == "told" and (not event.negated or failed) and event.verb not in _BROKEN
+        return told and event.visible and bool(self.sentence(event))
+
+    def reasons(self, event: Event) -> list[Event]:
+        """Return the events that the text names as an event's reason, those that can be said."""
+        return [one for one in (self.reading.events[at] for at in event.because) if self.sentence(one)]
+
+    def outcome(self, event: Event) -> str:
+        """Return what the text tells to come of an event, as a sentence: what happens because of it, or at once to whom
+        or what it was done; "" where it tells nothing of the kind."""
+        later = [one for one in self.reading.events if one.id > event.id and one.sentence - event.sentence <= 1]
+        because = [one for one in self.reading.events if event.id in one.because]
+        done_to = {*event.who("patient", "recipient")}
+        answers = [one for one in later if one.within != event.id and done_to & set(self.doers(one))]
+        told = (self.sentence(one) for one in (*because, *answers) if self.shows(one))
+        return next((text for text in told if text != self.sentence(event)), "")
+
+    def sentence(self, event: Event) -> str:
+        """Return the event as a sentence: "Lena blows out the candles."; "" where nobody known takes part.
+
+        What only makes another deed happen ("made him laugh") is left to that deed.
+        """
+        words = load_words()
+        children = [one for one in self._children.get(event.id, ()) if one.speech is None]
+        if words.has("make", event.verb) and any(one.standing == "told" for one in children):
+            return ""
+        subject, doers, plural = self._subject(event)
+        if not subject or (event.verb == "do" and all(_BARE_PRONOUN.match(one.text) for one in event.all("patient"))):
+            return ""
+        if event.modality == "want" and event.standing == "intended":
+            wants = "do not want" if plural else "does not want"
+            told = f"{wants if event.negated else present('want', plural=plural)} to {self.infinitive(event)}"
+            said = f"{subject} {told}"
+            return f"{said[:1].upper()}{said[1:]}."
+        told = self._predicate(event, doers, plural)
+        if not told or told == subject:
+            return ""
+        said = " ".join(f"{subject} {told}".split())
+        return f"{said[:1].upper()}{said[1:]}."
+
+    def clause(self, event: Event) -> str:
+        """Return the event inside another sentence, without a full stop: names keep their capital."""
+        said = self.sentence(event).rstrip(".")
+        subject = self._subject(event)[0]
+        return said if subject[:1].isupper() else f"{said[:1].lower()}{said[1:]}"
+
+    def infinitive(self, event: Event) -> str:
+        """Return the deed without its doer: "blow out the candles"."""
+        doers = self.doers(event)
+        told = self._complements(event, doers)
+        head = event.verb if self._apart(event, doers) else event.predicate
+        return " ".join(f"{head} {told}".split())
+
+    def _subject(self, event: Event) -> tuple[str, tuple[str, ...], bool]:
+        """The subject, its entities, and whether it is several."""
+        roles = event.all("agent")
+        if not roles and (event.passive or event.state):
+            roles = event.all("patient")
+        known = [role for role in roles if role.entity is not None]
+        names = [self.filler(role) for role in known]
+        keys = tuple(str(role.entity) for role in known)
+        many = len({name for name in names if name}) > 1 or any(self._several(self.one(key)) for key in keys)
+        return _joined(names), keys, many
+
+    def _several(self, entity: Entity) -> bool:
+        last = entity.name.split()[-1].lower()
+        if entity.name.lower() in _CROWD:
+            return False
+        return entity.count != 1 or (not entity.named and last in _PLURALS)
+
+    def _predicate(self, event: Event, doers: Sequence[str], plural: bool) -> str:
+        verb, particle = event.verb, "" if self._apart(event, doers) else event.particle
+        rest = self._complements(event, doers)
+        if event.passive and not event.who("agent") and not self._goes(event):
+            done = self._participle(event)
+            return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
+        if verb in _NEEDS_OBJECT and not event.all("patient"):
+            return ""
+        if verb in _TALK and not event.particle and not event.who("patient") and not self._that(event):
+            return self._speaking(event, plural)
+        if event.modality in ("can", "try") and (event.negated or event.modality == "try"):
+            able = "cannot" if event.negated else f"{present('try', plural=plural)} to"
+            return f"{able} {event.verb} {particle} {rest}"
+        if event.negated:
+            no = "not" if verb == "be" else ""
+            head = f"{present('be', plural=plural)} {no}" if no else f"{present('do', plural=plural)} not {verb}"
+            return f"{head} {particle} {rest}"
+        if verb == "be" and not rest.strip():
+            return ""
+        said = f"{present(verb, plural=plural)} {particle}"
+        if event.phase == "stop":
+            said = f"{present('stop', plural=plural)} {verb.removesuffix('e') if verb[-2:] != 'ee' else verb}ing"
+        return f"{said} {rest} {self._that(event)}"
+
+    def _goes(self, event: Event) -> bool:
+        """Whether a passive is none: "An ant passed by"."""
+        return load_words().has("motion", event.verb) and re.search(_BE_DONE, event.text) is None
+
+    def _that(self, event: Event) -> str:
+        """What is noticed, ordered or asked for: " that the gate is open", " to come in"."""
+        for child in self._children.get(event.id, ()):
+            if child.speech is not None or (child.purpose and child.id in event.purpose):
+                continue
+            if child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
+                return f"to {self.infinitive(child)}"
+            if child.standing in ("told", "reported") and load_words().has("fact", event.verb):
+                perceived = set(child.who("agent")) & set(event.who("patient"))
+                return "" if perceived else f"that {self.clause(child)}" if self.sentence(child) else ""
+        return ""
+
+    def addressees(self, event: Event) -> list[str]:
+        """Return to whom an event of speaking speaks."""
+        if event.verb not in _TALK:
+            return []
+        speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
+        to = event.who("recipient") or (speech.addressees if speech is not None else ())
+        own = {self.one(key).id for key in self.doers(event)}
+        return [key for key in to if self.one(key).id not in own]
+
+    def _speaking(self, event: Event, plural: bool) -> str:
+        whom = _joined([self.name(key) for key in self.addressees(event)])
+        verb = event.verb if event.verb in _LOUD else "talk"
+        return (
+            f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
+            if whom
+            else (present("speak" if verb == "talk" else verb, plural=plural))
+        )
+
+    def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
+        return sentence == event.sentence and speaker in event.who("agent")
+
+    def _participle(self, event: Event) -> str:
+        found = re.search(_BE_DONE, event.text)
+        return found[1] if found is not None else f"{event.verb.removesuffix('e')}ed"
+
+    def _object(self, role: Role, doers: Sequence[str]) -> str:
+        text = self.filler(role, doers)
+        return f"{role.preposition} {text}".strip() if text else ""
+
+    def _complements(self, event: Event, doers: Sequence[str]) -> str:
+        """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
+        gone = event.passive and not event.who("agent")
+        apart = self._apart(event, doers)
+        objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
+        things = re.sub(r"\bno\b", "any", _joined(objects)) if event.negated else _joined(objects)
+        to = [role for role in event.all("recipient") if self.filler(role, doers)]
+        parts = [things, event.particle if apart else ""]
+        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall")
+        parts += self._states(event) if event.verb in states else event.state if things else ()
+        for role in to:
+            whom = self.filler(role, doers)
+            before = role.preposition or ("to" if things else "")
+            parts.append(f"{before} {whom}")
+        where = event.all("companion", "instrument", "source", "place", "goal", "topic")
+        for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
+            text = self.filler(role, doers)
+            adverb = role.entity is None and role.preposition and not event.particle
+            if text and role.entity not in doers and not adverb:
+                before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
+                parts.append(f"{before} {text}")
+        return " ".join(part for part in parts if part.strip())
+
+    def _states(self, event: Event) -> tuple[str, ...]:
+        """What somebody is: "cold and hungry", "a jackal"; nothing for what is only "a thing"."""
+        words = load_words()
+        told = [state for state in event.state if state not in _GENERAL]
+        nouns = [state for state in told if words.sort(state) in ("animal", "person", "being")]
+        own = {one: found[0] for one in nouns if (found := re.search(rf"\b{re.escape(one)}\w*", event.text))}
+        said = [
+            f"{'an' if one[0] in 'aeiou' else 'a'} {one}" if own.get(one) == one and event.verb == "be"
+            else own.get(one, one) for one in told
+        ]  # fmt: skip
+        return (_joined(said),) if said else ()
+
+    def _apart(self, event: Event, doers: Sequence[str]) -> bool:
+        """Whether a particle goes behind its object: "carries Oliver back", "licks it up"."""
+        if not event.particle or (event.passive and not event.who("agent")):
+            return False
+        objects = [self._object(role, doers) for role in event.all("patient")]
+        if event.particle in _PREPOSITIONS:
+            return False  # "runs after Lily", "asks for the puppet"
+        somebody = bool(self.people(event.who("patient"))) or event.particle in _DIRECTIONS
+        return bool(objects) and all(objects) and somebody
+
+
+def _plain(text: str) -> str:
+    """A noun phrase without what is told of it in a clause of its own."""
+    return re.split(r",? (?:who|which|that|where|whose) ", text)[0]
+
+
+def _inner(text: str) -> str:
+    return _INNER.sub("the ", _OF_SOMEBODY.sub("", text))

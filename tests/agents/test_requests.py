@@ -1,0 +1,64 @@
+"""What a renderer is asked for: fields in words where it draws from the prompt alone; what it has stand-ins for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from katha.agents.requests import in_words, stand_ins
+from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
+from katha.renderers.sketch.renderer import SketchRenderer
+from katha.schema import Character, Coverage, Panel
+
+THEO = Character(name="Theo", kind="boy", appearance="a boy with red hair")
+ASKED = FrameRequest(
+    "Theo plays the guitar.",
+    seed=1,
+    width=64,
+    height=64,
+    characters=(THEO,),
+    place="the kitchen",
+    time_of_day="evening",
+    shot_size="wide",
+    must_show=("guitar", "lamp"),
+)
+
+
+def test_a_renderer_of_prompts_gets_the_fields_in_words() -> None:
+    told = in_words(ASKED, Capabilities()).prompt
+    assert told.startswith("Theo plays the guitar. Theo is a boy with red hair.")
+    for part in ("lamp", "The place is the kitchen.", "It is evening.", "Wide shot."):
+        assert part in told
+    assert told.count("guitar") == 1
+    assert (
+        in_words(ASKED, Capabilities(prompt_tokens=17)).prompt == "Theo plays the guitar. Theo is a boy with red hair."
+    )
+
+
+def test_what_is_said_already_or_drawn_from_the_fields_is_not_said_again() -> None:
+    assert in_words(ASKED, Capabilities(panel=True)) is ASKED
+    full = replace(
+        ASKED, prompt="Wide: Theo, a boy with red hair, plays the guitar by a lamp in the kitchen this evening."
+    )
+    assert in_words(full, Capabilities()) is full
+
+
+def test_the_sketch_knows_what_it_has_no_picture_for() -> None:
+    sketch = SketchRenderer()
+    assert isinstance(sketch, KnowsItsLimits)
+    asked = replace(ASKED, prompt="Theo plays the guitar. Theo holds a qwertzu.", must_show=())
+    assert "qwertzu" in " ".join(sketch.not_drawn(asked))
+    assert sketch.not_drawn(replace(asked, seed=9)) == sketch.not_drawn(asked)
+
+
+def test_a_sentence_with_a_stand_in_counts_as_lost() -> None:
+    panel = Panel(
+        index=1,
+        prompt="Theo cracks the eggs.",
+        caption="The day was fine. Theo cracked the eggs.",
+        not_drawn=["crack", "lake"],
+    )
+    assert list(stand_ins(panel)) == [("Theo cracked the eggs.", "crack")]
+    known = Coverage(visible=4, read=4, drawn=4, in_part=["Theo cracked the eggs."], stand_ins=["crack"])
+    assert (known.whole, known.share, known.low) == (3, 75.0, True)
+    assert known.warning() == "Only 3 of 4 sentences are wholly in this board."
+    assert "1 with a plain stand-in for crack" in known.told()

@@ -1,0 +1,416 @@
+"""Requests to scenes: each sentence becomes the place, deeds, actors and things that it tells, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import resources
+
+import pytest
+import yaml
+
+from katha.agents.frames import _dump
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.sketch import SketchRenderer
+from katha.renderers.sketch.deeds import deed_ids
+from katha.renderers.sketch.places import place_ids
+from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, scene_of, tell
+from katha.renderers.sketch.scenes.senses import concept_of, features_of, noun_of, place_of
+from katha.schema import Character
+
+SENTENCES = [
+    # sentence, setting (None: not asked), {actor: deed or deed>target}, things
+    ("Ben kicked the ball.", None, {"ben": "kick"}, ["ball"]),
+    ("In the kitchen, Mum cut the onions.", "kitchen", {"mum": "cut"}, ["onion"]),
+    ("The girl threw the ball to the dog.", None, {"girl": "throw>dog", "dog": "stand"}, ["ball"]),
+    ("A boy read a book in the library.", "library", {"boy": "read"}, ["book"]),
+    ("The teacher wrote a letter in the classroom.", "classroom", {"teacher": "write"}, ["letter"]),
+    ("The dog chased the cat through the park.", "park", {"dog": "chase>cat", "cat": "run"}, []),
+    ("Anna gave her brother an apple.", None, {"anna": "give>anna's brother", "anna's brother": "stand"}, ["apple"]),
+    ("The old woman knocked at the door.", None, {"old woman": "knock"}, ["door"]),
+    ("The pilot took off her helmet.", None, {"pilot": "take_off"}, ["helmet"]),
+    ("Tom put on his coat.", None, {"tom": "wear"}, []),
+    ("Lena blew out the candles.", None, {"lena": "blow"}, ["candle"]),
+    ("Sam played the violin on the stage.", "theatre", {"sam": "play_music"}, ["violin"]),
+    ("Sam played the drum.", None, {"sam": "drum"}, ["drum"]),
+    ("The children played football in the park.", "park", {"children": "kick"}, ["football"]),
+    ("The nurse phoned the hospital.", None, {"nurse": "phone"}, []),
+    ("A man drove a bus along the street.", "street", {"man": "drive"}, ["bus"]),
+    ("The girl rode a horse.", None, {"girl": "ride>horse", "horse": "stand"}, []),
+    ("Fatou chased the thief on her bicycle.", None, {"fatou": "ride", "thief": "run"}, ["bicycle"]),
+    ("The boy climbed a tree in the garden.", "garden", {"boy": "climb"}, ["tree"]),
+    ("Grandma sat on a chair and knitted a scarf.", None, {"grandma": "sew"}, ["chair", "scarf"]),
+    ("The sailor swam in the sea.", "open_sea", {"sailor": "swim"}, []),
+    ("The mouse bit the rope.", None, {"mouse": "bite"}, ["rope"]),
+    ("The small mouse bites the rope.", None, {"small mouse": "bite"}, ["rope"]),
+    ("The hare is ashamed and runs.", None, {"hare": "run"}, []),
+    ("In the forest. The lion is afraid and is trapped in the net.", "forest", {"lion": "trapped"}, ["net"]),
+    ("The crow sat in a tree with a piece of cheese.", None, {"crow": "sit"}, ["tree", "cheese"]),
+    ("The fox looked at the crow.", None, {"fox": "look>crow", "crow": "stand"}, []),
+    ("The monkey rides the crocodile.", None, {"monkey": "ride>crocodile", "crocodile": "stand"}, []),
+    ("A robot carried a box in the workshop.", "workshop", {"robot": "carry"}, ["box"]),
+    ("A ghost danced in the attic of the castle.", "attic", {"ghost": "dance"}, []),
+    ("Mia and Tom hugged.", None, {"mia": "hug>tom", "tom": "hug>mia"}, []),
+    ("The woman shook the man's hand.", None, {"woman": "shake_hands>man", "man": "stand"}, []),
+    ("The boy held the girl's hand.", None, {"boy": "hold_hands>girl", "girl": "stand"}, []),
+    ("The baby slept in the bedroom.", "bedroom", {"baby": "sleep"}, []),
+    ("The boy fell asleep.", None, {"boy": "sleep"}, []),
+    ("The girl was asleep.", None, {"girl": "sleep"}, []),
+    ("The farmer dug a hole with a spade.", None, {"farmer": "dig"}, ["hole", "spade"]),
+    ("The cook stirred the soup.", "kitchen", {"cook": "cook"}, ["soup"]),
+    ("Mum poured tea into the cups.", None, {"mum": "pour"}, ["cup", "tea"]),
+    ("The waiter served pizza in the restaurant.", "restaurant", {"waiter": "serve"}, ["pizza"]),
+    ("The man repaired the bicycle with a hammer.", None, {"man": "hammer"}, ["bicycle", "hammer"]),
+    ("She put the book on the table.", None, {"someone": "put"}, ["book", "table"]),
+    ("The astronaut planted a flag on the moon.", "moon", {"astronaut": "plant"}, ["flag"]),
+    ("The king sat on a throne.", None, {"king": "sit"}, ["throne"]),
+    ("The boy could not reach the kite.", None, {"boy": "reach_out"}, ["kite"]),
+    ("The girl did not run.", None, {"girl": "stand"}, []),
+    ("The man hid behind a bush.", None, {"man": "hide"}, ["bush"]),
+    ("The boy opened the door and cried.", None, {"boy": "open"}, ["door"]),
+    ("The witch and the wizard eat soup.", None, {"witch": "eat", "wizard": "eat"}, ["soup"]),
+    ("The pigeon steals a pretzel from the tourist.", None,
+     {"pigeon": "snatch>tourist", "tourist": "stand"}, ["pretzel"]),
+    ("The doctor listens to the boy's heart with a stethoscope.", None,
+     {"doctor": "examine>boy", "boy": "stand"}, ["stethoscope"]),
+    ("The nurse measures the boy's temperature with a thermometer.", None,
+     {"nurse": "examine>boy", "boy": "stand"}, ["thermometer"]),
+    ("The pupils paint masks.", None, {"pupils": "paint"}, ["mask"]),
+    ("The computer smokes.", None, {"computer": "smoulder"}, []),
+    ("A huge wave sweeps the cat away.", None, {"cat": "fall"}, ["wave"]),
+    ("Max calls the plumber on the phone.", None, {"max": "phone>plumber", "plumber": "stand"}, ["phone"]),
+    ("The lady tries on a pair of boots.", None, {"lady": "put_on"}, ["boots"]),
+    ("The boy grabbed a basket and ran.", None, {"boy": "snatch"}, ["basket"]),
+    # Who cannot, who waits, who searches: no idle figures.
+    ("Paul could not lift the box.", None, {"paul": "strain"}, ["box"]),
+    ("Emil could not find Lucy.", None, {"emil": "lose>lucy", "lucy": "stand"}, []),
+    ("At night Sam could not sleep.", None, {"sam": "sleepless"}, []),
+    ("The woman waited at the bus stop.", "street", {"woman": "wait"}, ["bus stop"]),
+    ("She searched under the bed.", None, {"someone": "search"}, ["bed"]),
+    ("The boy stopped crying.", None, {"boy": "wipe_tears"}, []),
+    # Contact between two, and whose thing it is.
+    ("Ali pulled the girl up.", None, {"ali": "tug>girl", "girl": "stand"}, []),
+    ("The man stole the woman's handbag.", None, {"man": "snatch>woman", "woman": "stand"}, ["handbag"]),
+    ("The girl threw her arms around the postman.", None, {"girl": "hug>postman", "postman": "stand"}, []),
+    ("Vera fell into the old man's arms.", None, {"vera": "hug>old man", "old man": "stand"}, []),
+    ("The officer handcuffed the thief.", None, {"officer": "arrest>thief", "thief": "stand"}, []),
+    ("The father lifted his son.", None, {"father": "raise_up>father's son", "father's son": "stand"}, []),
+    ("Ben and Karl carried the sofa.", None, {"ben": "carry_together>karl", "karl": "carry_together>ben"}, ["sofa"]),
+    ("Leo covered his face.", None, {"leo": "cover_face"}, []),
+    ("The woman shook her head.", None, {"woman": "shake_head"}, []),
+    ("Vera tore up the letter.", None, {"vera": "tear"}, ["letter"]),
+    ("Clara practised the piano.", None, {"clara": "drum"}, ["piano"]),
+    ("Nadia brought two apples and handed one to Theo.", None, {"nadia": "give>theo", "theo": "stand"}, ["apple"]),
+    ("The ball flew over the fence.", None, {"ball": "fly"}, ["fence"]),
+    ("The dog was bitten by a snake.", None, {"snake": "bite>dog", "dog": "stand"}, []),
+    ("The woman dreamed of a cake.", None, {"woman": "think"}, ["cake"]),
+    ("The boy thought of a cake.", None, {"boy": "think"}, ["cake"]),
+    ("The girl waved at the captain in the harbour.", "harbour", {"girl": "wave>captain", "captain": "stand"}, []),
+    ("The boy and the girl danced at the market.", "market", {"boy": "dance>girl", "girl": "dance>boy"}, []),
+    ("Grandpa rowed a boat on the lake.", "pond", {"grandpa": "row"}, ["boat"]),
+    ("The doctor listened to the girl.", None, {"doctor": "listen>girl", "girl": "stand"}, []),
+    ("The policeman caught the thief near the bridge.", "bridge", {"policeman": "catch>thief", "thief": "stand"}, []),
+    ("The girl brushed her teeth in the bathroom.", "bathroom", {"girl": "brush_teeth"}, []),
+    ("A boy walked home in the rain.", None, {"boy": "walk"}, []),
+    (
+        "The detective looked at the letter through a magnifying glass.",
+        None,
+        {"detective": "look_through"},
+        ["letter", "magnifying glass"],
+    ),
+    ("Wide shot of a lion in the desert", "desert", {"lion": "stand"}, []),
+    ("In the meadow. The ant carries the grain. A nest.", "hill", {"ant": "carry"}, ["grain", "nest"]),
+    ("A tall tree stood on the hill.", "hill", {}, ["tree"]),
+]  # fmt: skip
+
+
+def request(prompt: str, **fields: object) -> FrameRequest:
+    """A request of the usual size."""
+    return replace(FrameRequest(prompt, 7, 384, 256), **fields)  # type: ignore[arg-type]
+
+
+def deeds(scene: Scene) -> dict[str, str]:
+    """Who does what, and to whom where that is somebody."""
+    ids = {actor.id for actor in scene.actors}
+    return {one.id: one.deed + (f">{one.target}" if one.target in ids else "") for one in scene.actors}
+
+
+def words(scene: Scene) -> set[str]:
+    """The things of a scene."""
+    return {thing.word for thing in scene.things}
+
+
+def png(asked: FrameRequest, argument: str | None = None) -> bytes:
+    """The picture of a request."""
+    return next(iter(SketchRenderer(argument).render_board([asked])))
+
+
+def only(scene: Scene) -> SceneActor:
+    """The one actor."""
+    (actor,) = scene.actors
+    return actor
+
+
+@pytest.mark.parametrize(("prompt", "setting", "actors", "things"), SENTENCES, ids=[one[0] for one in SENTENCES])
+def test_a_sentence_is_drawn_as_it_says(
+    prompt: str, setting: str | None, actors: dict[str, str], things: list[str]
+) -> None:
+    scene = scene_of(request(prompt))
+    assert deeds(scene) == actors
+    assert words(scene) == set(things)
+    if setting is not None:
+        assert scene.setting == setting
+
+
+def test_the_tables_name_only_what_exists() -> None:
+    text = resources.files("katha.renderers.sketch.scenes").joinpath("senses.yaml").read_text(encoding="utf-8")
+    data = yaml.safe_load(text)
+    meant = {name for row in data["by_object"].values() for name in row.values()}
+    meant |= set(data["verbs"]) | set(data["by_state"]) | set(data["implied"])
+    assert meant <= set(deed_ids())
+    assert set(data["implied"].values()) | set(data["places"]) <= set(place_ids())
+
+
+def test_what_is_denied_or_only_said_is_not_drawn() -> None:
+    assert deeds(scene_of(request("The girl did not run."))) == {"girl": "stand"}
+    assert deeds(scene_of(request('"The dog ate the cake," said Tom.'))) == {"tom": "talk"}
+    assert "ship" not in words(scene_of(request("The captain said that the ship had sunk.")))
+    assert only(scene_of(request('The ghost said "Boo!"'))).id == "ghost"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "mood"),
+    [
+        ("Ben was happy.", "happy"),
+        ("The sad girl sat down.", "sad"),
+        ("The sly fox smiled.", "sly"),
+        ("Tom cried.", "sad"),
+        ("The man shouted angrily.", "angry"),
+        ("Ben was not afraid.", None),
+    ],
+)
+def test_feelings_are_moods(prompt: str, mood: str | None) -> None:
+    assert only(scene_of(request(prompt))).mood == mood
+
+
+@pytest.mark.parametrize(
+    ("prompt", "time", "weather"),
+    [
+        ("At night a boy walked in the forest.", "night", None),
+        ("In the forest by day. A fox runs.", "day", None),
+        ("The boy walked in the snow.", None, "snow"),
+        ("It rained, and the dog ran.", None, "rain"),
+        ("In winter the ant sat in the meadow.", None, "snow"),
+    ],
+)
+def test_time_and_weather_are_the_texts(prompt: str, time: str | None, weather: str | None) -> None:
+    scene = scene_of(request(prompt))
+    assert (scene.time, scene.weather) == (time, weather)
+
+
+def test_the_panels_fields_go_before_the_text() -> None:
+    plain = request("The girl read a book in the kitchen at night.")
+    assert (scene_of(plain).setting, scene_of(plain).time, scene_of(plain).shot) == ("kitchen", "night", None)
+    told = replace(
+        plain, place="the old library", time_of_day="early morning", shot_size="Close-up", must_show=("lamp",)
+    )
+    scene = scene_of(told)
+    assert (scene.setting, scene.time, scene.shot) == ("library", "dawn", "close")
+    assert words(scene) - words(scene_of(plain)) == {"lamp"}
+
+
+def test_the_prompt_may_name_the_shot() -> None:
+    assert scene_of(request("Wide shot of a lion in the desert")).shot == "wide"
+    assert scene_of(request("Close-up of a girl in the kitchen.")).shot == "close"
+
+
+def test_a_character_is_who_the_plan_says() -> None:
+    ada = Character(name="Ada", kind="old woman", appearance="an old woman in a red coat with white hair")
+    actor = only(scene_of(request("Ada ate an apple.", characters=(ada,))))
+    assert (actor.look.base, actor.look.features, actor.look.hair) == ("old_woman", ("coat:#d8584f",), "#f6f2ea")
+    assert only(scene_of(request("Ada ate an apple."))).look.base == "person"
+    he = Character(name="Rex", kind="dog", appearance="a small brown dog")
+    alone = only(scene_of(request("He ran.", characters=(he,))))
+    assert (alone.id, alone.concept, alone.attributes) == ("rex", "dog", ("small", "brown"))
+
+
+def test_characters_of_the_panel_are_in_the_picture_though_not_in_the_prompt() -> None:
+    cook = Character(name="Bo", kind="cook", appearance="a cook")
+    assert deeds(scene_of(request("A cat slept.", characters=(cook,)))) == {"cat": "sleep", "bo": "stand"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "base"),
+    [("Mrs Lee sang.", "woman"), ("My grandfather sang.", "old_man"), ("The boy sang.", "boy"), ("Kim sang.", "person"),
+     ("The baby slept.", "baby"), ("A little girl sang.", "girl"), ("Her mother sang.", "woman")],
+)  # fmt: skip
+def test_sex_and_age_are_the_texts_and_unknown_stays_neutral(prompt: str, base: str) -> None:
+    assert {actor.look.base for actor in scene_of(request(prompt)).actors} == {base}
+
+
+def test_animals_with_a_rig_use_it_and_other_actors_their_pictogram() -> None:
+    assert only(scene_of(request("The lion roared."))).concept == "lion"
+    assert only(scene_of(request("The robot danced."))).pictogram == "robot"
+    assert only(scene_of(request("The whale swam."))).kind == "pictogram"
+
+
+def test_the_same_name_looks_the_same_in_every_frame() -> None:
+    first, second = only(scene_of(request("Kim ran."))), only(scene_of(request("Kim ate an apple.")))
+    assert (first.id, first.look) == (second.id, second.look)
+
+
+def test_what_cannot_be_drawn_is_named_and_stood_in_for() -> None:
+    told = tell(request("The girl carried an astrolabe."))
+    (thing,) = told.scene.things
+    assert thing.pictogram is None
+    assert told.not_drawn == ("astrolabe",)
+    assert tell(request("The girl perambulated in the park.")).not_drawn == ("perambulate",)
+    assert tell(request("The girl ran.", shot_angle="low angle")).not_drawn == ("low angle",)
+    assert tell(request("The girl ran.", place="the stratosphere bureau")).not_drawn == ("the stratosphere bureau",)
+    assert tell(request("The girl kicked the ball.")).not_drawn == ()
+
+
+def test_the_renderer_tells_what_it_cannot_draw_once() -> None:
+    renderer = SketchRenderer()
+    list(renderer.render_board([request("The girl carried an astrolabe.")]))
+    (remark,) = renderer.remarks()
+    assert "astrolabe" in remark
+    list(renderer.render_board([request("The girl carried an astrolabe.", seed=8)]))
+    assert not renderer.remarks()
+
+
+def test_a_bridge_is_drawn_as_a_scene_is() -> None:
+    asked, renderer = request("The girl kicked the ball."), SketchRenderer()
+    assert renderer.insert_frame(replace(asked, kind="bridge"), BoardContext((), (), 0)) == png(asked)
+
+
+def test_seeds_and_fields_change_the_picture_and_loose_frames_otherwise() -> None:
+    asked = request("The girl kicked the ball in the park.")
+    frames = {png(replace(asked, seed=seed)) for seed in range(4)}
+    assert len(frames) == 4
+    assert png(asked) == png(asked)
+    assert png(replace(asked, place="the moon")) != png(asked)
+    assert png(asked, "loose") != png(asked)
+    assert png(asked, "ink") != png(asked)
+
+
+def test_keys_of_renderers_that_do_not_draw_the_fields_stay() -> None:
+    plain, told = request("A fox."), request("A fox.", place="forest", must_show=("tree",))
+    assert _dump(told, False) == _dump(plain, False) == _dump(plain, True)
+    assert _dump(told, True)["place"] == "forest"
+
+
+@pytest.mark.parametrize(
+    ("words", "features"),
+    [
+        ("a girl in a yellow raincoat and glasses", ("coat:#f0bf4c", "glasses")),
+        ("a woman in a long white dress", ("long_dress:#f6f2ea",)),
+        ("a teenage boy with red hair and headphones", ("headphones",)),
+        ("an old man with a white beard", ("beard:#f6f2ea",)),
+        ("a fat man with a moustache and a top hat", ("fat", "moustache", "top_hat")),
+        ("a person with a red scarf", ("scarf:#d8584f",)),
+        ("the winner", ()),
+    ],
+)
+def test_appearance_becomes_clothes_and_build(words: str, features: tuple[str, ...]) -> None:
+    assert features_of(words) == features
+
+
+def test_what_somebody_wears_is_drawn_on_the_body() -> None:
+    scene = scene_of(request("Nadia wears a red helmet."))
+    assert "helmet:#d8584f" in only(scene).look.features
+    assert not scene.things
+
+
+def test_a_name_alone_is_one_person_and_a_crowd_is_many() -> None:
+    ines = Character(name="Ines", kind="woman", appearance="a woman")
+    assert only(scene_of(request("Ines laughs.", characters=(ines,)))).count == 1
+    assert only(scene_of(request("The crowd cheered."))).count == 8
+
+
+def test_what_is_told_of_stands_in_the_bubble_and_not_beside_it() -> None:
+    scene = scene_of(request("Hana tells Tom a story about a ship."))
+    assert [actor.says for actor in scene.actors] == ["ship", None]
+    assert not words(scene)
+
+
+def test_what_is_drawn_is_on_the_sheet_and_what_is_put_in_the_oven_has_an_oven() -> None:
+    scene = scene_of(request("Meera draws an elephant."))
+    assert (only(scene).deed, words(scene)) == ("draw", {"elephant"})
+    scene = scene_of(request("Mina puts the cake in the oven."))
+    assert (only(scene).deed, words(scene), scene.setting) == ("put_in", {"cake", "oven"}, "kitchen")
+    scene = scene_of(request("Black smoke comes out of the oven."))
+    assert {(thing.word, thing.where if thing.at else "") for thing in scene.things} == {
+        ("smoke", "above"),
+        ("oven", ""),
+    }
+
+
+def test_the_sheet_of_characters_goes_before_a_wrong_reading_of_the_sentence() -> None:
+    peter = Character(name="Peter", kind="teenager", appearance="a male teenager")
+    woman = Character(name="woman", kind="woman", appearance="a woman")
+    scene = scene_of(request("Peter offers the seat to the woman. Peter is ashamed.", characters=(peter, woman)))
+    assert {actor.id: actor.look.base for actor in scene.actors} == {"peter": "teen_boy", "woman": "woman"}
+
+
+def test_somebody_in_a_wheelchair_sits_in_it_whatever_they_do() -> None:
+    nadia = Character(name="Nadia", kind="woman", appearance="a woman in a wheelchair")
+    request = FrameRequest("Nadia throws the ball.", 1, 400, 300, characters=(nadia,))
+    scene = scene_of(request)
+    assert "wheelchair" in scene.actors[0].look.features
+    sprites = frame_scene(scene, 400, 300, 1).sprites
+    assert "nadia:manual-wheelchair" in {sprite.id for sprite in sprites}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "deed", "things"),
+    [
+        ("Jonas plays the piano.", "play_piano", ["piano"]),
+        ("Jonas sits down at the piano.", "play_piano", ["piano"]),
+        ("Priya irons the blouse.", "iron", ["blouse"]),
+        ("The girl takes the chess knight.", "take", ["chess knight"]),
+    ],
+)
+def test_key_things_are_there_with_who_uses_them(prompt: str, deed: str, things: list[str]) -> None:
+    scene = scene_of(FrameRequest(prompt, 1, 400, 300))
+    assert scene.actors[0].deed == deed
+    assert [thing.word for thing in scene.things] == things
+
+
+def test_a_photo_of_somebody_is_a_photo() -> None:
+    scene = scene_of(FrameRequest("Ana smiles.", 1, 400, 300, must_show=("photo of the wife",)))
+    assert [thing.word for thing in scene.things] == ["photo"]
+
+
+def test_things_without_a_place_are_at_home_somewhere() -> None:
+    assert scene_of(FrameRequest("The lamp stands beside the table.", 1, 400, 300)).setting == "living_room"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "place"),
+    [
+        ("the bus", "bus"),
+        ("the bus stop", "street"),
+        ("outside the bus", "street"),
+        ("behind the wheel of the car", "car"),
+        ("the taxi rank", "street"),
+        ("the ferry", "ship_deck"),
+        ("near the river", "river"),
+    ],
+)
+def test_who_stands_beside_a_vehicle_is_not_in_it(phrase: str, place: str) -> None:
+    assert place_of(phrase) == place
+
+
+@pytest.mark.parametrize(
+    ("word", "pictogram"),
+    [
+        ("dolphin", "dolphin"),
+        ("paper plane", "paper_plane"),
+        ("paper boat", "paper_boat"),
+        ("plaster", "plaster"),
+        ("washing machine", "washing_machine"),
+    ],
+)
+def test_a_word_is_drawn_as_itself_and_not_as_its_kin(word: str, pictogram: str) -> None:
+    found = noun_of(word)
+    assert (concept_of(word), found.pictogram if found else None) == (None, pictogram)

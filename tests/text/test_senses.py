@@ -1,0 +1,55 @@
+"""Which sense of a word a story means."""
+
+from __future__ import annotations
+
+import pytest
+
+from katha.text import read_story
+from katha.text.senses import about, lives_from, said_plainly
+from katha.text.words import load_words
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "story", "said"),
+    [
+        ("Theo moves the knight.", "", "The chess match began.", "Theo moves the chess knight."),
+        ("The knight rides the horse.", "", "A knight lived in a castle.", "The knight rides the horse."),
+        ("Ana stares at the board.", "", "Ana loved chess.", "Ana stares at the chessboard."),
+        ("Ana writes on the board.", "", "The teacher was late.", "Ana writes on the blackboard."),
+        ("Ana carries the boards.", "", "The carpenter was late.", "Ana carries the planks."),
+        ("Ana bites the nails.", "Ana bit her nails.", "Ana waited.", "Ana bites the fingernails."),
+        ("Ana buys nails.", "Ana bought nails.", "Ana bit the bread.", "Ana buys nails."),
+        ("Ana opens the boot.", "", "The tyre was flat.", "Ana opens the car boot."),
+        ("Ana lights a match.", "Ana lit a match.", "", "Ana lights a matchstick."),
+        ("Ana takes the chess pieces.", "", "Ana played chess.", "Ana takes the chess pieces."),
+    ],
+)
+def test_a_word_says_what_it_means_in_its_story(text: str, sentence: str, story: str, said: str) -> None:
+    assert said_plainly(text, sentence, story) == said
+
+
+def test_a_chess_knight_is_no_person_and_a_plain_knight_is_one() -> None:
+    chess = read_story("Theo and Mia played chess. The girl took his knight at once.")
+    assert {entity.noun: entity.kind for entity in chess.entities}["knight"] == "thing"
+    castle = read_story("A knight lived in a castle. He rode a horse.")
+    assert {entity.noun: entity.kind for entity in castle.entities}["knight"] == "person"
+    assert about(load_words(), "A castle.") is load_words()
+
+
+def test_a_robot_cleaner_is_a_robot() -> None:
+    reading = read_story("The robot cleaner lived under the sofa. It swallowed a ring.")
+    assert reading.events[1].who("agent") == reading.events[0].who("agent")
+    assert reading.entity(reading.events[0].who("agent")[0]).kind == "being"
+
+
+def test_what_a_story_lives_from_is_seen_where_its_words_are() -> None:
+    assert lives_from("Theo stared for a long time.", "It was a chess match.") == ["chessboard"]
+    assert lives_from("Theo ate an apple.", "It was a chess match.") == []
+
+
+@pytest.mark.parametrize(
+    ("noun", "sort"),
+    [("siren", "thing"), ("canary", "animal"), ("jumper", "thing"), ("van", "vehicle"), ("builder", "person")],
+)
+def test_modern_words_have_their_usual_sense(noun: str, sort: str) -> None:
+    assert load_words().sort(noun) == sort

@@ -1,0 +1,100 @@
+"""Make renderers/sketch/scenes/nearest.yaml: for words that no table of the sketch has, the nearest one that is drawn.
+
+python -m training.pictograms.nearest > renderers/sketch/scenes/nearest.yaml
+
+A verb is the deed of a synonym, or of a wider verb; a noun is a pictogram's noun that means the same or the next wider
+thing (a schooner is a sailing ship). Words for anything ("move", "tool") are no picture of a special one.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
+
+from katha.eval_bridge.matching.wordnet import wordnet
+from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.senses import deed_of_verb, place_of
+from katha.text.words import load_words
+
+_SENSES, _STEPS, _STEP, _LATER = 3, 2, 1.5, 1.0
+"""Senses of a word that count, steps upward, and what a step and a less usual sense cost."""
+_FARTHEST = {"v": 1.6, "n": 2.0}
+"""What a word may cost: for a verb its first sense and one step, for a noun a little more."""
+_VERBS = """
+be have do get make go come give take act move change keep hold put set let leave turn become stand live use need
+want think know see feel look show stay begin start stop try work own belong travel remain consider change_state
+cause express communicate interact touch connect control treat create produce remove exist appear happen
+"""
+_NOUNS = """
+animal plant food drink tool container machine device thing person man woman child human people adult guest friend
+worker building house vehicle clothing garment furniture object instrument toy card paper book letter picture body
+leader member owner player author writer neighbour stranger customer boss fruit vegetable group head stick rock
+equipment structure engine line sheet box bar board figure star heart leaf cell block plate piece note key
+"""
+"""Words for anything, which are not taken for a special thing of their kind."""
+_SOLID = """
+animal plant food drink vehicle building furniture tool container device toy instrument clothing sport document
+person
+"""
+
+
+def near(pos: str, word: str, known: dict[str, list[tuple[int, str]]]) -> Iterator[tuple[float, str]]:
+    """Yield known words near `word` with what they cost, for each sense and each step upward."""
+    net = wordnet()
+    for rank, sense in enumerate(net.senses[pos, word][:_SENSES]):
+        level = {sense}
+        for step in range(_STEPS + 1):
+            for one in level:
+                for own, other in known.get(one, ()):
+                    yield _LATER * rank + _STEP * step + 0.4 * own, other
+            level = {wider for one in level for wider in net.wider.get(one, ())}
+
+
+def table(pos: str) -> dict[str, list[str]]:
+    """Return the words of a part of speech by what stands for them."""
+    net, known = wordnet(), defaultdict(list)
+    drawn: dict[str, str] = {}
+    general, solid = frozenset((_VERBS if pos == "v" else _NOUNS).split()), frozenset(_SOLID.split())
+    for (part, word), senses in net.senses.items():
+        spelt = word.replace("_", " ")
+        if part != pos or word in general:
+            continue
+        noun = find_noun(spelt) if pos == "n" else None
+        name = deed_of_verb(spelt) if pos == "v" else spelt if noun is not None and noun.kind in solid else None
+        if name is not None and name != "stand":
+            drawn[word] = name
+            for rank, sense in enumerate(senses[:_SENSES]):
+                known[sense].append((rank, word))
+    found: dict[str, list[str]] = defaultdict(list)
+    for part, word in net.senses:
+        spelt = word.replace("_", " ")
+        if part != pos or word in drawn or "_" in word or (pos == "v" and deed_of_verb(spelt)):
+            continue
+        if pos == "n" and load_words().sort(word) in ("", "abstract", "place", "time", "event"):
+            continue
+        if pos == "n" and (find_noun(spelt) is not None or place_of(spelt) is not None or ("v", word) in net.senses):
+            continue
+        cost, other = min(near(pos, word, known), default=(99.0, ""))
+        if cost <= _FARTHEST[pos]:
+            found[drawn[other].replace(" ", "_")].append(word)
+    return found
+
+
+def main() -> None:
+    """Write the table to standard output."""
+    lines = [
+        "# The nearest deed or drawn noun of words that no other table has, by WordNet 3.1 (Copyright 2011 by",
+        "# Princeton University; its licence is katha/text/WORDNET_LICENSE). Made by training/pictograms/nearest.py.",
+    ]
+    for title, pos in (("verbs", "v"), ("nouns", "n")):
+        lines.append(f"{title}:")
+        for name, words in sorted(table(pos).items()):
+            wrapped = textwrap.wrap(" ".join(sorted(words)), 112, break_on_hyphens=False)
+            lines += [f"  {name!r}:", *(f"    {line}" for line in wrapped)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What words mean to the reader: the tables of the sketch as one file that ships with the reader's networks.
+
+The judge sees pictures by the reader and understands options by these words; it never asks the sketch. `python -m
+training.reader.words` writes the file anew after a table has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from katha.jsonio import write_json
+from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words, people
+from katha.renderers.sketch.pictograms import nouns
+from katha.renderers.sketch.places import place_words
+from katha.renderers.sketch.scenes import actor_of
+from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
+from katha.vocabulary import load_vocabulary
+from training.reader.labels import FACES, SIGNS, person_class
+from training.reader.scenes import creatures
+
+__all__ = ["main", "words_table"]
+
+FILE = Path(__file__).parents[2] / "eval_bridge" / "reader" / "words.json"
+
+
+def words_table() -> dict[str, Any]:
+    """Every table that `katha.eval_bridge.reader.words` reads."""
+    senses = _data()
+    return {
+        "nouns": _nouns(),
+        "people": sorted({person_class(base, None) for base in people()["bases"]} | set(people()["outfits"])),
+        "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
+        "places": {**_places(), **place_words()},
+        "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
+        "by_object": {
+            verb: {word: _seen(name) for word, name in rows.items()} for verb, rows in senses["by_object"].items()
+        },
+        "by_state": {word: _seen(name) for name, listed in senses["by_state"].items() for word in listed.split()},
+        "irregular": senses["irregular"],
+        "moods": {word: name for name, listed in senses["moods"].items() for word in listed.split()},
+        "faces": _faces(),
+        "acts": {name: deed(_seen(name)).act for name in deed_ids()},
+    }
+
+
+_BASES = {
+    ("male", "child"): "boy", ("female", "child"): "girl", ("", "child"): "child", ("male", "old"): "old_man",
+    ("female", "old"): "old_woman", ("male", ""): "man", ("female", ""): "woman",
+}  # fmt: skip
+
+
+def _seen(name: str) -> str:
+    """The deed that the networks know a deed by."""
+    return deed(name).seen or name
+
+
+def _nouns() -> Mapping[str, list[str]]:
+    """What each noun can look like: characters of a rig and pictograms."""
+    found: dict[str, list[str]] = {}
+    for word, noun in nouns().items():
+        if noun.kind == "person" and by_rig(noun.pictogram):
+            look = actor_of(word, word).look
+            found[word] = [f"character/{person_class(look.base, look.outfit)}"]
+        else:
+            found[word] = [f"prop/{noun.pictogram}"]
+    known = set(creatures())
+    for concept in load_vocabulary().concepts("character"):
+        for word in concept.words if concept.id in known else ():
+            found[word] = list(dict.fromkeys([f"character/{concept.id}", *found.get(word, ())]))
+    return dict(sorted(found.items()))
+
+
+def _faces() -> Mapping[str, list[str]]:
+    """The classes by which a mood may be seen: on a face, or as a sign."""
+    return {mood: sorted({FACES.get(mood, mood), SIGNS.get(mood, mood)} - {"none"}) for mood in {**FACES, **SIGNS}}
+
+
+def main() -> None:
+    """Write the file."""
+    write_json(FILE, words_table())
+
+
+if __name__ == "__main__":
+    main()
