@@ -74,25 +74,25 @@ look();
 """
 
 
-def _redraws(driver: Chrome, last: int) -> list[float]:
+def _redraws(driver: Chrome, last: int, place: str) -> list[float]:
     """Seconds from the click on Save to the picture, for some prompts of frames that are spread over the board."""
     found = []
     for turn in range(_REDRAWS):
         number = 1 + turn * (last - 1) // (_REDRAWS - 1)
-        prompt = f"In the forest by night. The lion sits. The mouse dances near {turn + 2} trees."
+        prompt = f"{place} The lion sits. The mouse dances near {turn + 2} trees."
         found.append(driver.execute_async_script(_REDRAW, number, prompt) / 1000)
         driver.execute_async_script(_IDLE)
     return found
 
 
-def _screen(run: Path, folder: Path, driver: Chrome, cache: str) -> dict[str, Any]:
-    """The figures of one board, on a desk of its own."""
+def _screen(run: Path, folder: Path, driver: Chrome, cache: str, place: str) -> dict[str, Any]:
+    """The figures of one board, on a desk of its own. place: where the redrawn frames are, as none of it was before."""
     begun = time.perf_counter()
     with DeskProcess(folder, run, doubles=False, KATHA_CACHE=cache) as desk:
         started = time.perf_counter() - begun
         driver.get(desk.address)
         shown = driver.execute_async_script(_SHOWN) / 1000
-        redraws = _redraws(driver, len(read_board(run).board.frames))
+        redraws = _redraws(driver, len(read_board(run).board.frames), place)
         scrolled = sorted(driver.execute_async_script(_SCROLL))
     return {
         "frames": len(read_board(run).board.frames),
@@ -114,10 +114,10 @@ def measure() -> dict[str, Any]:
         resize(driver, 1440, 1000)
         run = folder / "home" / "lion"
         run_story(_STORY, seeds=(42,), mode="base", out=run)
-        few = _screen(run, folder, driver, cache)
+        few = _screen(run, folder, driver, cache, "In the forest by night.")
         more = _MANY - len(read_board(run).board.frames)
         edit_board(run, [AddFrame(at=1, prompt=f"The lion walks past {at} trees.") for at in range(2, more + 2)])
-        many = _screen(run, folder, driver, cache)
+        many = _screen(run, folder, driver, cache, "In the snow.")
     return {
         "few": few,
         "many": many,
