@@ -28,6 +28,7 @@ from katha.models.checkpoints import (
     adapter_base,
     best_device,
     check_adapter,
+    check_device,
     device_models,
     find_folder,
     folder_revision,
@@ -173,6 +174,7 @@ class LocalModel:
         if self._loaded is None:
             import xgrammar
 
+            check_device(self._device)
             try:
                 _check_room(self._source, self._device, self._dtype)
             except ModelError:
@@ -248,6 +250,7 @@ def load_weights(source: ModelSource, device: str, dtype: str, *, quantize: str 
         InputFileError: weights or tokenizer are missing, damaged or without a chat template. ModelError: no room.
         UsageError: no such device.
     """
+    check_device(device)
     if quantize is None:
         _check_room(source, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
