@@ -332,11 +332,11 @@ def unpacked(weight: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
 
 
 def nunchaku_folder(model: Model, place: Path) -> tuple[Path, Path]:
-    """A FLUX.1 whose blocks' queries are packed as nunchaku packs them, and one of the same numbers as floats."""
-    pipe, rank, group, dice = plain(model("flux")), 4, 8, torch.Generator().manual_seed(1)
+    """A FLUX.1 whose feed-forward layers are packed as nunchaku packs them, and one of the same numbers as floats."""
+    pipe, rank, group, dice = plain(model("flux")), 4, 64, torch.Generator().manual_seed(1)
     state, targets = dict(pipe.transformer.state_dict()), []
     for name, layer in pipe.transformer.named_modules():
-        if not name.endswith("attn.to_q"):
+        if not name.endswith(".net.2"):
             continue
         rows, columns = layer.weight.shape
         packed = {
@@ -380,7 +380,7 @@ def test_a_folder_packed_by_nunchaku_is_read_by_diffusers(
     monkeypatch.setenv("DIFFUSERS_TRUST_REMOTE_KERNELS", "true")
     monkeypatch.setattr("katha.renderers.diffusion.checkpoint.find_spec", lambda name: object())
     drawer = FluxRenderer(str(packed), options)
-    with pytest.raises(InputFileError, match=r"CUDA-capable.*plain floats if nunchaku_lite does not run here"):
+    with pytest.raises(InputFileError, match=r"kernels.*plain floats if nunchaku_lite does not run here"):
         load_pipeline(drawer.checkpoint, dtype="float32")
     monkeypatch.setattr(NunchakuLiteQuantizer, "validate_environment", lambda self, *_, **__: None)
     pipe = load_pipeline(drawer.checkpoint, dtype="float32")

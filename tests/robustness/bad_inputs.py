@@ -128,7 +128,11 @@ def _more() -> dict[str, bytes]:
     board = {"uid": "AAAA1", "url": "board-1.png", "action": "The fox runs.", "duration": 2000, "layers": {}}
     made: dict[str, Any] = {
         "mapping": {"keys": {"story": {"story_text": ["tale"]}}, "values": {}},
-        "storyboarder": {"version": "3.0.0", "defaultBoardTiming": 2000, "boards": [board, {**board, "uid": "AAAA2"}]},
+        "storyboarder": {
+            "version": "3.0.0",
+            "defaultBoardTiming": 2000,
+            "boards": [board, {**board, "uid": "AAAA2", "url": "board-2.png"}],
+        },
         "map": {"scene": {"workflow": "scene.json", "prompt": "6.text", "seed": "3.seed", "characters": ["12.image"]}},
         "workflow": WORKFLOW,
         "vistory": {"Characters": {"Fox": person}, "Shots": [{"index": 1, **shot}, {"index": 2, **shot}]},
@@ -148,8 +152,9 @@ def _more() -> dict[str, bytes]:
     }
     return {
         **{name: json.dumps(value).encode() for name, value in made.items()},
+        "ratings": b"rater,story_id,method,human_score\nr1,lion_and_mouse,a,3\nr2,lion_and_mouse,a,4\n",
         "picture": _picture("PNG"),
-        "pdf": _picture("PDF"),
+        "pdf": _picture("PDF", save_all=True, append_images=[Image.linear_gradient("L").convert("RGB")]),
         "weights": struct.pack("<Q", len(header)) + header + bytes(4),
         "gguf": struct.pack("<4sIQQ", b"GGUF", 3, 0, 0),
     }
@@ -242,6 +247,7 @@ def changed(value: Any, dice: random.Random) -> Any:
 # Which verb reads which file, and by which words. `{}` is the broken file; the others are valid.
 
 Words = tuple[str, ...]
+OTHER = str(EXAMPLE.with_name("fox_and_crow.json"))
 STORY, RECORD = str(EXAMPLE.with_suffix(".txt")), str(EXAMPLE.with_suffix(".json"))
 SCHEMATIC = 0.25
 """How many of the files that have a schema are made from it."""
@@ -252,7 +258,15 @@ WORKFLOW = {
     "12": {"class_type": "LoadImage", "inputs": {"image": "x.png"}},
 }
 COMFY = (
-    *("run", STORY, "--renderer", "comfyui:map.yaml", "--renderer-option", "base_url=http://127.0.0.1:9"),
+    *(
+        "run",
+        STORY,
+        "--renderer",
+        "comfyui:map.yaml",
+        "--renderer-option",
+        "base_url=http://127.0.0.1:9",
+        "--dry-run",
+    ),
     *SMALL[2:],
 )
 DRAWN = ("--judge", "pixel", "--mode", "base", "--seeds", "1", "--dry-run")
@@ -308,23 +322,22 @@ VERBS: tuple[tuple[str, str, Words], ...] = (
     ("answers", "answers.jsonl", ("report", "IN")),
     ("storyboard", "storyboard.json", ("eval", RECORD, "--boards", "BOARD", "--judge", "pixel", *FEW, "--out", "o")),
     ("storyboard", "storyboard.json", ("run", RECORD, "--renderer", "folder:BOARD", *SMALL[2:4], "--mode", "base")),
-    *(
-        ("storyboard", "storyboard.json", ("export", "IN", "--to", form, "--out", "o"))
-        for form in ("cbz", "png", "otio")
-    ),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "cbz", "--out", "o.cbz")),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "otio", "--out", "o.otio")),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "png", "--out", "o")),
     ("plan", "plan.json", ("export", "IN", "--to", "storyboarder", "--out", "o")),
-    ("run.json", "run.json", ("export", "IN", "--to", "cbz", "--out", "o")),
-    ("answers", "answers.jsonl", ("export", "IN", "--to", "hub-results", "--out", "o")),
+    ("run.json", "run.json", ("export", "IN", "--to", "cbz", "--out", "o.cbz")),
+    ("answers", "answers.jsonl", ("export", "IN", "--to", "hub-results", "--dataset", "a/b", "--out", "o")),
     ("plan", "plan.json", ("metrics", "IN", "--metric", "continuity", *FEW, "--out", "o")),
     ("record", "x.jsonl", ("metrics", "BOARDS", "--stories", "{}", "--metric", "continuity", *FEW, "--out", "o")),
-    ("record", "x.jsonl", ("people", "pack", "{}", "--boards", "a=BOARDS", "--raters", "1", "--out", "o")),
-    ("judgments", "x.csv", ("people", "score", "{}", *FEW, "--out", "o")),
+    ("record", "x.jsonl", ("people", "pack", "{}", "--boards", "BOARDS", "--raters", "3", "--out", "o")),
+    ("ratings", "x.csv", ("people", "score", "{}", *FEW, "--out", "o")),
     ("record", "x.jsonl", ("bench", "convert", "{}", "--out", "c.jsonl")),
     ("mapping", "x.yaml", ("bench", "convert", RECORD, "--mapping", "{}", "--out", "c.jsonl")),
-    ("mapping", "x.yaml", ("plan", RECORD, "--mapping", "{}")),
+    ("mapping", "x.yaml", ("run", RECORD, "--mapping", "{}", *SMALL)),
     ("record", "x.jsonl", ("bench", "publish", "{}", "--name", "a/b", "--out", "o")),
     ("variants", "x.jsonl", ("bench", "contrasts", RECORD, "--variants", "{}", "--out", "c.jsonl")),
-    ("record", "x.jsonl", ("bench", "mix", RECORD, "{}", "--out", "m.jsonl")),
+    ("record", "x.jsonl", ("bench", "mix", "{}", OTHER, "--out", "m.jsonl")),
     ("vistory", "d/01/story.json", ("bench", "vistorybench", "d", "--out", "o")),
     ("answers", "x.jsonl", ("bench", "tables", RECORD, "--answers", "{}", *FEW, "--out", "o")),
     ("storyboarder", "x.storyboarder", ("run", "--import", "{}", "--judge", "pixel", "--dry-run")),
@@ -335,6 +348,7 @@ VERBS: tuple[tuple[str, str, Words], ...] = (
     ("weights", "x.safetensors", ("run", STORY, "--renderer", "sdxl:{}", *DRAWN)),
     ("gguf", "x.gguf", ("run", STORY, "--renderer", "flux:{}", *DRAWN)),
     ("model_index", "m/model_index.json", ("run", STORY, "--renderer", "flux:m", *DRAWN)),
+    ("config", "m/transformer/config.json", ("run", STORY, "--renderer", "flux:m", *DRAWN)),
     (
         "config",
         "m/config.json",
@@ -344,6 +358,16 @@ VERBS: tuple[tuple[str, str, Words], ...] = (
     ("record", "x.jsonl", ("train", "planner", "{}", "--base", "nobody/nothing", "--out", "o")),
     ("job", "o/workers/job.json", ("jobs", "list", "o")),
 )
+BESIDE = {
+    "map.yaml": "map",
+    "scene.json": "workflow",
+    "m/x.safetensors": "weights",
+    "m/model_index.json": "model_index",
+    "m/transformer/config.json": "config",
+    "m/transformer/x.safetensors": "weights",
+    **{f"images/board-{number}.png": "picture" for number in (1, 2)},
+}
+"""Valid files that lie beside the broken one, by the format that each has."""
 APART = {
     "renderers": "reads no file",
     "planners": "reads no file",
@@ -405,8 +429,8 @@ def case(number: int, sources: Sources, folder: Path) -> list[str]:
     inside = "IN" in words or ("BOARD" in " ".join(words) and "BOARDS" not in words)
     if inside:
         _copy(sources, folder, board="IN" not in words)
-    for beside, text in {"map.yaml": "map", "scene.json": "workflow", "m/x.safetensors": "weights"}.items():
-        (folder / beside).parent.mkdir(exist_ok=True)
+    for beside, text in BESIDE.items():
+        (folder / beside).parent.mkdir(parents=True, exist_ok=True)
         (folder / beside).write_bytes(sources.texts[text])
     place = (folder / "in" if "IN" in words else folder / "board" / "lion_and_mouse" if inside else folder) / name
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -438,8 +462,7 @@ def case(number: int, sources: Sources, folder: Path) -> list[str]:
 def _filled(word: str, known: Mapping[str, str]) -> str:
     if word in known:
         return known[word]
-    filled = word.replace("{}", known["{}"]).replace("folder:BOARD", "folder:board")
-    return filled.replace("a=BOARDS", f"a={known['BOARDS']}")
+    return word.replace("{}", known["{}"]).replace("folder:BOARD", "folder:board")
 
 
 def _copy(sources: Sources, folder: Path, *, board: bool) -> None:
