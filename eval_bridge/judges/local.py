@@ -262,7 +262,9 @@ class LocalJudge:
             if self._reuse != "off":
                 use_shared_attention(loaded.model)
             device_models().register(self._device, self)
-            grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
+            with sound_configuration(self._source.name):
+                loaded.try_prompt()
+                grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
             self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)
         return self._asker
 

@@ -141,6 +141,21 @@ def sibling(pipe: Any, kind: str) -> Any:
     return sibling
 
 
+def load_tokenizer(kind: Any, checkpoint: Checkpoint, part: str) -> Any:
+    """Return the tokenizer of a component, read by the class `kind` of transformers; no weights are read.
+
+    Raises:
+        InputFileError: its files are damaged.
+    """
+    try:
+        return kind.from_pretrained(checkpoint.folder / part, local_files_only=True)
+    except Exception as error:  # of many kinds, all meaning that these files are no tokenizer
+        raise InputFileError(
+            f"{checkpoint.name!r}, {part}, cannot be read: {first_line(error)}.",
+            hint="Download the whole checkpoint again.",
+        ) from error
+
+
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
     """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
 

@@ -262,6 +262,11 @@ def damage_pipe(folder: Path) -> None:
     os.mkfifo(file)
 
 
+def damage_tokenizer(folder: Path) -> None:
+    for file in (folder / "tokenizer").glob("*.json"):
+        file.write_text('{"cut": ')
+
+
 def damage_config(**values: Any) -> Callable[[Path], None]:
     """Values in the configuration of the denoiser that no such model has."""
 
@@ -285,6 +290,7 @@ def damage_config(**values: Any) -> Callable[[Path], None]:
         (damage_index, "names no pipeline"),
         (damage_offsets, "no whole safetensors file"),
         (damage_pipe, "no regular file"),
+        (damage_tokenizer, "cannot be loaded"),
         (damage_config(sample_size="large"), "holds what cannot be"),
         (damage_config(block_out_channels=7), "holds what cannot be"),
         (damage_config(layers_per_block=None), "holds what cannot be"),
@@ -316,6 +322,13 @@ def test_a_damaged_checkpoint_is_never_drawn_with(
 def test_an_option_that_cannot_be_is_refused(model: Model, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         draw(sdxl(model("sdxl"), **options))
+
+
+def test_a_damaged_tokenizer_is_told_where_prompts_are_counted(copy: Callable[[str], Path]) -> None:
+    folder = copy("sdxl")
+    damage_tokenizer(folder)
+    with pytest.raises(InputFileError, match=r"tokenizer, cannot be read.*Download the whole checkpoint again"):
+        draw(sdxl(folder, long_prompts="refuse"))
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_read(

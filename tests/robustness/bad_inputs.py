@@ -152,7 +152,7 @@ def _more() -> dict[str, bytes]:
     }
     return {
         **{name: json.dumps(value).encode() for name, value in made.items()},
-        "ratings": b"rater,story_id,method,human_score\nr1,lion_and_mouse,a,3\nr2,lion_and_mouse,a,4\n",
+        "ratings": b"rater,story_id,method,visual\nr1,lion_and_mouse,a,1\nr2,lion_and_mouse,a,0\n",
         "picture": _picture("PNG"),
         "pdf": _picture("PDF", save_all=True, append_images=[Image.linear_gradient("L").convert("RGB")]),
         "weights": struct.pack("<Q", len(header)) + header + bytes(4),

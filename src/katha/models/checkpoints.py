@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
+from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
 from katha.jsonio import digest, file_sha256, read_json
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -128,16 +128,20 @@ def read_config(name: str, folder: Path) -> Mapping[str, Any]:
 
 @contextmanager
 def sound_configuration(name: str) -> Iterator[None]:
-    """Context manager: what is worked out from the configuration files of a model, which may hold anything.
+    """Context manager: what is made of the files beside a model's weights alone, which may hold anything.
 
     Raises:
-        InputFileError: a value is of a type, or a size, that it cannot be.
+        InputFileError: a value is of a type, or a size, that it cannot be, or a template is none.
     """
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (KathaError, MemoryError):
+        raise
+    except Exception as error:  # the libraries raise many kinds, some of them plain `Exception`
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, which need not be imported here
+            raise
         raise InputFileError(
-            f"A configuration file of {name!r} holds what cannot be: {first_line(error)}.",
+            f"A configuration file of {name!r} holds what cannot be: {first_line(error).rstrip('.')}.",
             hint="Download the whole model again.",
         ) from error
 
