@@ -25,7 +25,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as `unit` or `integration`, as `slow` and of `processes`, by the lists in tests/support/kinds.py."""
+    """Mark each test as `unit` or `integration`, as `slow` and of `processes`, by tests/support/kinds.py."""
     for item in items:
         item.add_marker("unit" if listed(item.path, UNIT) else "integration")
         if listed(item.path, SLOW):
