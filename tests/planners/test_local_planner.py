@@ -275,7 +275,7 @@ def test_broken_models_and_missing_packages_are_named(
     listed.mkdir()
     (listed / "adapter_config.json").write_text("[]")
     (listed / "adapter_model.safetensors").write_bytes(b"")
-    with pytest.raises(InputFileError, match="adapter_config.json' holds no JSON object"):
+    with pytest.raises(InputFileError, match=r"adapter_config\.json' holds no JSON object"):
         LocalModel(str(gemma), adapter=listed)
     with pytest.raises(UsageError, match=r"cannot be put on 'cuda:77'.*Choose one of cpu"):
         LocalModel(str(gemma), device="cuda:77").complete([Turn("user", "x")], {"type": "object"})
