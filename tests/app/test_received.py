@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from bad_inputs import EXAMPLE, SMALL
 from calls import Called, call
-from fault_server import failing
+from fault_server import REPLIES, failing
 
 RECORD, TEXT = str(EXAMPLE.with_suffix(".json")), str(EXAMPLE.with_suffix(".txt"))
 Katha = Callable[..., Called]
@@ -204,15 +204,16 @@ def test_a_storm_of_refusals_is_told_given_up_and_gone_on_with(tmp_path: Path, m
     words = ["run", TEXT, *SMALL[:2], *SMALL[4:], "--judge", "openai:m", "--patience", "1", "--out", "run"]
     with failing(0.0) as server:
         with monkeypatch.context() as storm:
-            storm.setattr(server, "kind_of", lambda raw: "busy without a word")
-            told = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=60)
+            storm.setitem(REPLIES, "storm", lambda _: (429, b"", {"retry-after": "30"}))
+            storm.setattr(server, "kind_of", lambda raw: "storm")
+            told = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=120)
         state = json.loads((tmp_path / "run" / "run.json").read_text())
         assert (told.code, state["status"]) == (1, "incomplete")
         assert "(--patience)" in told.err
         assert "given up after 1 s without an answer" in told.err
         assert {row["status"] for row in state["failures"]} == {"transport_failed"}
         assert server.served == 0
-        again = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=60)
+        again = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=120)
     assert again.code == 0, again.err
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"
 
