@@ -216,7 +216,7 @@ class Story:
         own = {*event.who("agent")}
         entities = [self.reading.entity(role.entity) for role in event.roles if role.entity is not None]
         return {one.id for one in entities if one.id not in own and one.kind not in ("abstract", "place")
-                and one.sort not in ("body", "abstract")}  # fmt: skip
+                and one.sort not in ("body", "abstract") and not load_words().has("parts", one.noun)}  # fmt: skip
 
     def passes(self, sentence: int) -> bool:
         """Return whether a sentence tells that time has passed: "the next morning", "after school", "later"."""

@@ -58,16 +58,20 @@ class _Room:
         return Sprite(self.thing.id, plain.svg, plain.bbox, depth, at, 0.0, key=True)
 
 
-def put_beside(cluster: Cluster, thing: SceneThing, shown: Sequence[Sprite] = ()) -> None:
+def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) -> None:
     """Put the actor of a cluster where it is beside a thing, and the thing with it.
 
-    shown: the sprites of the group; a thing that is among them is not drawn again.
+    group: who stands together, the cluster among them; a thing that is drawn there is not drawn again.
     """
     where = cluster.actor.where or "beside"
     own = next((sprite for sprite in cluster.sprites if sprite.id == cluster.actor.id), cluster.sprites[0])
     head = own.face or (own.box[0], own.box[1], 0.3 * (own.box[2] - own.box[0]))
     room = _Room(thing, own.box, head, cluster.facing)
     sprite, lift = _WAYS[where](room)
+    others = [one.solid for one in group if one is not cluster]
+    if where in ("beside", "against") and any(x0 < sprite.box[2] and x1 > sprite.box[0] for x0, _, x1, _ in others):
+        sprite = replace(sprite, x=2 * room.middle - sprite.x)  # there is somebody on that side
+    shown = [one for fellow in group for one in fellow.sprites]
     cluster.move(0.0, -lift)
     if lift:
         cluster.sprites = [replace(one, grounded=False) for one in cluster.sprites]

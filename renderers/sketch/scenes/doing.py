@@ -138,6 +138,8 @@ class Doing(Making):
         verb = base_form(event.verb)
         if event.verb == "lay" and event.who("patient"):
             verb = "put"  # not the past of "lie"
+        if verb == "put" and (worn := self._worn(event)) is not None:
+            return worn
         if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
@@ -168,6 +170,13 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _worn(self, event: Event) -> str | None:
+        """The deed of who puts something on the own head or feet."""
+        owners = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity is not None]
+        own = any(one.sort == "body" and (one.owner is None or one.owner in event.who("agent")) for one in owners)
+        about = [word for role in event.all("patient") for word in self._sorts(role)]
+        return object_deed("put on", about) if own else None
 
     def _handled(self, event: Event) -> bool:
         """Whether something that can be drawn is in the hands of who does what no table has."""

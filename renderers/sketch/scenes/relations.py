@@ -21,6 +21,8 @@ _LAID: Mapping[Beside, Laid] = {
 }  # fmt: skip
 """How a thing lies beside another, by how somebody would stand there."""
 _RESTING = frozenset({"sit", "kneel"})
+_SETTLED = frozenset({"around", "under", "climbed", "cover"})
+"""Where a deed has the thing that somebody is at."""
 _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over", "ground", "ground_front", "foot"})
 """Where a deed has a thing for which it takes more than hands."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
@@ -36,8 +38,8 @@ class Relations(Doing):
         for event in events:
             self._lying(event)
         for event in events:
-            self._standing(event)
             self._struck_by(event)
+            self._standing(event)
             self._resting(event)
 
     # People and animals beside things and each other.
@@ -51,14 +53,31 @@ class Relations(Doing):
             for key in self._placed(event, role):
                 at = self._anchor(role, key)
                 actor = self.actors.get(key)
-                if at is None or actor is None or actor.at is not None or actor.target == at or at == actor.id:
+                if at is None or actor is None or actor.at is not None or at == actor.id:
                     continue
-                if deed(actor.deed).thing in ("around", "under", "climbed", "cover") and actor.target in self.things:
+                row = deed(actor.deed)
+                if row.thing in _SETTLED and actor.target in self.things:
                     continue
-                somebody = at not in self.things
-                if somebody and where in ("on", "in"):
-                    where = part_of(role.head) or "shoulder"  # type: ignore[assignment]
-                self.actors[key] = replace(actor, at=at, where=where)
+                if (
+                    at not in self.things
+                    and actor.target == at
+                    and (row.partner != "side" or actor.posture is not None)
+                ):
+                    continue
+                self.actors[key] = replace(actor, at=at, where=self._on_body(at, where, role),
+                                           target=None if actor.target == at else actor.target)  # fmt: skip
+                if at in self.things:
+                    self.things[at] = replace(self.things[at], held_by=None, role="object")
+
+    def _on_body(self, at: str, where: Beside, role: Role) -> Beside:
+        """Where on somebody's body; on a lap is who sits on somebody that sits as well."""
+        if at in self.things or where not in ("on", "in"):
+            return where
+        found: Beside = part_of(role.head) or "shoulder"  # type: ignore[assignment]
+        for key, actor in self.actors.items():
+            if found == "lap" and actor.id == at and actor.deed == "stand" and actor.kind == "person":
+                self.actors[key] = replace(actor, deed="sit")
+        return found
 
     def _way(self, role: Role, event: Event) -> Beside | None:
         where = self._beside(role)
@@ -80,7 +99,11 @@ class Relations(Doing):
         objects = [key for key in event.who("patient") if key not in event.who("agent")]
         if objects and (in_table("placing", name) or role.role == "goal"):
             return self._spread(key for key in objects if key in self.actors)
-        away = in_table("aimed", name) and role.role != "source" and f"from {role.preposition}" not in event.text
+        given = [one for one in event.all("recipient") if one.start < role.start and one.entity]
+        if given and self._beside(role) == "in":
+            return self._spread(str(one.entity) for one in given if one.entity in self.actors)  # to the girl in the bed
+        hidden = self._beside(role) in ("behind", "under") and not in_table("seeking", event.verb)
+        away = in_table("aimed", name) and role.role != "source" and not hidden
         return [] if away else self._spread(event.who("agent") or objects)
 
     def _anchor(self, role: Role, key: str) -> str | None:
@@ -89,7 +112,10 @@ class Relations(Doing):
             return None
         thing = self.things.get(role.entity)
         if thing is not None:
-            return thing.id if thing.held_by is None and thing.at is None else None
+            actor = self.actors.get(key)
+            ahead = actor is not None and thing.held_by == actor.id and deed(actor.deed).thing == "ahead"
+            ahead = ahead and self._beside(role) in ("under", "behind", "on", "over", "around")
+            return thing.id if (thing.held_by is None or ahead) and thing.at is None else None
         entity = self._entity(role.entity)
         name = role.entity if role.entity in self.actors else entity.owner if entity.sort == "body" else None
         return self.actors[name].id if name is not None and name in self.actors and name != key else None
@@ -143,6 +169,8 @@ class Relations(Doing):
                     self._risen(key, event)
         for one in event.all("patient", "agent"):
             thing = self.things.get(one.entity or "")
+            if thing is not None and self._put_behind(event, thing):
+                continue
             held = thing is not None and thing.held_by is not None and event.verb not in ("find", "see", "leave")
             if thing is None or thing.at is not None or held:
                 continue
@@ -152,6 +180,23 @@ class Relations(Doing):
                 if where is not None and there is not None and there is not thing and there.held_by is None:
                     self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
                     break
+
+    def _put_behind(self, event: Event, thing: SceneThing) -> bool:
+        """Whether somebody puts the thing behind, under or against another: it is there, and they reach for it."""
+        if thing.at is not None or self._deed(event) not in ("put", "lean_over", "push", "throw"):
+            return False
+        for role in event.all("place", "goal"):
+            where, there = self._beside(role), self.things.get(role.entity or "")
+            if there is None or there is thing or where not in ("behind", "under", "against"):
+                continue
+            self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
+            for key in self._spread(event.who("agent")):
+                actor = self.actors.get(key)
+                if actor is not None and actor.target in (thing.id, there.id):
+                    self.things[there.id] = replace(there, held_by=actor.id, role="object")
+                    self.actors[key] = replace(actor, deed="reach_out", target=there.id)
+            return True
+        return False
 
     def _struck_by(self, event: Event) -> None:
         """A thing that hits somebody or falls on them is at their head."""

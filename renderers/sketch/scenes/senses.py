@@ -54,7 +54,7 @@ _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman",
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
-_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture", "aimed", "placing", "found")
+_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture", "aimed", "placing", "found", "seeking")
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
 _AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")

@@ -103,7 +103,7 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
             join(*group_)
         for cluster in group_:
             if cluster.actor.at in things:
-                put_beside(cluster, things[cluster.actor.at], [sprite for one in group_ for sprite in one.sprites])
+                put_beside(cluster, things[cluster.actor.at], group_)
     spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
@@ -251,7 +251,8 @@ def _person(
     pose = replace(row.pose, tool=None if holds else row.tool)
     if actor.posture is not None:
         rest = deed(actor.posture).pose
-        pose = replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0)
+        signs = (*pose.emanata, *(sign for sign in rest.emanata if actor.where != "on"))
+        pose = replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on or bench is not None:

@@ -42,7 +42,8 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
             pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
                              and one is not actor and one.id not in placed)]  # fmt: skip
         ids = {one.id for one in pair}
-        pair += [one for one in scene.actors if one.at in ids and one.id not in ids | placed]
+        beside = ids | ({actor.at} & things)
+        pair += [one for one in scene.actors if one.at in beside and one.id not in ids | placed]
         groups.append(pair[:_MOST])
         placed |= {one.id for one in pair[:_MOST]}
     return groups
