@@ -28,7 +28,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 6
+    version = 7
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
