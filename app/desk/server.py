@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SCRIPTS = ("desk.js", "desk_board.js", "desk_forms.js", "desk_parts.js")
 _SMALL = 640
-_WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.05
+_WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
 _FOR_EVER = "private, max-age=31536000, immutable"
 
 B = TypeVar("B", bound=BaseModel)
