@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from katha.agents.context import Plugins, load_plugins, make_bridge, make_render
 from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
+from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
 from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
@@ -30,7 +32,7 @@ from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
-from katha.protocols import CostsMoney, Inpaints
+from katha.protocols import CostsMoney, Inpaints, KnowsItsLimits
 from katha.schema import StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
@@ -159,7 +161,9 @@ class Desk:
     _masks: dict[Path, bool] = field(default_factory=dict, init=False)
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
     _ticks: int = field(default=1, init=False)
+    _prepared: Path | None = field(default=None, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _making: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.worker = Worker(self._tick)
@@ -504,13 +508,32 @@ class Desk:
 
     def _plugins_of(self, run: Path) -> Plugins:
         """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
-        known = self._plugins
-        if known is None or known[0] != run:
-            state = RunFolder(run).read()
-            config = {} if state is None else state.config
-            refuse_code(config, f"The run in {str(run)!r}", received=True)
-            known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
-        return known[1]
+        with self._making:
+            known = self._plugins
+            if known is None or known[0] != run:
+                state = RunFolder(run).read()
+                config = {} if state is None else state.config
+                refuse_code(config, f"The run in {str(run)!r}", received=True)
+                known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+            return known[1]
+
+    def prepare(self) -> None:
+        """Begin to make the open run's plug-ins beside the page, and have a renderer that reads prompts read one, so
+        that the first change waits for neither. Nothing is drawn, asked or paid for; a finished run is prepared once.
+        """
+        run = self.run
+        if run is None or run == self._prepared or self.worker.progress.running or not RunFolder(run).whole():
+            return
+        self._prepared = run
+        threading.Thread(target=self._prepare, args=(run,), name="desk-prepare").start()
+
+    def _prepare(self, run: Path) -> None:
+        with suppress(Exception):  # what is wrong here is told by the change that needs it
+            renderer = self._plugins_of(run).renderer
+            if isinstance(renderer, KnowsItsLimits):
+                stands = editing.read_board(run)
+                first = frame_request(stands.plan, stands.board.frames[0], renderer.capabilities.default_size)
+                renderer.not_drawn(first)
 
     def _remember(self, remarks: tuple[str, ...]) -> None:
         self.takes, self.proposals, self.remarks = (), (), remarks

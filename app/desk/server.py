@@ -172,8 +172,10 @@ class Routes:
         return _json({"ticks": ticks, **self._desk.progress.model_dump(mode="json")})
 
     def board(self, request: Request) -> Response:
-        """Return everything that is shown of the open run."""
-        return _tried(self._desk.page)
+        """Return everything that is shown of the open run, and begin to make it ready for the first change."""
+        shown = _tried(self._desk.page)
+        self._desk.prepare()
+        return shown
 
     def runs(self, request: Request) -> Response:
         """Return the runs in the desk's folder."""

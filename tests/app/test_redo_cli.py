@@ -101,7 +101,7 @@ def test_a_part_of_a_frame_is_drawn_inside_a_mask(tmp_path: Path, monkeypatch: p
     hole = Image.new("L", (96, 64))
     hole.paste(255, (0, 0, 10, 64))
     hole.save(tmp_path / "hole.png")
-    katha("redo", run, "--frame", 2, "--mask", tmp_path / "hole.png", "--seed", 9)
+    katha("redo", run, "--frame", 2, "--mask", tmp_path / "hole.png", "--seed", 9, "--prompt", "The fox hums.")
     assert ImageChops.difference(shown(before[1]), shown(board(run)[1])).getbbox() == (0, 0, 10, 64)
 
 
