@@ -18,7 +18,7 @@ function cutAfter(board, card) {
 
 function cutWords(cut) {
   return cut && h("p", { class: `cut${cut.weakest ? " weak" : ""}` },
-    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)} understood`);
+    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)}${cut.understood === null ? "" : " understood"}`);
 }
 
 function facts(card) {
