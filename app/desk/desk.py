@@ -238,14 +238,15 @@ class Desk:
 
     def price(self) -> Price:
         """Return what a change of the open run may cost; told once for each run, before anything is paid."""
-        if self.run is None:
+        run = self.run
+        if run is None:
             return Price(free=True)
-        known = self._prices.get(self.run)
+        known = self._prices.get(run)
         if known is None:
-            files = RunFolder(self.run)
+            files = RunFolder(run)
             known = _price_of(files)
             if files.story.is_file():  # before that nobody knows
-                self._prices[self.run] = known
+                self._prices[run] = known
         return known
 
     def _has_masks(self, run: Path) -> bool:
@@ -372,7 +373,12 @@ class Desk:
         kept: what was put beside it; a run that is refused before it made anything takes it away again.
         """
 
+        begun = threading.Event()
+
         def work(emit: Emit, ask: Reviewer) -> None:
+            self.run = folder
+            self._remember(())
+            begun.set()
             try:
                 run_story(story, settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
             except UsageError:
@@ -381,13 +387,8 @@ class Desk:
                     _take_away(kept)
                 raise
 
-        self._remember(())
-        before, self.run = self.run, folder
-        try:
-            self.worker.start(what, work)
-        except UsageError:
-            self.run = before
-            raise
+        self.worker.start(what, work)
+        begun.wait()  # of many who ask at once, the one whose work began has opened its folder
         self._tick()
 
     def go_on(self, *, agreed: bool = False) -> None:
@@ -539,9 +540,10 @@ class Desk:
         self.takes, self.proposals, self.remarks = (), (), remarks
 
     def _open_run(self) -> Path:
-        if self.run is None:
+        run = self.run
+        if run is None:
             raise UsageError("No run is open.", hint="Open one, or begin a story.")
-        return self.run
+        return run
 
     def _idle(self) -> None:
         if self.worker.progress.running:
