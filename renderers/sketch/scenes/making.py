@@ -13,10 +13,13 @@ from katha.renderers.sketch.scenes.cast import Cast
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
+    done_state,
     in_table,
     near_noun,
     noun_of,
     shot_of,
+    size_of,
+    states_of,
 )
 from katha.text.types import Entity, Role
 
@@ -33,6 +36,8 @@ QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
+_BODILY = frozenset({"wet", "dirty", "frozen"})
+"""What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
@@ -60,6 +65,7 @@ class Making:
         if key not in self.actors:
             assert self.reading is not None
             actor = self.cast.actor(self.reading.entity(key))
+            actor = replace(actor, states=self._states(self.reading.entity(key)))
             if any(actor.id == other.id for other in self.actors.values()):
                 actor = replace(actor, id=f"{actor.id} {key}")
             self.actors[key] = actor
@@ -136,8 +142,25 @@ class Making:
         else:
             sort = entity.sort
             thing = SceneThing(entity.id, head, None, sort, _SIZES.get(sort, 30.0), "ground", what, holder, count)
-        self.things[entity.id] = thing
+        by = size_of(entity.looks)
+        self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity))
         return entity.id
+
+    def _states(self, entity: Entity) -> tuple[str, ...]:
+        """What has become of somebody or something: what is told of its looks, and what happens to it."""
+        assert self.reading is not None
+        words, found = [look.lower() for look in entity.looks], list[str]()
+        for event in self.reading.events:
+            if event.standing != "told" or event.negated or event.modality in ("want", "will", "may", "try"):
+                continue
+            doers, patients = event.who("agent"), event.who("patient")
+            if entity.id in (doers or patients):
+                words += [word for text in event.state for word in text.lower().split()]
+            if entity.id in (patients or doers):
+                done = done_state(event.predicate, event.verb)
+                found += [done] if done is not None else []
+        alive = entity.kind in LIVING
+        return tuple(dict.fromkeys((*(one for one in found if not alive or one in _BODILY), *states_of(words))))
 
 
 def phrase_of(entity: Entity) -> str:

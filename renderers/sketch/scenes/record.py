@@ -19,7 +19,7 @@ class SceneActor:
     kind: a person is drawn by the rig in its `look`; a figure is the vocabulary's `concept` with its `attributes` (a
     lion, a king); anything else is drawn by its `pictogram` (None: a stand-in of `kind_of` and `cm`). deed: an id of
     deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
-    None free. count: how many of them. says: the pictogram of what is spoken about.
+    None free. count: how many of them. says: the pictogram of what is spoken about. states: what became of it (wet).
     """
 
     id: str
@@ -37,6 +37,7 @@ class SceneActor:
     facing: Literal[1, -1] | None = None
     count: int = 1
     says: str | None = None
+    states: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class SceneThing:
 
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
     the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
-    whose deed it belongs to. at: the id of another thing that it is `where` of.
+    whose deed it belongs to. at: the id of another thing that it is `where` of. states: what has become of it (broken).
     """
 
     id: str
@@ -59,6 +60,7 @@ class SceneThing:
     count: int = 1
     at: str | None = None
     where: Literal["on", "in", "under", "above"] = "on"
+    states: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

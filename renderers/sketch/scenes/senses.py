@@ -19,6 +19,7 @@ __all__ = [
     "base_form",
     "concept_of",
     "deed_of_verb",
+    "done_state",
     "failed_deed",
     "features_of",
     "hair_of",
@@ -39,8 +40,10 @@ __all__ = [
     "shot_of",
     "sign_of",
     "singular",
+    "size_of",
     "stage_by_kinds",
     "state_deed",
+    "states_of",
     "stopped_deed",
     "struck_deed",
     "time_of",
@@ -139,6 +142,26 @@ def stopped_deed(verb: str) -> str | None:
 def sign_of(words: Iterable[str]) -> str | None:
     """The pictogram that shows the state of a place or thing: a lock for "closed"."""
     return next((name for word in words for name, listed in _data()["signs"].items() if word in listed.split()), None)
+
+
+def states_of(words: Iterable[str]) -> tuple[str, ...]:
+    """What shows on a thing of which these words are told: ("wet", "dirty")."""
+    return tuple(dict.fromkeys(name for word in words if (name := _states("states").get(word)) is not None))
+
+
+def done_state(*phrases: str) -> str | None:
+    """What the first known verb leaves its object in, or what does it of its own accord: "go out", "break"."""
+    return next((name for phrase in phrases if (name := _states("done").get(phrase.replace(" ", "_")))), None)
+
+
+def size_of(words: Iterable[str]) -> float:
+    """How much larger than usual a thing is of which these words are told."""
+    return next((float(by) for word in words for by, listed in _data()["sizes"].items() if word in listed.split()), 1.0)
+
+
+@cache
+def _states(part: str) -> Mapping[str, str]:
+    return {word: name for name, listed in _data()[part].items() for word in listed.split()}
 
 
 def mood_of(words: Iterable[str]) -> str | None:

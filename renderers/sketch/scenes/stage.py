@@ -19,7 +19,15 @@ from katha.renderers.sketch.deeds import (
     with_phase,
 )
 from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, draw_stand_in, pictogram, stage_height
+from katha.renderers.sketch.pictograms import (
+    Picture,
+    act_pictogram,
+    draw_pictogram,
+    draw_stand_in,
+    pictogram,
+    put_states,
+    stage_height,
+)
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
@@ -335,7 +343,11 @@ def _where(thing: SceneThing, row: Deed) -> str:
 
 
 def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float) -> Sprite:
-    return Sprite(actor.id, body.behind + body.svg, body.solid, 0.0, 0.0, lift, body.head, acts=True, key=True,
+    svg = body.behind + body.svg
+    if actor.states:
+        kind = "person" if actor.kind == "person" or has_hands(actor.concept) else "animal"
+        svg = put_states(Picture(svg, body.solid, body.solid, body.head), kind, actor.states, facing).svg
+    return Sprite(actor.id, svg, body.solid, 0.0, 0.0, lift, body.head, acts=True, key=True,
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
@@ -394,6 +406,8 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
         else:
             mood = actor.mood if actor.mood in MOODS else None
             plain = act_pictogram(actor.pictogram, height, act=row.act, mood=mood, facing=facing)
+        if actor.states:
+            plain = put_states(plain, actor.kind_of, actor.states, facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
         around = plain.bbox if row.act in _WITH_SIGNS else plain.solid
         drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from katha.renderers.sketch.deeds import Body, Deed, pieces
-from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.pictograms import (
+    Picture,
+    draw_pictogram,
+    draw_shapes,
+    draw_stand_in,
+    put_states,
+    stage_height,
+    stated_drawing,
+)
 from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
@@ -102,9 +110,18 @@ class Sprite:
 
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
-    """The pictogram of a thing, or the stand-in of its kind, `height` units tall."""
+    """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
+    if thing.states:
+        return put_states(_drawn(thing, height, facing, turn), thing.kind, thing.states, facing)
+    return _drawn(thing, height, facing, turn)
+
+
+def _drawn(thing: SceneThing, height: float, facing: int, turn: float) -> Picture:
     if thing.pictogram is not None:
-        return draw_pictogram(thing.pictogram, height, facing=facing, turn=turn)
+        name, shapes = stated_drawing(thing.pictogram, thing.kind, thing.states)
+        if name is None:
+            return draw_shapes(shapes, height, facing)
+        return draw_pictogram(name, height, facing=facing, turn=turn)
     plain = draw_stand_in(thing.kind, thing.cm)
     scale = height / (plain.bbox[3] - plain.bbox[1])
     box: Box = tuple(value * scale for value in plain.bbox)  # type: ignore[assignment]
