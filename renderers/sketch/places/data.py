@@ -21,6 +21,7 @@ class PlaceData:
 
     `layers` lie behind the actors, farthest first, `front` before them. `water` is the band (top, bottom) in units
     under the horizon where swimmers swim. seen: the place that the reader's networks know it by.
+    roofed: no rain falls before the actors.
     """
 
     id: str
@@ -34,6 +35,7 @@ class PlaceData:
     layers: tuple[Mapping[str, Any], ...]
     front: tuple[Mapping[str, Any], ...]
     seen: str = ""
+    roofed: bool = False
 
 
 def place_ids() -> tuple[str, ...]:
@@ -76,4 +78,5 @@ def _read(name: str, row: Mapping[str, Any]) -> PlaceData:
         layers=(*older.get("layers", ()), *row.get("layers", ())),
         front=tuple(row.get("front", ())),
         seen=row.get("seen", name),
+        roofed=bool(row.get("roofed", False)),
     )

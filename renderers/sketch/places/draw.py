@@ -83,7 +83,7 @@ def draw_place(
     seen = weather if weather in ("rain", "storm") else None
     stage = Stage(across, horizon, sky, seen, rng, air.light_at(sky, across, horizon, rng))
     back = _behind(stage, data, weather, without) if data else _paper(stage, time, weather)
-    inside = data is not None and data.indoors
+    inside = data is not None and (data.indoors or data.roofed)
     band = data.water if data else None
     return Place(
         back=_scaled(back, scale),

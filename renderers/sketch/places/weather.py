@@ -78,7 +78,7 @@ def anywhere(stage: Stage, weather: str | None) -> str:
         for row, y in enumerate((430.0, 458.0, 488.0))
         for x in (40.0 + 60.0 * (row % 2) + 170.0 * nth for nth in range(int(w / 170) + 1))
     )
-    top = "".join(f"q 24 -13 48 0 t 48 0 " for _ in range(int(w / 96) + 2))
+    top = "q 24 -13 48 0 t 48 0 " * (int(w / 96) + 2)
     sheet = path(f"M-60 412 {top} L{w + 240:.0f} {HEIGHT + 60} L-60 {HEIGHT + 60} Z", fill="#7fb4cf", width=2.4)
     return f'<g opacity="0.82">{sheet}{waves}</g>'
 

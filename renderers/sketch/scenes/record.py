@@ -37,7 +37,7 @@ class SceneActor:
     facing: Literal[1, -1] | None = None
     count: int = 1
     says: str | None = None
-    states: tuple[str, ...] = ()
+    states: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SceneThing:
     count: int = 1
     at: str | None = None
     where: Literal["on", "in", "under", "above"] = "on"
-    states: tuple[str, ...] = ()
+    states: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,11 @@ def _above_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tup
     return x + f * (0.4 * wide + 2), y + 0.3 * tall, 1.0
 
 
+def _over_fire(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x = max(f * body.joints["hand"][0], f * body.joints["far"][0])
+    return f * (x + 12.0), -32.0, 1.0
+
+
 def _mouth(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     x, y = body.joints["mouth"]
     return x + f * (0.34 * wide + 2), y + 0.45 * tall + 3, 1.0
@@ -355,7 +360,7 @@ _PLACES: Mapping[str, Where] = {
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
     "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
-    "roof": _roof, "between": _between, "overhead": _overhead,
+    "roof": _roof, "over_fire": _over_fire, "between": _between, "overhead": _overhead,
 }  # fmt: skip
 
 

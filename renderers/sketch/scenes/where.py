@@ -39,7 +39,7 @@ class Where:
         if self.request.place:
             found = place_of(self.request.place)
             if found is not None:
-                return self._outside(found)
+                return self._on_deck(self._outside(found), events)
             if noun_of(self.request.place) is None:
                 self.missing.append(self.request.place)
         if self.reading is None:
@@ -66,9 +66,22 @@ class Where:
             self._unknown_place(held[0].noun)
         return named
 
+    def _on_deck(self, place: str, events: Sequence[Event]) -> str:
+        """The ship's deck for people who do at sea what nobody does in the water."""
+        people = {one.id for one in self.reading.entities if one.kind in ("person", "group")} if self.reading else set()
+        done = [event.verb for event in events if people & set(event.who("agent"))]
+        return (
+            "ship_deck"
+            if place == "open_sea" and done and not any(in_table("on_deck", verb) for verb in done)
+            else place
+        )
+
     def _outside(self, place: str) -> str:
         """Where a vehicle is seen from that is drawn itself: who misses the train is not in its carriage."""
         shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle"}
+        for event in self.reading.events if self.reading is not None else ():
+            acting = [self.reading.entity(key) for key in event.who("agent")] if self.reading is not None else []
+            shown |= {one.name.lower() for one in acting if one.kind not in ("person", "group", "animal")}
         missed = any(place_of(word) == place for word in shown) and not self.roads
         return platform_of(place) if missed else place
 
@@ -79,6 +92,8 @@ class Where:
             words = found.group(1).split()
             for size in range(1, len(words) + 1):
                 phrase = " ".join(words[:size])
+                if find_noun(" ".join(words[size - 1 : size + 1])) is not None and size < len(words):
+                    continue  # the bus of "at the bus stop"
                 if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
                     return place_of(phrase)
         return None
