@@ -157,7 +157,7 @@ def test_a_state_is_cut_off_at_the_outline_and_halves_stay_near() -> None:
     white = (pixels(plain) > 250).all(axis=2)
     assert np.abs(pixels(cracked)[white] - pixels(plain)[white]).max() < 60
     halves = put_states(plain, "container", ("broken",))
-    ys, xs = np.nonzero((pixels(halves) < 250).any(axis=2))
+    _, xs = np.nonzero((pixels(halves) < 250).any(axis=2))
     assert xs.min() >= 300 + halves.bbox[0] - 3
     assert xs.max() <= 300 + halves.bbox[2] + 3
     with pytest.raises(RenderError, match="no state 'vexed'"):

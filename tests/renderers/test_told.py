@@ -150,7 +150,6 @@ def only(scene: Scene) -> SceneActor:
     return actor
 
 
-@pytest.mark.parametrize(("prompt", "setting", "actors", "things"), SENTENCES, ids=[one[0] for one in SENTENCES])
 STATED = [
     # sentence, thing or actor, its states
     ("The boy carried the broken vase.", "vase", ("broken",)),
@@ -202,6 +201,7 @@ def test_a_thing_is_what_its_place_makes_of_it_and_a_lift_that_is_given_is_none(
     assert large.things[0].cm > 2 * small.things[0].cm
 
 
+@pytest.mark.parametrize(("prompt", "setting", "actors", "things"), SENTENCES, ids=[one[0] for one in SENTENCES])
 def test_a_sentence_is_drawn_as_it_says(
     prompt: str, setting: str | None, actors: dict[str, str], things: list[str]
 ) -> None:
