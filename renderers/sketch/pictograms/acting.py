@@ -197,7 +197,8 @@ def _split(picture: Picture, lean: float) -> Picture:
         foot = f"{number((ax + bx) / 2)} {number(y1 if not across else (ay + by) / 2)}"
         put = f"translate({number(dx)} {number(dy)}) rotate({number(turn)} {foot})"
         parts.append(clip + group(el("g", picture.svg, clip_path=f"url(#{name})"), transform=put))
-    more = 0.5 * long * math.sin(math.radians(2 * lean)) + apart
+    reach = math.sin(math.radians(2 * lean if across else lean))
+    more = 0.5 * tall * reach + 0.35 * wide if across else tall * reach + apart
     bx0, by0, bx1, by1 = picture.bbox
     box = (bx0 - more, by0, bx1 + more, by1)
     return replace(picture, svg="".join(parts), bbox=box)
