@@ -16,9 +16,10 @@ from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
-from katha.renderers.sketch.scenes.doing import Doing, is_shown
+from katha.renderers.sketch.scenes.doing import is_shown
 from katha.renderers.sketch.scenes.making import LIVING, phrase_of
 from katha.renderers.sketch.scenes.record import Scene, SceneThing
+from katha.renderers.sketch.scenes.relations import Relations
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
     features_of,
@@ -71,7 +72,7 @@ def tell(request: FrameRequest) -> Told:
     return _Teller(request).told()
 
 
-class _Teller(Doing):
+class _Teller(Relations):
     """One request on its way to a scene."""
 
     def told(self) -> Told:
@@ -90,8 +91,7 @@ class _Teller(Doing):
         self._bystanders(events)
         self._fragments()
         self._panel_cast()
-        for event in events:
-            self._lying(event)
+        self._related(events)
         where = Where(self.request, self.prompt, self.reading, self.things, self.roads, self.missing)
         setting, time, weather = where.setting(events), where.time(), where.weather()
         self._must_show(setting)
@@ -276,5 +276,7 @@ class _Teller(Doing):
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
-        around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
+        if housed:  # what is as small as a bus stop stands in the street
+            around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
+            around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250}
         return tuple(one for one in self.things.values() if one.id not in around)
