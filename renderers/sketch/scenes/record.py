@@ -29,7 +29,8 @@ class SceneActor:
     lion, a king); anything else is drawn by its `pictogram` (None: a stand-in of `kind_of` and `cm`). deed: an id of
     deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
     None free. count: how many of them. says: the pictogram of what is spoken about. at: the id of the thing or actor
-    that they are `where` of. posture: a deed of resting (sit) in which the hands do the deed. states: what became of it.
+    that they are `where` of. posture: a deed of resting (sit) in which the hands do the deed.
+    states: what became of it.
     """
 
     id: str
@@ -61,7 +62,8 @@ class SceneThing:
 
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
     the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
-    whose deed it belongs to. at: the id of another thing, or of an actor, that it is `where` of. states: what became of it.
+    whose deed it belongs to. at: the id of another thing, or of an actor, that it is `where` of.
+    states: what became of it.
     """
 
     id: str
