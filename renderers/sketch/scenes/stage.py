@@ -261,11 +261,7 @@ def _person(
     bench: SceneThing | None = None,
 ) -> Cluster:
     actor = actors[0]
-    pose = replace(row.pose, tool=None if holds else row.tool)
-    if actor.posture is not None:
-        rest = deed(actor.posture).pose
-        signs = (*pose.emanata, *(sign for sign in rest.emanata if actor.where != "on"))
-        pose = replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
+    pose = _resting(replace(row.pose, tool=None if holds else row.tool), actor)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on or bench is not None:
@@ -314,6 +310,15 @@ def _person(
         [body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id not in _BUBBLES)]
     )
     return Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
+
+
+def _resting(pose: Pose, actor: SceneActor) -> Pose:
+    """The pose with the legs of who sits or kneels meanwhile."""
+    if actor.posture is None:
+        return pose
+    rest = deed(actor.posture).pose
+    signs = (*pose.emanata, *(sign for sign in rest.emanata if actor.where != "on"))
+    return replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
 
 
 def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
