@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -30,12 +29,13 @@ from katha.app.cli.run import tell_result
 from katha.app.reports.page import finished_run, read_record
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Flag, Settings
+from katha.config import Settings
 from katha.errors import UsageError
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
 
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory", "characters")
+_FLAGS = dict(zip(_REDRAWN, ("--renderer-option", "--bridge-option", "--memory", "--characters"), strict=True))
 
 
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
@@ -74,10 +74,8 @@ def redo(
     """
     ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
     ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
-    changes = {"--frame": frame, "--seed": seed, "--prompt": prompt, **_flags(given)}
-    _require_one(
-        [name for name, wanted in ways.items() if wanted], [name for name in changes if changes[name] is not None]
-    )
+    told = {"--frame": frame, "--seed": seed, "--prompt": prompt, **{_FLAGS[name]: name for name in given.changes}}
+    _require_followed([way for way in ways if ways[way]], [flag for flag in told if told[flag] is not None])
     folder = finished_run(run)
     if listed:
         _list(folder, as_json, opened)
@@ -91,38 +89,11 @@ def redo(
         _takes(folder, _named(frame), takes, prompt, opened)
     else:
         with live_view(quiet=as_json) as on_event:
-            settings = {name: value for name, value in given.changes.items() if name != "characters"}
+            changes = {name: value for name, value in given.changes.items() if name != "characters"}
             edits = [*_sheets(folder, given.changes.get("characters"))]
             edits += [] if frame is None else [_edit(frame, seed, prompt)]
-            done = edit_board(folder, edits, on_event=on_event, changes=settings)
+            done = edit_board(folder, edits, on_event=on_event, changes=changes)
         _tell(done, as_json)
-
-
-def _flags(given: Given) -> dict[str, object]:
-    """What was given of the settings, by the names of their options."""
-    fields = Settings.model_fields
-    names = {name: [item for item in fields[name].metadata if isinstance(item, Flag)] for name in given.changes}
-    return {
-        next((item.names[0] for item in found if item.names), f"--{name.replace('_', '-')}"): given.changes[name]
-        for name, found in names.items()
-    }
-
-
-def _require_one(ways: Sequence[str], changes: Sequence[str]) -> None:
-    """Refuse options that cannot be followed together, where one of them would have been left out without a word.
-
-    Raises:
-        UsageError: two ways at once, a change beside a way that changes nothing, or a change of no frame.
-    """
-    if len(ways) > 1:
-        raise UsageError(f"{ways[0]} and {ways[1]} are two commands.", hint="Give one of them.")
-    allowed = {"--takes": ("--frame", "--prompt")}.get(ways[0], ()) if ways else tuple(changes)
-    stray = [name for name in changes if name not in allowed]
-    if stray:
-        raise UsageError(f"{ways[0]} takes no {stray[0]}.", hint="Give one command for each.")
-    unnamed = [name for name in changes if name in ("--seed", "--prompt")]
-    if unnamed and not ways and "--frame" not in changes:
-        raise UsageError(f"{unnamed[0]} needs a frame.", hint=f"Name it: --frame 3 {unnamed[0]} ...")
 
 
 def _named(frame: int | None) -> int:
@@ -224,3 +195,20 @@ def _diff(run: Path, other: str | None, as_json: bool, opened: bool) -> None:
             paths = [run / "panels" / f"{one}.png" for one in item.pictures if one is not None]
             typer.echo(f"    {' -> '.join(map(str, paths))}")
     launch(shown if opened else [])
+
+
+def _require_followed(ways: list[str], changes: list[str]) -> None:
+    """Refuse options that cannot be followed together: one of them would be left out without a word.
+
+    Raises:
+        UsageError: two ways at once, a change beside a way that makes none, or a change of no frame.
+    """
+    if len(ways) > 1:
+        raise UsageError(f"{ways[0]} and {ways[1]} are two commands.", hint="Give one of them.")
+    allowed = changes if not ways else ["--frame", "--prompt"] if ways == ["--takes"] else []
+    stray = [flag for flag in changes if flag not in allowed]
+    if stray:
+        raise UsageError(f"{ways[0]} takes no {stray[0]}.", hint="Give one command for each.")
+    unnamed = [flag for flag in changes if flag in ("--seed", "--prompt") and "--frame" not in changes]
+    if unnamed and not ways:
+        raise UsageError(f"{unnamed[0]} needs a frame.", hint=f"Name it: --frame 3 {unnamed[0]} ...")
