@@ -14,7 +14,7 @@ from katha.config import read_settings
 from katha.errors import UsageError
 
 _OF_PAGES = ("layout", "page", "landscape", "per_page", "text", "bleed")
-_ONLY = {
+_ONLY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_PAGES, ("pdf",)),
     "font": ("pdf", "gif", "mp4"),
     "fade": ("gif", "mp4"),

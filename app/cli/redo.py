@@ -74,7 +74,12 @@ def redo(
     """
     ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
     ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
-    told = {"--frame": frame, "--seed": seed, "--prompt": prompt, **{_FLAGS[name]: name for name in given.changes}}
+    told: dict[str, object] = {
+        "--frame": frame,
+        "--seed": seed,
+        "--prompt": prompt,
+        **{_FLAGS[name]: name for name in given.changes},
+    }
     _require_followed([way for way in ways if ways[way]], [flag for flag in told if told[flag] is not None])
     folder = finished_run(run)
     if listed:
