@@ -13,7 +13,7 @@ from katha.app.exports import ARCHIVES, FORMATS, ExportOptions, export_board
 from katha.config import read_settings
 from katha.errors import UsageError
 
-_OF_PAGES = ("layout", "page", "landscape", "per_page", "text", "bleed")
+_OF_PAGES = ("layout", "page", "landscape", "portrait", "per_page", "text", "bleed")
 _ONLY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_PAGES, ("pdf",)),
     "font": ("pdf", "gif", "mp4"),

@@ -286,6 +286,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
                 "reason": decision.reason,
                 "reused": result.reused,
                 "renewed": list(result.renewed),
+                "notes": list(result.notes),
                 "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
                 "methods": {name: row._asdict() for name, row in methods.items()},
                 "status": result.outcome.status(),
@@ -298,7 +299,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
         for line in (result.coverage.note, result.coverage.warning(), result.coverage.told()):
             if line:
                 typer.echo(line)
-    for line in result.renewed:
+    for line in (*result.renewed, *result.notes):
         typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.names import speaking_name
 from katha.agents.requests import frame_request
-from katha.app.reports.page import finished_run, panel_path, read_record
+from katha.app.reports.page import finished_run, panel_path
 from katha.config import Flag
 from katha.errors import InputFileError
+from katha.jsonio import read_record
 from katha.protocols import FrameRequest
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
 
@@ -34,7 +35,10 @@ class ExportOptions(BaseModel):
     page: str = Field(
         default="a4", description="Page size: a4 (unless told), a5, letter, square, or WIDTHxHEIGHT in millimetres."
     )
-    landscape: bool = Field(default=False, description="Turn the page.")
+    landscape: bool = Field(
+        default=False, description="Turn the page; one with a single wide frame is turned unless --portrait is given."
+    )
+    portrait: bool = Field(default=False, description="Keep a page with a single wide frame upright.")
     per_page: int = Field(default=6, ge=1, le=9, description="Frames on a storyboard page, 1 to 9; 6 unless told.")
     text: Literal["below", "facing"] = Field(
         default="below", description="A book's words: below the picture (unless told), or on the facing page."

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.agents.folder import RunRecord
 from katha.errors import InputFileError
@@ -24,8 +22,8 @@ from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
-from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
-from katha.pictures import decode, read_picture
+from katha.jsonio import dumps, read_record, read_text, write_bytes_atomic
+from katha.pictures import ByteCache, decode, read_picture
 from katha.schema import (
     Answer,
     Board,
@@ -111,6 +109,27 @@ def pictures(name: str, frames: Iterable[tuple[int, FrameKind, Path]]) -> list[P
     ]
 
 
+_KEPT_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class _Light:
+    """A picture as a page shows it small."""
+
+    uri: str
+
+    @property
+    def weight(self) -> int:
+        """Bytes that it takes."""
+        return len(self.uri)
+
+
+@cache
+def _thumbnails() -> ByteCache[_Light]:
+    """Small pictures by the bytes that they are of: a report that is written again has most of them already."""
+    return ByteCache(_KEPT_BYTES, lambda data: _Light(jpeg_uri(decode(data), _SMALL)))
+
+
 def panel_uri(path: Path, *, small: bool = False) -> str:
     """Return the picture at `path` as a data URI; with `small` a JPEG of at most 320 pixels a side.
 
@@ -118,10 +137,14 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
         InputFileError: the panel is missing or is no picture.
     """
     data = read_picture(path, repr(str(path)))
-    mime = "image/png"
-    if small or len(data) > _EMBED_AS_IS:
-        return jpeg_uri(open_picture(path, data), _SMALL if small else _WIDEST)
-    return data_uri(data, mime)
+    if not small:
+        large = len(data) > _EMBED_AS_IS
+        return jpeg_uri(open_picture(path, data), _WIDEST) if large else data_uri(data, "image/png")
+    try:
+        return _thumbnails().get(data).uri
+    except InputFileError as error:
+        said = error.message.replace("The picture", repr(str(path)), 1)
+        raise InputFileError(said, hint=error.hint) from error
 
 
 def jpeg_uri(picture: Image, side: int = _WIDEST) -> str:
@@ -162,8 +185,6 @@ def thumbnail(png: bytes, size: int) -> bytes:
 
 
 # What a page is made from: the files of a folder as records.
-
-R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -230,20 +251,6 @@ def load_run(folder: Path) -> Run:
         scores=scores,
         matching=scored_rule(scores, folder),
     )
-
-
-def read_record(path: Path, kind: type[R]) -> R:
-    """Return the record in a JSON file.
-
-    Raises:
-        InputFileError: the file is missing or does not have its form; the field is named.
-    """
-    try:
-        return kind.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InputFileError(f"{str(path)!r}, field {field!r}: {first['msg']}.") from error
 
 
 # What was asked and answered under each condition, each answer with its verdict.

@@ -14,7 +14,7 @@ from katha.text.sentences import clean
 from katha.text.types import Reading, TextCheck
 from katha.text.words import load_words
 
-__all__ = ["Script", "check_input", "parse_script", "read_text"]
+__all__ = ["Script", "check_input", "check_words", "parse_script", "read_text"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _HEADING = re.compile(
@@ -52,17 +52,10 @@ class Script:
 
 def check_input(text: str) -> TextCheck:
     """Say what kind of text this is."""
-    words = _WORD.findall(text)
-    if len(words) < _FEWEST_WORDS:
-        return TextCheck("empty", "There is no story here yet: tell in a few sentences who does what.", usable=False)
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    if _is_script(lines):
-        return TextCheck("script", "This is a script: its scenes, actions and dialogue are read as a story.")
-    if not _is_english(words):
-        message = (
-            "This text does not read as English, the only language read here: translate it, or choose another planner."
-        )
-        return TextCheck("language", message, usable=False)
+    words, lines = _WORD.findall(text), _lines(text)
+    plain = check_words(text)
+    if plain is not None:
+        return plain
     shape = _shape(lines, text)
     if shape is not None and shape.kind != "poem":
         return shape
@@ -84,6 +77,26 @@ def check_input(text: str) -> TextCheck:
             "long", f"This text has about {len(words):,} words: it is planned in parts, one after the other."
         )
     return TextCheck("story")
+
+
+def check_words(text: str) -> TextCheck | None:
+    """Say of a text what its words and lines alone tell, before it is read: that it is empty, a script, or in another
+    language; None where it has to be read."""
+    words = _WORD.findall(text)
+    if len(words) < _FEWEST_WORDS:
+        return TextCheck("empty", "There is no story here yet: tell in a few sentences who does what.", usable=False)
+    if _is_script(_lines(text)):
+        return TextCheck("script", "This is a script: its scenes, actions and dialogue are read as a story.")
+    if not _is_english(words):
+        message = (
+            "This text does not read as English, the only language read here: translate it, or choose another planner."
+        )
+        return TextCheck("language", message, usable=False)
+    return None
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines() if line.strip()]
 
 
 def read_text(text: str) -> tuple[TextCheck, Reading | None]:
