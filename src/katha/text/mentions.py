@@ -87,12 +87,30 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
 
 
+def _common_first(token: Token, words: Words) -> str:
+    """The singular of a sentence's first word that is a common noun, though the parser takes it for a name: "Water ran
+    into the cellar", "Firefighters came"; "" for any other."""
+    first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    if not first or token.pos_ != "PROPN" or token.dep_ in ("compound", "poss", "appos"):
+        return ""
+    if any(child.dep_ in ("compound", "nmod", "det") for child in token.children):
+        return ""
+    lower = token.lower_
+    if words.has("mass", lower):
+        return lower
+    one = lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else ""
+    known = words.sort(one) if one else ""
+    return one if known and known not in ("place", "water", "land", "region", "time") else ""
+
+
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
     if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
+    if _common_first(token, words):
+        return False
     if token.text in names and not has_article:
         return True
     if has_article:
@@ -160,7 +178,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
         mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        mention.noun = words.noun_lemma(token.lemma_.lower())
+        plain = _common_first(token, words)
+        mention.noun = plain or words.noun_lemma(token.lemma_.lower())
+        mention.plural = bool(plain) and plain != token.lower_
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
