@@ -108,7 +108,7 @@ def test_a_class_path_may_have_an_argument() -> None:
 
 def test_an_option_of_a_file_that_is_no_text_is_one_sentence() -> None:
     for odd in ([{"a": [None]}], [None], [7]):
-        with pytest.raises(UsageError, match=r"The option '.*' is not KEY=VALUE"):
+        with pytest.raises(UsageError, match=r"The option .* is not KEY=VALUE"):
             config.resolve({"renderer_options": odd}, environment={})
 
 
