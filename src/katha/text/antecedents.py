@@ -154,12 +154,9 @@ class Antecedents:
         return sorted(found, key=lambda item: (item[0], item[1].id), reverse=True)
 
     def _agent(self, mention: Mention) -> Known | None:
-        clause = mention.clause
-        for token in clause.of("agent", "patient") if clause is not None else ():
-            other = self.memory.mentions.get((mention.key[0], token.i))
-            if other is not None and other is not mention and other.entity is not None:
-                return self.memory.entities[other.entity]
-        return None
+        tokens = mention.clause.of("agent", "patient") if mention.clause is not None else ()
+        others = (other.entity for other in self.memory.beside(mention, tokens) if other is not mention)
+        return next((self.memory.entities[other] for other in others if other is not None), None)
 
     def _barred(self, mention: Mention) -> set[str]:
         """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those
@@ -167,21 +164,20 @@ class Antecedents:
         clause, memory = self._clause(mention), self.memory
         if clause is None or mention.form == "poss":
             owned = memory.owned.get(mention.key)
-            mine: list[Mention | None] = [owned]
-            if mention.pronoun == "they":
-                mine += [memory.mentions.get((mention.key[0], token.i)) for token in self._head_agents(mention)]
-            ids = {one.entity for one in mine if one is not None and one.entity}
-            return {one for one in ids if one in memory.entities and not memory.entities[one].plural}
+            mine = [owned] if owned is not None else []
+            mine += memory.beside(mention, self._head_agents(mention)) if mention.pronoun == "they" else []
+            alone = (known for one in mine if (known := memory.of(one)) is not None and not known.plural)
+            return {known.id for known in alone}
         tokens = [filler.token for filler in clause.fillers if filler.token.i != mention.token.i]
         parent = clause.parent
         if parent is not None and any(filler.token.i == mention.token.i for filler in parent.fillers):
             tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
         if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
             tokens += parent.of("agent")
-        found = [memory.mentions.get((mention.key[0], token.i)) for token in tokens]
-        named = {other.name for other in found if other is not None and other.entity is None and other.name}
+        found = memory.beside(mention, tokens)
+        named = {other.name for other in found if other.entity is None and other.name}
         later = {one.id for one in memory.entities.values() if named & set(one.names)}
-        ids = {other.entity for other in found if other is not None and other.owner != mention.key and other.entity}
+        ids = {other.entity for other in found if other.owner != mention.key and other.entity}
         return ids | later | {one for item in ids for one in memory.entities[item].members}
 
     def _clause(self, mention: Mention) -> Clause | None:
@@ -240,9 +236,8 @@ class Antecedents:
     def _later(self, mention: Mention) -> Known | None:
         """Who is named only after the pronoun: "When she got home, Mina lay down"."""
         parent = mention.clause.parent if mention.clause is not None and mention.clause.link == "advcl" else None
-        for token in parent.of("agent") if parent is not None else ():
-            other = self.memory.mentions.get((mention.key[0], token.i))
-            if other is not None and other.key > mention.key and not other.pronoun:
+        for other in self.memory.beside(mention, parent.of("agent") if parent is not None else ()):
+            if other.key > mention.key and not other.pronoun:
                 found = self.noun(other)
                 if found is not None and found.alive and found.sex in (_SEX[mention.pronoun], None):
                     return found
@@ -281,10 +276,8 @@ class Antecedents:
         clause = mention.clause
         if clause is None or clause.lemma != "be" or mention.role != "agent":
             return None
-        for token in clause.state:
-            told = self.memory.mentions.get((mention.key[0], token.i))
-            sort = self.words.sort(told.noun) if told is not None else ""
-            if told is not None and (sort in ALIVE or told.name or self.words.has("kin", told.noun)):
+        for told in self.memory.beside(mention, clause.state):
+            if self.words.sort(told.noun) in ALIVE or told.name or self.words.has("kin", told.noun):
                 vague = [e for e in self.memory.near(mention, 2) if e.vague]
                 return self.memory.nearest(vague, mention) or self.noun(told)
         return None
@@ -300,9 +293,7 @@ class Antecedents:
                 words.sort(token.lemma_) not in ("time", "abstract") for token in things
             )
         states = [token.lemma_.lower() for token in clause.state]
-        if any(
-            one in words.sets["seasons"] or words.has("time_nouns", one) or words.group("times", one) for one in states
-        ):
+        if any(words.is_time(one, "") for one in states):
             return True
         if not states and clause.time and clause.lemma == "be" and not clause.of("place"):
             return True
@@ -423,10 +414,8 @@ class Antecedents:
 
     def _of(self, mention: Mention) -> Mention | None:
         """What is named after "of": a pronoun there stands for what "one" of it does."""
-        inner = next(
-            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
-        )
-        other = self.memory.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        inner = [c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"]
+        other = next(iter(self.memory.beside(mention, inner[:1])), None)
         if other is not None and other.clause is None and other.pronoun:
             other.clause, other.role, other.part = mention.clause, mention.role, True
         return other

@@ -108,12 +108,6 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
 
 
-def _time(token: Token, words: Words) -> bool:
-    lemma = token.lemma_.lower()
-    named = words.has("time_nouns", lemma) or words.group("times", lemma) or words.has("seasons", lemma)
-    return bool(named) or (words.sort(lemma) == "time" and token.pos_ == "NOUN")
-
-
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
@@ -125,7 +119,7 @@ def _wanted(token: Token, words: Words) -> bool:
         token.dep_ == "npadvmod" and token.tag_ == "NNP"
     ):
         return False
-    return not _time(token, words) and not (
+    return not words.is_time(token.lemma_.lower(), token.pos_) and not (
         words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
     )
 
@@ -193,24 +187,17 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
     if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
-        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
-        found += [
-            ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
-        ]
+        named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
+        found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in token.children:
-        if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
-            found += [
-                ("name", _name_parts(word, words)[0])
-                for word in child.children
-                if word.dep_ in ("oprd", "dobj", "attr")
-            ]
-        if child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children):
-            found.append(
-                ("name", _name_parts(child, words)[0]) if _is_name(child, words) else ("noun", child.lemma_.lower())
-            )
-            for word in child.children:
-                if word.dep_ == "acl" and words.has("naming", word.lemma_.lower()):
-                    found += [("name", w.text) for w in word.children if w.dep_ in ("oprd", "dobj", "attr")]
+        appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children)
+        if appositive:
+            name = _is_name(child, words)
+            found.append(("name", _name_parts(child, words)[0]) if name else ("noun", child.lemma_.lower()))
+        for verb in (child, *(child.children if appositive else ())):
+            if verb.dep_ == "acl" and words.has("naming", verb.lemma_.lower()):
+                named = [word for word in verb.children if word.dep_ in ("oprd", "dobj", "attr")]
+                found += [("name", _name_parts(word, words)[0]) for word in named]
     return found
 
 

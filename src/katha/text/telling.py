@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from katha.text.types import Entity, Event, Place, Reading, Role
-from katha.text.words import load_words
+from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "present"]
 
@@ -49,9 +49,7 @@ def present(verb: str, *, plural: bool = False) -> str:
         return "are" if verb == "be" else verb
     if verb in _THIRD:
         return _THIRD[verb]
-    if re.search(r"(?:s|x|z|ch|sh|o)$", verb):
-        return f"{verb}es"
-    return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}s"
+    return f"{verb}es" if verb.endswith("o") else inflected(verb)
 
 
 def _joined(names: Sequence[str]) -> str:
