@@ -299,7 +299,7 @@ class Teller:
         verb, particle = event.verb, "" if self._apart(event, doers) else event.particle
         rest = self._complements(event, doers)
         if event.passive and not event.who("agent") and not self._goes(event):
-            done = self._participle(event)
+            done = self.reading.surface(event)
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         if verb in _NEEDS_OBJECT and not event.all("patient"):
             return ""
@@ -355,10 +355,6 @@ class Teller:
 
     def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
         return sentence == event.sentence and speaker in event.who("agent")
-
-    def _participle(self, event: Event) -> str:
-        found = re.search(_BE_DONE, event.text)
-        return found[1] if found is not None else f"{event.verb.removesuffix('e')}ed"
 
     def _object(self, role: Role, doers: Sequence[str]) -> str:
         text = self.filler(role, doers)
