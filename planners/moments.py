@@ -331,7 +331,8 @@ class Moment:
         while since and sentences[since - 1].weather == sentences[at].weather:
             since -= 1
         place = sentences[at].place
-        inside = place is not None and place.sort == "building"
+        home = place is not None and place.noun == "home" and place.since < at  # who walks home is not there yet
+        inside = home or (place is not None and place.sort == "building")
         if inside or any(self.story.passes(one) for one in range(since + 1, at + 1)):
             return ""
         return str(planning("weather").get(sentences[at].weather or "", ""))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Mention
 from katha.text.types import EntityKind
+from katha.text.words import inflected
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -24,6 +25,8 @@ __all__ = ["Antecedents"]
 _SEX = {"he": "male", "she": "female"}
 _ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
 _UNLIKELY = -1.6
+_ASIDE = 0.5
+"""What a role in "when ..." is worth in the sentence after it, beside one in the main clause."""
 _NOBODY = -2.0
 _MOST = 1.5
 _EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
@@ -61,6 +64,8 @@ class Antecedents:
             return self._thing(mention)
         if who == "they":
             return self._they(mention)
+        if who == "all" and any(child.dep_ == "relcl" for child in mention.token.children):
+            return None  # "all she could hear"
         if who in _EVERYBODY:
             return self._everyone(mention)
         if who in _ONES:
@@ -81,7 +86,9 @@ class Antecedents:
         at = entity.at(mention.sentence)
         score = -0.8 * max(0, mention.sentence - at)
         # Who was last one of "they" is hardly "she" next.
-        score += _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
+        aside = last.clause is not None and last.clause.link == "advcl" and last.key[0] == mention.key[0] - 1
+        share = _ASIDE if aside else 1.0
+        score += share * _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
         score += 0.06 * min(len(entity.sentences), 6)
@@ -137,11 +144,8 @@ class Antecedents:
         if kind == "alive":
             return entity.kind in (*ALIVE, "group")
         if kind == "small":
-            return entity.kind in ("thing", "animal", "being") and self.words.sort(entity.noun) not in (
-                "vehicle",
-                "building",
-                "structure",
-            )
+            light = self.words.sort(entity.noun) not in ("vehicle", "building", "structure")
+            return entity.age == "child" or (light and entity.kind in ("thing", "animal", "being"))
         words, nouns = self.words, [noun for noun in (entity.noun, *entity.nouns) if noun]
         return any(words.is_a(kind, noun) for noun in nouns)
 
@@ -207,7 +211,9 @@ class Antecedents:
         )
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
-            scored = self._best((score - (0.0 if e.kind == "person" or e.speaks else 0.8), e) for score, e in scored)
+            # "His father" is hardly the father's own.
+            unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
+            scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
@@ -452,7 +458,8 @@ class Antecedents:
         one = self._part(like, self._kind_of(like), like if like.plural else None)
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)
-        one.phrases.append(" ".join(f"the {looks} {like.noun}".split()))
+        one.plural, one.count = mention.plural, mention.count
+        one.phrases.append(" ".join(f"the {looks} {inflected(like.noun) if mention.plural else like.noun}".split()))
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one

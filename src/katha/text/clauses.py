@@ -188,11 +188,16 @@ def _repair_subjects(token: Token, words: Words) -> None:
         if verb is not None and _child(verb, "nsubj") is not None:
             verb.head, verb.dep_ = verb, "ROOT"
             token.head, token.dep_ = verb, "prep"
+    late = _child(token, "relcl") if token.dep_ == "ROOT" and _is_time(token, words) else None
+    if late is not None and _child(late, "nsubj") is not None:
+        late.head, late.dep_ = late, "ROOT"  # "One winter evening a woman knocked"
+        token.head, token.dep_ = late, "npadvmod"
     _join_name(token, subjects, words)
     if len(subjects) > 1:
         first, second = subjects[:2]
         filled = _child(first, "acl")
-        if second.i == first.i + 1 and second.tag_ == "NNP":
+        between = first.doc[first.i + 1 : second.i].text
+        if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
             second.head, second.dep_ = first, "appos"
         elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and _child(first, "cc") is not None:
             filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
@@ -541,7 +546,14 @@ class _Builder:
         bare = not any(child.dep_ in ("attr", "acomp") for child in clause.verb.children)
         where = any(child.lower_ in ("where", "when", "why", "whose") for child in clause.verb.subtree)
         stranded = any(child.dep_ == "prep" and not list(child.children) for child in clause.verb.children)
-        if noun.i not in subject and bare and not where and not stranded and clause.lemma != "be":
+        if (
+            noun.i not in subject
+            and not _is_time(noun, self.words)
+            and bare
+            and not where
+            and not stranded
+            and clause.lemma != "be"
+        ):
             clause.add("patient", [noun])
 
     def _object(self, clause: Clause, child: Token) -> None:
@@ -635,6 +647,8 @@ class _Builder:
 
     def _preposition(self, clause: Clause, prep: Token) -> None:
         word = prep.lower_
+        if word == "according":
+            return
         inner = [child for child in prep.children if child.dep_ in ("prep", "pcomp") and child.pos_ in ("ADP", "SCONJ")]
         for child in inner:
             nested = _child(child, "pobj")

@@ -286,11 +286,13 @@ class Resolver:
             return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)
         if words.has("pair", noun):
             return self._plural_alias(mention, near)
-        if words.has("kin", noun) or not words.has("plain_person", noun):
+        if not words.has("plain_person", noun):
             return None
         able = [e for e in alone if self._could_be(e, mention)]
+        age = words.ages.get(noun)
         sex = self.words.sexes.get(noun)
         known = [e for e in able if sex is not None and e.told_sex == sex]
+        known = known or [e for e in able if sex is None and age == e.age == "child"]
         # Who else is named in the clause is hardly the only one whom the words fit: it may be somebody new.
         return memory.nearest(known or (able if not beside else []), mention)
 
@@ -328,6 +330,8 @@ class Resolver:
         count = 2 if pair else mention.count
         groups = [e for e in near if e.members and count in (0, len(e.members))]
         fits = [e for e in groups if all(self._member_fits(self.entities[item], noun) for item in e.members)]
+        several = [e for e in near if e.plural and not e.members and self._same_people(e, noun)]
+        fits = fits or [e for e in several if count in (0, e.count) or not e.count]
         if fits:
             return self.memory.nearest(fits, mention)
         single = [e for e in near if e.alive and self._member_fits(e, noun)]
@@ -338,6 +342,14 @@ class Resolver:
         if len(single) < max(2, many):
             return None
         return self.memory.group(tuple(e.id for e in single[: max(2, many)]), mention)
+
+    def _same_people(self, entity: Known, noun: str) -> bool:
+        """Whether a group without names can be called so: "the girls" of "her two daughters"."""
+        words, other = self.words, entity.noun
+        sexes, ages = (words.sexes.get(noun), words.sexes.get(other)), (words.ages.get(noun), words.ages.get(other))
+        young = [age == "child" or words.has("kin_child", one) for one, age in zip((noun, other), ages, strict=True)]
+        alike = sexes[0] is not None and sexes[0] == sexes[1]
+        return words.has("plain_person", noun) and (alike or noun in ("child", "kid")) and young[0] == young[1]
 
     def _member_fits(self, entity: Known, noun: str) -> bool:
         if noun in entity.nouns or noun in ("friend", "two"):
@@ -368,8 +380,11 @@ class Resolver:
         entity.placed = entity.placed or not mention.quoted
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
-            entity.acts = entity.acts or words.has("volition", clause.lemma) or clause.lemma == "say"
+            goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
+            entity.acts = entity.acts or (words.has("volition", clause.lemma) and not goes) or clause.lemma == "say"
             entity.speaks = entity.speaks or mention.speaks
+        if mention.pronoun:
+            entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]
         if mention.pronoun or mention.inner is not None:
             return
         self._describe(entity, mention)

@@ -87,6 +87,12 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
 
 
+def _singular(token: Token, words: Words) -> str:
+    """The noun of which a word that may be a name is the plural, "" if none."""
+    low = token.lower_
+    return low[:-1] if low.endswith("s") and words.sort(low[:-1]) not in ("", "abstract", "person") else ""
+
+
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
     if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
@@ -98,6 +104,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     if has_article:
         return token.pos_ == "PROPN" and not known
     first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    if first and token.tag_ in ("NNP", "NNPS") and _singular(token, words):
+        return False  # "Socks rolled everywhere"
     kin = words.has("kin", token.lower_) and not any(child.dep_ == "poss" for child in token.children)
     if kin and token.lower_ not in ("friend", "friends", "child"):
         return True
@@ -137,9 +145,12 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     elif token.dep_ == "poss" or token.tag_ == "PRP$":
         mention.form = "poss"
     mention.plural = name in ("they", "we")
-    if lower in ("one", "other"):
+    if lower in ("one", "other", "ones"):
         mention.adjectives = tuple(child.lower_ for child in token.children if child.dep_ == "amod")
-        mention.also = tuple(_also(token, words))
+    mention.also = tuple(_also(token, words))
+    if lower == "ones":
+        numbers = [words.numbers.get(child.lower_, 0) for child in token.children if child.dep_ == "nummod"]
+        mention.pronoun, mention.plural, mention.count = "one", True, next(iter(numbers), 0)
 
 
 def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
@@ -154,7 +165,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
         mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        mention.noun = words.noun_lemma(token.lemma_.lower())
+        bare = _singular(token, words) if token.pos_ == "PROPN" else ""
+        mention.noun = bare or words.noun_lemma(token.lemma_.lower())
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
@@ -173,10 +185,13 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
                 mention.article = "other"
         elif child.dep_ == "poss":
             mention.owner = (mention.key[0], child.i)
+    if any(child.lower_ in ("a", "an", "another", "each", "every") for child in token.children):
+        mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
         mention.count = 0
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
-    made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
+    whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
+    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being"))
     mention.also = (*_also(token, words), *made)
     machine = next((word for word in beside if words.has("machines", word)), None)
     if machine is not None and words.sort(mention.noun) == "person":
@@ -186,7 +201,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
-    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
+    names = token.dep_ == "nsubj" and any(child.dep_ in ("dobj", "ccomp") for child in token.head.children)
+    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()) and not names:
         named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in token.children:

@@ -93,11 +93,12 @@ def _quietly(text: str) -> str:
     with an article."""
     words, low = load_words(), text.lower()
     tokens = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|[.!?\"\n]", low)
-    verbs = words.sets["past_forms"] | words.sets["say_past"] | words.sets["english"]
+    verbs = words.sets["past_forms"] | words.sets["say_past"] | words.sets["auxiliaries"]
     opening = {
         one
         for before, one, after in zip([".", *tokens], tokens, [*tokens[1:], "."], strict=False)
-        if before in '.!?"\n' and one.isalpha() and (after in verbs or after.endswith(("ed", "s")))
+        if before in '.!?"\n' and one.isalpha()
+        if after in verbs or (after not in words.sets["english"] and words.sort(after) not in ("person", "animal"))
     }
     after_article = {one for before, one in pairwise(tokens) if words.has("articles", before)}
     known = words.sets["english"] | words.sets["time_adverbs"] | words.sets["indefinite_pronouns"] | after_article

@@ -181,7 +181,8 @@ class Teller:
         doers: who does the deed; what is theirs needs no owner's name.
         """
         if role.entity is None:
-            return "" if _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head) else role.text
+            bare = _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head)
+            return "" if bare else self._lower(role.text)
         entity = self.one(role.entity)
         if role.entity in doers and _BARE_PRONOUN.match(role.text):
             return role.text.lower() if role.text.lower() in _REFLEXIVE else ""
@@ -372,7 +373,8 @@ class Teller:
         parts += self._states(event) if event.verb in states else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
-            before = role.preposition or ("to" if things else "")
+            given = "for" if load_words().has("for_verbs", event.verb) else "to"
+            before = role.preposition or (given if things else "")
             parts.append(f"{before} {whom}")
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):

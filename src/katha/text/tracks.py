@@ -60,6 +60,7 @@ class _Track:
         for role in event.roles:
             thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
+            known = known and not (words.sort(role.head) == "vehicle" and words.has("motion", event.verb))
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
@@ -101,8 +102,11 @@ class _Track:
         inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
         if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
             role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
-        if self._at_door(role, event) or (how == "on" and role.head == "water"):
-            return  # who slips on water is not at the water
+        there = words.has("motion", event.verb) or words.has("stays", event.verb)
+        if self._at_door(role, event) or (role.head == "water" and (how == "on" or not there)):
+            return  # who slips on water or washes in it is not at the water
+        if words.sort(role.head) == "vehicle" and words.has("prep_by", how) and role.role == "place":
+            return  # who sits under a van is where the van is
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
         if trade is not None and event.verb == "go" and whole is not None and not whole.named:
