@@ -70,7 +70,7 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     """
     check, reading = read_text(text)
     if reading is None:
-        raise PlanError(f"Story {story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+        raise _refusal(f"Story {story_id!r}", check)
     told = Story(reading)
     if not told.happens():
         raise PlanError(
@@ -80,10 +80,11 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     return told, check.message
 
 
-def _hint(check: TextCheck) -> str:
-    if check.kind == "language":
-        return "Translate it into English, or use --planner gemma-st, which reads its language (see `katha planners`)."
-    return 'Say who does what ("The fox chases the hen."), or choose another planner with --planner.'
+def _refusal(what: str, check: TextCheck) -> PlanError:
+    """The error for a text that cannot be read on: one sentence, and for another language the planner that reads it."""
+    other = "`--planner gemma-st` reads other languages (see `katha planners`)."
+    said = f"{what} cannot be drawn: {check.message[:1].lower()}{check.message[1:]}"
+    return PlanError(said, hint=other if check.kind == "language" else None)
 
 
 def panels_for(text: str, usual: int) -> int:
@@ -107,7 +108,7 @@ def _scenes(record: StoryRecord) -> tuple[Story, list[list[Beat]]]:
     texts = [" ".join(text.split()) for text in scene_texts(record)]
     check = check_input(" ".join(texts))
     if check.kind == "language":
-        raise PlanError(f"Record {record.story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+        raise _refusal(f"Record {record.story_id!r}", check)
     told = Story(read_story("\n\n".join(texts)))
     parts: list[list[Beat]] = [[] for _ in texts]
     # A first line that reads like a title is none here, and has no sentence.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from katha.errors import PlanError, UsageError
 from katha.planners.base import validate_plan
-from katha.planners.rule import RulePlanner
+from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import Planner, PlanRequest
 from katha.schema import Plan, StoryRecord
 from katha.text import read_story
@@ -382,6 +382,8 @@ def test_other_kinds_of_text_are_read_with_a_word_about_them() -> None:
     assert long.coverage is not None
     assert "in parts" in long.coverage.note
     assert len(long.panels) == 12
+    assert panels_for(pages, 5) == 24
+    assert panels_for(pages[: len(pages) // 4], 5) == 8
 
 
 def test_whose_mouth_it_is_stands_by() -> None:

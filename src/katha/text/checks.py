@@ -40,24 +40,24 @@ _FEWEST_WORDS = 2
 _FEWEST_ENGLISH, _FEWEST_ENGLISH_FEW, _LEAST_LATIN = 0.15, 0.1, 0.7
 _FEW_WORDS, _FEWEST_LETTERS, _FEWEST_FOREIGN, _PART = 12, 6, 3, 12
 _QUOTED = re.compile(r"[\"“„«][^\"“”»\n]*[\"”»]")
-_NOT_ENGLISH = "{} does not read as English, the only language read here: translate it, or choose another planner."
+_NOT_ENGLISH = "{} does not read as English, the only language read here; translate it, or choose another planner."
 _ONLY = ("empty", "language", "recipe", "no_event")
 _SAID: Mapping[InputKind, str] = {
     "story": "",
-    "empty": "There is no story here yet: tell in a few sentences who does what.",
+    "empty": "There is no story here yet; tell in a few sentences who does what.",
     "language": _NOT_ENGLISH,
-    "recipe": "This is a recipe, not a story: tell who cooks, and what happens.",
+    "recipe": "This is a recipe, not a story; tell who cooks, and what happens.",
     "script": "This is a script: its scenes, actions and dialogue are read as a story.",
     "conversation": "This is a conversation: who speaks is drawn, not what they speak of.",
     "list": "This is a list: each of its points is read as a sentence of a story.",
     "poem": "This is a poem: it is read as a story, and what tells no event is not drawn.",
-    "no_event": "Nothing happens in this text that a picture could show: say who does what, and where.",
+    "no_event": "Nothing happens in this text that a picture could show; say who does what, and where.",
     "one_sentence": "This is one sentence: it is drawn as it is, and more sentences give more pictures.",
-    "long": "This text has about {} words: it is planned in parts, one after the other.",
+    "long": "This text has about {} words: it is planned in parts, and a text for each chapter shows more of it.",
 }
 """What a person is told of each kind of text; those of `_ONLY` are not read on."""
-_NO_STORY = "This is a list, not a story: join its points into sentences that tell what happens."
-_ORDERS = "These are instructions, not a story: tell who follows them, and what happens."
+_NO_STORY = "This is a list, not a story; join its points into sentences that tell what happens."
+_ORDERS = "These are instructions, not a story; tell who follows them, and what happens."
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _orders(reading: Reading) -> TextCheck | None:
     """A recipe without amounts, or other instructions: most sentences begin with an order to nobody."""
     first = [next(iter(reading.of(one.index)), None) for one in reading.sentences]
     told = [event for event in first if event is not None and event.speech is None and not event.all("agent")]
-    ordered = [event for event in told if event.text.lower().startswith(event.verb)]
+    ordered = [event for event in told if reading.surface(event) == event.verb and not event.passive]
     if len(ordered) < max(3, 0.6 * len(first)):
         return None
     table = load_words()

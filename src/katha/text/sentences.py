@@ -79,8 +79,12 @@ def _as_prose(text: str) -> str:
         text = pattern.sub(kept, text)
     turns = turns_of(text)
     if turns:
-        ended = ((who, said if said[-1:] in tuple(".!?…") else f"{said}.") for who, said in turns)
-        return "\n\n".join(f'{who} said, "{said[:1].upper()}{said[1:]}"' for who, said in ended)
+        names, told = [who for who, _ in turns], []
+        for at, (who, said) in enumerate(turns):
+            other = next(one for one in (*reversed(names[:at]), *names[at:]) if one != who)
+            end = "" if said[-1:] in tuple(".!?…") else "."
+            told.append(f'{who} said to {other}, "{said[:1].upper()}{said[1:]}{end}"')
+        return "\n\n".join(told)
     text = _DATELINE.sub("", "\n".join(points_of(text)).strip())
     letters = [letter for letter in text if letter.isalpha()]
     small = sum(letter.islower() for letter in letters)

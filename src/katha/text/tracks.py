@@ -234,12 +234,15 @@ def track(
     for event in events:
         by_sentence.setdefault(event.sentence, []).append(event)
     found: list[Setting] = []
+    held: Place | None = None
     for index in range(sentences):
         heading = (headings or {}).get(index)
         if heading is not None:
-            state.place, state.time, state.weather = heading.place, heading.time or state.time, None
+            held, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
+        if headings:
+            state.place = held  # a scene of a script has one place
         if state.place is None and index < _OPENING:
             state.opens(index, by_sentence.get(index, ()))
         found.append(Setting(state.place, state.time, state.weather, state.season))
