@@ -107,7 +107,8 @@ def read_statement(text: str) -> Statement:
         return Statement((), (who,) if who is not None else (), (), (moods[0], moods[1]))
     parts = _BEFORE.split(text, maxsplit=1)
     if len(parts) == 3 and parts[0] and parts[2]:
-        read = [_read(parts[0]), _read(parts[2])]
+        # Both sides alike, whichever of them begins the sentence.
+        read = [_read(f"{part[:1].upper()}{part[1:]}") for part in (parts[0], parts[2])]
         if all(any(claim.tells for claim in one.claims) for one in read):
             first, second = read[::-1] if parts[1].lower() == "after" else read
             return Statement(

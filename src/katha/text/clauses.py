@@ -424,7 +424,9 @@ class _Builder:
         elif dep in ("advcl", "xcomp") and (to or ("so" in mark and "that" in mark)):
             clause.link = "purpose" if dep == "advcl" or not self._controlled(parent) else "content"
         elif dep in ("ccomp", "xcomp"):
-            clause.link = "content"
+            first, last = sorted((top.i, top.head.i))
+            beside = dep == "ccomp" and any(token.text == ";" for token in top.doc[first:last])
+            clause.link = "" if beside else "content"
         elif dep in ("relcl", "acl"):
             clause.link = "noun"
         else:
