@@ -276,5 +276,7 @@ class _Teller(Doing):
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
-        around |= {one.id for one in self.things.values() if housed and one.kind == "building" and one.cm > 250}
+        if housed:  # what is as small as a bus stop stands in the street
+            around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
+            around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250}
         return tuple(one for one in self.things.values() if one.id not in around)
