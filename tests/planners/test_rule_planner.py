@@ -386,6 +386,14 @@ def test_other_kinds_of_text_are_read_with_a_word_about_them() -> None:
     assert panels_for(pages[: len(pages) // 4], 5) == 8
 
 
+def test_a_prompt_tells_what_everybody_in_the_picture_feels() -> None:
+    made = plan("The fox talks to the crow, and the crow is happy. The angry lion has the mouse under his paw.", 2)
+    assert [panel.prompt for panel in made.panels] == [
+        "The fox talks to the crow. The crow is happy.",
+        "The lion has the mouse under the paw and is angry.",
+    ]
+
+
 def test_whose_mouth_it_is_stands_by() -> None:
     text = "A wolf met a crane. The wolf wept. The crane put her beak into the wolf's mouth."
     last = plan(text, 3).panels[-1]

@@ -172,6 +172,12 @@ def test_a_name_in_a_script_is_a_name_and_a_heading_keeps_it() -> None:
     assert reading.sentences[-1].place.noun == "kitchen"
 
 
+def test_a_scene_of_a_script_has_the_place_of_its_heading() -> None:
+    _, reading = read_text("EXT. BUS STOP - NIGHT\n\nPIP runs along the pavement into the rain.\n\nPip sits down.")
+    assert reading is not None
+    assert [one.place.text if one.place else None for one in reading.sentences] == ["bus stop", "bus stop"]
+
+
 def test_the_model_is_the_one_that_was_pinned() -> None:
     assert parsing_module.model_sha256() == parsing_module.MODEL_SHA256
 
