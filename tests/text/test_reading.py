@@ -349,8 +349,8 @@ def test_one_after_another_is_nobody_new() -> None:
         ("Benno ran a garage. One winter evening a woman knocked on his door.", "The woman knocks on Benno's door."),
         ("Two sisters, Hana and Yuki, shared a red bicycle.", "Hana and Yuki share a red bicycle."),
         (
-            "Tomas emptied his bag. Socks, books and a toothbrush rolled away.",
-            "Socks, books and a toothbrush roll away.",
+            "Socks, books and a toothbrush rolled everywhere.",
+            "Socks, books and a toothbrush roll everywhere.",
         ),
         (
             "A toddler crawled to the pool. His father was on the phone. The lifeguard ran and scooped him up.",
@@ -358,12 +358,11 @@ def test_one_after_another_is_nobody_new() -> None:
         ),
         ("The fox eats the cheese; the crow is ashamed.", "The fox eats the cheese."),
         ("Jonas waited. By the time his wife came home, he had fallen asleep.", "Jonas's wife comes home."),
-        ("They looked at Ada and Ben, and Ada burst out laughing.", "Ada laughs."),
         ("Ada caught a trout and let it go.", "The trout goes."),
         ("A seagull stole a bun. Ada bought two new ones.", "Ada buys two new ones."),
         ("Ada put it in her ear. All she could hear was bubbles.", "Ada hears."),
-        ("A fire broke out, according to police.", "The fire breaks out."),
-        ("A woman had two daughters. The girls danced.", "The woman's two daughters dance."),
+        ("A fire broke out, according to police.", "A fire breaks out."),
+        ("A woman had two daughters. The girls danced.", "The two daughters dance."),
     ],
 )
 def test_what_was_misread_in_ordinary_stories(text: str, told: str) -> None:
