@@ -241,7 +241,8 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
     }
     folder.keep_plan(state)
     folder.finish(state.model_copy(update=account), result.outcome.status())
-    return replace(result, outcome=result.outcome.with_caches(prefix_caches(context.plugins.judges)))
+    outcome = result.outcome.with_caches(prefix_caches(context.plugins.judges))
+    return replace(result, outcome=outcome, notes=tuple(state.notes))
 
 
 # Choosing frame by frame: the best path through the lattice of scenes and seeds, by transition score.

@@ -130,22 +130,37 @@ def read_board(run: Path) -> BoardView:
     Raises:
         OutputFolderError: `run` holds no finished run.
     """
-    folder = RunFolder(run)
-    state = state_of(folder)
-    place = RunFolder(folder.versions / pending) if (pending := folder.pending_version()) is not None else folder
-    if not place.whole():
-        raise OutputFolderError(
-            f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
-        )
+    version, place = _standing(run)
     result = place.load_result(reused=True)
     return BoardView(
-        version=pending or state.version,
+        version=version,
         board=result.board,
         plan=place.load_plan(),
         story=place.load_story(),
         measured=measured_of(result.candidates),
         locked=tuple(frame.index for frame in result.board.frames if is_locked(frame)),
     )
+
+
+def version_of(run: Path) -> str:
+    """Return the name of the version that the board of a finished run stands at; nothing is claimed or written.
+
+    Raises:
+        OutputFolderError: `run` holds no finished run.
+    """
+    return _standing(run)[0]
+
+
+def _standing(run: Path) -> tuple[str, RunFolder]:
+    """The version that a board stands at, and where its files are: one that a killed change began from is not left."""
+    folder = RunFolder(run)
+    state, pending = state_of(folder), folder.pending_version()
+    place = RunFolder(folder.versions / pending) if pending is not None else folder
+    if not place.whole():
+        raise OutputFolderError(
+            f"{str(run)!r} holds no finished run.", hint="Finish it first: run the same `katha run` again."
+        )
+    return pending or state.version, place
 
 
 def edit_board(

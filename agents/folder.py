@@ -247,7 +247,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def load_result(self, *, reused: bool, first: Cause | None = None) -> RunResult:
         """Return the result that the folder of a run holds that went to its end."""
-        plan = self.load_plan()
+        plan, state = self.load_plan(), self.read()
         return RunResult(
             outcome=self.load_outcome(first),
             out=self.path,
@@ -257,6 +257,7 @@ class RunFolder(Workspace[RunRecord]):
             reused=reused,
             coverage=plan.coverage,
             renewed=tuple(plan.renewed),
+            notes=tuple(state.notes) if state is not None else (),
         )
 
     # Versions: `versions/NNN` has the small files of a state of the board; pictures are never taken away. The state
@@ -399,6 +400,11 @@ class RunFolder(Workspace[RunRecord]):
             write_bytes_atomic(path, data)
         self._pending.unlink()
         return True
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Return what tells that a file of a finished run has changed: each is written anew, never into the old one."""
+        found = [path.stat() for path in self._versioned if path.is_file()]
+        return tuple((item.st_ino, item.st_size, item.st_mtime_ns) for item in found)
 
     def whole(self) -> bool:
         """Return whether every file of a finished run is there (its panels apart)."""

@@ -107,6 +107,27 @@ def as_mask(png: bytes, size: Size) -> bytes:
     return as_png(grey)
 
 
+def rectangle(png: bytes, left: float, top: float, width: float, height: float) -> bytes:
+    """Return a mask for the picture `png` that is white in a rectangle, given in percent of the picture.
+
+    Raises:
+        UsageError: nothing of the rectangle is in the picture.
+    """
+    from PIL import Image
+
+    wide, tall = png_size(png)
+    box = [
+        round(share * side / 100)
+        for share, side in ((left, wide), (top, tall), (left + width, wide), (top + height, tall))
+    ]
+    right, bottom = min(box[2], wide), min(box[3], tall)
+    if box[0] >= right or box[1] >= bottom:
+        raise UsageError("Nothing of the mask is in the picture.", hint="Give percent of it: 0 to 100.")
+    mask = Image.new("L", (wide, tall))
+    mask.paste(255, (box[0], box[1], right, bottom))
+    return as_png(mask)
+
+
 def inside(old: bytes, new: bytes, mask: bytes) -> bytes:
     """Return the PNG of `old` with `new` where `mask` is 255; all of one size."""
     from PIL import Image

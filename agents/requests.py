@@ -115,22 +115,32 @@ def _request(
 # What the renderer has no picture for: a sentence that is told with a stand-in is no sentence that is drawn.
 
 
-def with_stand_ins(context: RunContext) -> Plan:
+def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
     """Return the run's plan with the words of each panel that its renderer cannot draw, and the sentences that only
-    stand-ins tell; the plan as it is where the renderer cannot say."""
+    stand-ins tell; the plan as it is where the renderer cannot say.
+
+    before: the same run's plan of which that is known; panels that ask for the same picture are not read again.
+    """
     plan, renderer = context.plan(), context.plugins.renderer
     if not isinstance(renderer, KnowsItsLimits):
         return plan
-    panels = [
-        panel.model_copy(update={"not_drawn": list(renderer.not_drawn(scene_request(context, panel, 0)))})
-        for panel in plan.panels
-    ]
+    was = {_wish(before, panel): panel.not_drawn for panel in before.panels} if before is not None else {}
+    panels = []
+    for panel in plan.panels:
+        words = was.get(_wish(plan, panel))
+        told = list(renderer.not_drawn(scene_request(context, panel, 0))) if words is None else words
+        panels.append(panel.model_copy(update={"not_drawn": told}))
     known = plan.coverage
     if known is not None:
         told = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
         sentences, words = (list(dict.fromkeys(column)) for column in zip(*told, strict=True)) if told else ([], [])
         known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
     return plan.model_copy(update={"panels": panels, "coverage": known})
+
+
+def _wish(plan: Plan, panel: Panel) -> str:
+    """What tells the requests of two panels apart, whatever their size and seed."""
+    return repr(_of_panel(plan, panel, 0, (0, 0)))
 
 
 def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:

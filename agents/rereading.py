@@ -31,7 +31,7 @@ class Reread:
 
 def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
     """Return what the plan `old` and its prepared `story` become with an edited board."""
-    transitions, remarks = _transitions(settled, story)
+    transitions, fresh, remarks = _transitions(settled, story)
     own = bool(story.transitions)
     plan = resealed(settled.plan.model_copy(update={"transitions": transitions}), story)
     changes: dict[str, object] = {"transitions": transitions} if own else {}
@@ -39,12 +39,23 @@ def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
         changes["scenes"] = _scenes(story.scenes, plan, settled.scenes)
     moved = story.model_copy(update=changes)
     if plan == old and moved == story and all(was == now for was, now in settled.scenes.items()):
-        return Reread(plan, story, False, (*settled.remarks, *remarks))  # another picture of the same words
+        told = (*settled.remarks, *_told(fresh, asked=False), *remarks)
+        return Reread(plan, story, False, told)  # another picture of the same words
     questions, more = _questions(old, story, plan, moved, settled)
     before = {item.question_id: _asked(item) for item in story.recoverability_questions}
     anew = before != {item.question_id: _asked(item) for item in questions}
     final = moved.model_copy(update={"recoverability_questions": questions})
-    return Reread(plan, final, anew, (*settled.remarks, *remarks, *more))
+    return Reread(plan, final, anew, (*settled.remarks, *_told(fresh, asked=anew), *remarks, *more))
+
+
+def _told(fresh: Sequence[Pair], *, asked: bool) -> list[str]:
+    """What a person is told of transitions that were read again; asked: questions were made of them."""
+    if not fresh:
+        return []
+    named = _named(fresh)
+    if asked:
+        return [f"Read again from the new prompts, and their questions made again: scenes {named}."]
+    return [f"Read again from the new prompts: scenes {named}. The questions are those of the text, and stay."]
 
 
 def _asked(item: Question) -> tuple[object, ...]:
@@ -55,10 +66,10 @@ def _named(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{one} to {two}" for one, two in pairs)
 
 
-def _transitions(settled: Settled, story: StoryRecord) -> tuple[list[Transition], list[str]]:
-    """The transitions by their new numbers; those of changed prompts are read from these, where they can be."""
+def _transitions(settled: Settled, story: StoryRecord) -> tuple[list[Transition], list[Pair], list[str]]:
+    """The transitions by their new numbers, and those that were read from changed prompts, where they can be."""
     known = {item.pair: item for item in settled.plan.transitions}
-    read = _read(settled.plan, story) if settled.reread else {}
+    read = _read(settled.plan, story, settled.reread) if settled.reread else {}
     anew: list[Pair] = []
     kept: list[Pair] = []
     none: list[Pair] = []
@@ -69,8 +80,6 @@ def _transitions(settled: Settled, story: StoryRecord) -> tuple[list[Transition]
         else:
             (kept if pair in known else none).append(pair)
     remarks = []
-    if anew:
-        remarks.append(f"Read again from the new prompts, and their questions made again: scenes {_named(anew)}.")
     if kept:
         why = "nobody who does anything can be read in one of their prompts"
         remarks.append(f"Kept as they were, because {why}: the transitions of scenes {_named(kept)}.")
@@ -78,7 +87,7 @@ def _transitions(settled: Settled, story: StoryRecord) -> tuple[list[Transition]
         remarks.append(
             f"Nothing is asked of scenes {_named(none)}: their prompts do not tell what happens from one to the next."
         )
-    return [known[pair] for pair in sorted(known)], remarks
+    return [known[pair] for pair in sorted(known)], anew, remarks
 
 
 def _moral(known: Mapping[Pair, Transition], pair: Pair, read: Transition) -> str | None:
@@ -87,13 +96,15 @@ def _moral(known: Mapping[Pair, Transition], pair: Pair, read: Transition) -> st
     return next((item.moral_target for item in told if item.moral_target), read.moral_target)
 
 
-def _read(plan: Plan, story: StoryRecord) -> dict[Pair, Transition]:
-    """What the rule planner reads in the prompts, which are what is drawn; pairs that tell of nobody are left out."""
+def _read(plan: Plan, story: StoryRecord, pairs: Sequence[Pair]) -> dict[Pair, Transition]:
+    """What the rule planner reads of these pairs in the prompts, which are what is drawn, each with all of them around
+    it; pairs that tell of nobody are left out."""
     try:
         made = linked(story.story_id, [panel.prompt for panel in plan.panels])
     except PlanError:
         return {}
-    acting = {panel.index for panel in plan.panels if _acted(panel.prompt)}
+    asked = {number for pair in pairs for number in pair}
+    acting = {panel.index for panel in plan.panels if panel.index in asked and _acted(panel.prompt)}
     return {item.pair: item for item in made if acting.issuperset(item.pair)}
 
 

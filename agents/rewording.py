@@ -53,7 +53,8 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
     for name, new in changed.items():
         old = str(getattr(panel, name))
         if old and new and not _LEADS.match(new) and re.search(rf"\b{re.escape(old)}\b", prompt, re.IGNORECASE):
-            prompt = swapped(prompt, old, new if _ARTICLE.match(old) else _ARTICLE.sub("", new))
+            bare = _ARTICLE.sub("", new)
+            prompt = swapped(prompt, old, (new if bare != new else f"the {new}") if _ARTICLE.match(old) else bare)
             del left[name]
     if not left:
         return prompt

@@ -26,6 +26,7 @@ from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.postgres import connector, explained
+from katha.protocols import LeavesOut
 from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
 
@@ -147,6 +148,8 @@ def _go_on(
             folder.abandon()
         raise
     notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
+    renderer = context.plugins.renderer
+    notes += renderer.left_out(record.story_id) if isinstance(renderer, LeavesOut) else ()
     state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
     result = finish(context, state)
     if again:  # what was done by hand is done once more, from the cache

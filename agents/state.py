@@ -78,6 +78,8 @@ class RunResult:
     """How much of the story's text the plan holds, where its planner reads the text."""
     renewed: tuple[str, ...] = ()
     """What was made again, and what was kept, of a plan that had been changed by hand."""
+    notes: tuple[str, ...] = ()
+    """What else there is to say of the run: the notes of its `run.json`."""
 
 
 class Place(Record):

@@ -139,13 +139,17 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     for edit in edits:
         draft.apply(edit)
     settled = draft.settled()
+    planned = desk.context(settled.plan, known.story())
+    _require_references(planned)
+    # A person waits for the picture: it is drawn before what only the judging rests on is read.
+    early = _stand_alone(planned, settled)
+    pictured = picture(planned, before.board, settled, desk.emit) if early else None
     rest = reread(plan, known.story(), settled)
     context = desk.context(rest.plan, rest.story)
-    _require_references(context)
     if rest.plan != plan:
-        rest = replace(rest, plan=with_stand_ins(context))
+        rest = replace(rest, plan=with_stand_ins(context, plan))
         context = desk.context(rest.plan, rest.story)
-    frames, drawn, remarks = picture(context, before.board, settled, desk.emit)
+    frames, drawn, remarks = pictured or picture(context, before.board, settled, desk.emit)
     remarks += tuple(unfollowed(desk.plugins.renderer, desk.config.renderer, plan.characters, rest.plan.characters))
     board = before.board.model_copy(update={"frames": frames, "plan_sha256": plan_sha256(rest.plan)})
     if board == before.board and rest.story == known.story() and rest.plan == plan:
@@ -167,6 +171,12 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
     folder.commit_version()
     name_frames(folder, board, rest.plan)
     return Edited(version, result, drawn, (*rest.remarks, *remarks))
+
+
+def _stand_alone(context: RunContext, settled: Settled) -> bool:
+    """Whether what is drawn rests on no transition that may be read anew: scenes whose frames stand alone."""
+    scenes = all(settled.spots[at].panel is not None for at in settled.draw)
+    return scenes and not together(context.plugins.renderer) and context.plugins.renderer.capabilities.source == "drawn"
 
 
 def _require_references(context: RunContext) -> None:

@@ -64,10 +64,28 @@ def forward(run: Path) -> Edited:
     """
     with claimed(run) as folder:
         here = state_of(folder).version
-        made = [name for name in folder.version_names() if name != here and _parent(_at(folder, name)) == here]
-        if not made:
+        later = _made_from(folder, here)
+        if later is None:
             raise UsageError(f"Nothing was made from version {here}.", hint="See --list.")
-        return _enter(folder, made[-1])
+        return _enter(folder, later)
+
+
+def neighbours(run: Path) -> tuple[str | None, str | None]:
+    """Return the version that `undo` goes to and the one that `forward` goes to, None where there is none; of each
+    version its `run.json` alone is read.
+
+    Raises:
+        UsageError: `run` holds no run.
+    """
+    folder = RunFolder(run)
+    here = folder.pending_version() or state_of(folder).version
+    return _parent(_at(folder, here)), _made_from(folder, here)
+
+
+def _made_from(folder: RunFolder, here: str) -> str | None:
+    """The version that was made last from version `here`."""
+    made = [name for name in folder.version_names() if name != here and _parent(_at(folder, name)) == here]
+    return made[-1] if made else None
 
 
 def go_to(run: Path, version: str) -> Edited:

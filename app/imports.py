@@ -75,14 +75,14 @@ def import_board(
         record = told_story(renderer.panel_words(), place.stem or place.resolve().name)
     else:
         record = read_story(Path(story) if isinstance(story, str) else story, config.mapping)
-    count = renderer.count(record.story_id)
+    count, others = renderer.count(record.story_id), " ".join(renderer.left_out(record.story_id))
     if not _LEAST <= count <= _MOST:
         hint = f"Choose them: --renderer-option pages=1-{_MOST}." if count > _MOST else "Give a longer one."
         raise InputFileError(
             f"{str(board)!r} has {count} frame{'s' if count != 1 else ''}; {_LEAST} to {_MOST} are judged at a time.",
-            hint=hint,
+            hint=f"{hint} {others}".rstrip(),
         )
-    _require_fit(board, count, record, given.get("panels"), plan)
+    _require_fit(board, count, record, given.get("panels"), plan, others)
     return Imported(record, {**given, "panels": count})
 
 
@@ -145,8 +145,8 @@ def _project_in(board: Path) -> Path:
     return projects[0] if projects else place
 
 
-def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, plan: Path | None) -> None:
-    """Refuse a story, a plan or a number of panels that is not the board's.
+def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, plan: Path | None, others: str) -> None:
+    """Refuse a story, a plan or a number of panels that is not the board's; others: which pictures were left out.
 
     Raises:
         InputFileError: it has another number of scenes or panels.
@@ -157,5 +157,5 @@ def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, p
         if number is not None and number != count:
             raise InputFileError(
                 f"{str(board)!r} has {count} frames, the {what} {number}.",
-                hint="Choose with --renderer-option pages=2-6.",
+                hint=f"Choose with --renderer-option pages=2-6. {others}".rstrip(),
             )

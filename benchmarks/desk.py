@@ -107,7 +107,7 @@ def _screen(run: Path, folder: Path, driver: Chrome, cache: str, place: str) -> 
 
 
 def measure() -> dict[str, Any]:
-    """Measure the embedded default's board of five panels, and one of 60, at 1440x1000 pixels."""
+    """Measure the embedded default's own board of a story, and one of 60 panels, at 1440x1000 pixels."""
     with tempfile.TemporaryDirectory() as place, chromium(Path(place) / "profile") as driver:
         folder, cache = Path(place), str(cache_folder())
         driver.set_script_timeout(300)

@@ -196,6 +196,29 @@ class Story:
 
     # Place and time go on until the text changes them.
 
+    def half(self, main: Event) -> Event | None:
+        """Return what else the doers of an event do in its sentence and can be seen beside it: the nearest deed with
+        somebody or something that the event has not ("opened the box and found a kitten"), or the posture in which it
+        is done ("sat by the bed and read"); None where there is none."""
+        doers, seen = set(self.doers(main)), self._shown(main)
+        found: list[Event] = []
+        for event in self.reading.of(main.sentence):
+            if event is main or event.speech != main.speech or not self.teller.shows(event) or felt(event):
+                continue
+            if not event.happens or not main.happens or event.perfect or event.within is not None:
+                continue
+            told = self._kind(event) != "talk" and event.verb not in load_words().sets.get("thinking", ())
+            if told and doers == set(self.doers(event)) and (self._shown(event) - seen):
+                found.append(event)
+        return min(found, key=lambda event: (abs(event.id - main.id), event.id), default=None)
+
+    def _shown(self, event: Event) -> set[str]:
+        """The people and things that a picture of an event has besides its doers."""
+        own = {*event.who("agent")}
+        entities = [self.reading.entity(role.entity) for role in event.roles if role.entity is not None]
+        return {one.id for one in entities if one.id not in own and one.kind not in ("abstract", "place")
+                and one.sort not in ("body", "abstract") and not load_words().has("parts", one.noun)}  # fmt: skip
+
     def passes(self, sentence: int) -> bool:
         """Return whether a sentence tells that time has passed: "the next morning", "after school", "later"."""
         shift = planning("shift")
@@ -311,13 +334,16 @@ class Moment:
         return {key: _word(event) for key, event in self.moods.items()}
 
     def prompt(self) -> list[str]:
-        """Return the picture in plain sentences: who does what and how they feel, what else happens, how others feel.
+        """Return the picture in a few plain sentences: who does what and how they feel, what happens beside it, the
+        other half of a sentence that tells two deeds, how others feel.
 
         Where and when it is has its own fields in a panel; the weather has none and is said here.
         """
+        beside = [one for one in self.events if one is not self.main]
+        half = self.story.half(self.main)
         told = [
             self._with_mood(event)
-            for event in (self.main, *(one for one in self.events if one is not self.main))
+            for event in (self.main, *beside, *([half] if half is not None and half not in beside else []))
             if not self._is_mood(event)
         ]
         weather = self._weather()

@@ -15,7 +15,7 @@ from katha.planners.settings import places_of
 from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
-from katha.text import TextCheck, check_input, read_story, read_text
+from katha.text import TextCheck, check_words, read_story, read_text
 
 _LONGEST_CAPTION = 240
 
@@ -28,7 +28,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 6
+    version = 7
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
@@ -106,8 +106,8 @@ def moments_of(told: Story, parts: Sequence[Sequence[Beat]]) -> list[Moment]:
 def _scenes(record: StoryRecord) -> tuple[Story, list[list[Beat]]]:
     """The scenes' texts read as one story, so that "he" in scene 3 is somebody of scene 2; and each scene's part."""
     texts = [" ".join(text.split()) for text in scene_texts(record)]
-    check = check_input(" ".join(texts))
-    if check.kind == "language":
+    check = check_words(" ".join(texts))
+    if check is not None and check.kind == "language":
         raise _refusal(f"Record {record.story_id!r}", check)
     told = Story(read_story("\n\n".join(texts)))
     parts: list[list[Beat]] = [[] for _ in texts]

@@ -3,6 +3,7 @@ project of Storyboarder, or the pages of a PDF."""
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,12 +38,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class FoundBoard:
-    """The pictures of a story in order. `single`: the folder holds this story only."""
+    """The pictures of a story in order. single: the folder holds this story only. left_out: the names of pictures
+    beside them that are no frames, since they have no number."""
 
     layout: str
     folder: Path
     pictures: tuple[Path, ...]
     single: bool
+    left_out: tuple[str, ...] = ()
 
     @property
     def place(self) -> Path:
@@ -107,7 +110,8 @@ def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoa
                 continue
             pictures = _listed(folder, chosen.list) if chosen.list else _numbered(folder, chosen.picture)
             if pictures:
-                return FoundBoard(chosen.name, folder, pictures, "{story}" not in path)
+                others = () if chosen.list else _others(folder, pictures)
+                return FoundBoard(chosen.name, folder, pictures, "{story}" not in path, others)
     what = f"in the layout {layout!r}" if layout else "in any known layout"
     hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers.md."
     raise InputFileError(f"{str(root)!r} holds no board of the story {story_id!r} {what}.", hint=hint)
@@ -153,6 +157,13 @@ def _numbered(folder: Path, picture: str) -> tuple[Path, ...]:
         held = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         raise InputFileError(f"Frame {', '.join(missing)} is missing in {str(folder)!r}.", hint=f"It holds {held}.")
     return tuple(found[number] for number in wanted)
+
+
+def _others(folder: Path, taken: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names of the other pictures in a folder, of whatever kind."""
+    names = sorted(path.name for path in folder.iterdir() if path not in taken and path.is_file())
+    kinds = ((name, mimetypes.guess_type(name)[0] or "") for name in names if not name.startswith("."))
+    return tuple(name for name, kind in kinds if kind.startswith("image/") or Path(name).suffix.lower() in SUFFIXES)
 
 
 def _listed(folder: Path, name: str) -> tuple[Path, ...]:
@@ -235,6 +246,20 @@ class FolderRenderer:
         said = "of the board's pages hold words, which the judge sees: what it understands is not from drawings alone"
         return [f"{len(worded)} {said}."] if worded else ()
 
+    def left_out(self, story_id: str) -> Sequence[str]:
+        """Return a sentence that names the pictures in the board's folder that are no frames of it, if there are any.
+
+        Raises:
+            InputFileError: there is no such board.
+        """
+        board = self._board(story_id)
+        if not isinstance(board, FoundBoard) or not board.left_out:
+            return ()
+        names = ", ".join(board.left_out[:_NAMED])
+        more = f" and {len(board.left_out) - _NAMED} more" if len(board.left_out) > _NAMED else ""
+        why = f"the frames are PNG, JPEG or WebP files named as in the layout {board.layout!r}, by their numbers"
+        return (f"Left out of {str(board.place)!r}: {names}{more}; {why}.",)
+
     def _board(self, story_id: str) -> Pictures:
         return self._file if self._file is not None else find_board(self._root, story_id, self._layout)
 
@@ -316,6 +341,7 @@ def _read_pages(text: str) -> tuple[int, ...]:
     return tuple(places)
 
 
+_NAMED = 8
 _DEEPEST = 2
 """Folders below a folder of boards: a story's, and the panels of a run."""
 

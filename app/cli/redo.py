@@ -1,7 +1,9 @@
-"""`katha redo`: a finished board changed by hand: another seed or prompt, takes, back and forth, and what differs."""
+"""`katha redo`: a finished board changed by hand: another seed or prompt, takes, a part of a frame, back and forth, and
+what differs."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +22,8 @@ from katha.agents.editing import (
 )
 from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
+from katha.agents.frames import next_seed
+from katha.agents.pictures import rectangle
 from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
 from katha.app.cli.options import Given, Json, options_from
@@ -31,10 +35,12 @@ from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
 
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory", "characters")
+_RECTANGLE = re.compile(r"\s*,\s*".join([r"(\d{1,3}(?:\.\d+)?)"] * 4))
 
 
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
@@ -48,6 +54,14 @@ def redo(
     prompt: Annotated[str | None, typer.Option("--prompt", help="Draw it from these words instead.")] = None,
     takes: Annotated[
         int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
+    ] = None,
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            "--mask",
+            metavar="LEFT,TOP,WIDTH,HEIGHT",
+            help="Draw only this part of it anew, in percent of the picture; or a picture that is white there.",
+        ),
     ] = None,
     back: Annotated[
         bool | None,
@@ -81,20 +95,47 @@ def redo(
     elif back is not None:
         _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
-        _takes(folder, _named(frame), takes, prompt, opened)
+        if mask is not None:
+            raise UsageError("--takes draws whole frames, and --mask a part of one.", hint="Leave one of them out.")
+        _takes(folder, _named(frame, "--takes"), takes, prompt, opened)
     else:
         with live_view(quiet=as_json) as on_event:
             changes = {name: value for name, value in given.changes.items() if name != "characters"}
             edits = [*_sheets(folder, given.changes.get("characters"))]
-            edits += [] if frame is None else [_edit(frame, seed, prompt)]
+            if mask is not None:
+                edits.append(_part(folder, _named(frame, "--mask"), seed, prompt, mask))
+            elif frame is not None:
+                edits.append(_edit(frame, seed, prompt))
             done = edit_board(folder, edits, on_event=on_event, changes=changes)
         _tell(done, as_json)
 
 
-def _named(frame: int | None) -> int:
+def _named(frame: int | None, option: str) -> int:
     if frame is None:
-        raise UsageError("--takes needs a frame.", hint="Name it: --frame 3 --takes 3.")
+        raise UsageError(f"{option} needs a frame.", hint=f"Name it: --frame 3 {option} ...")
     return frame
+
+
+def _part(run: Path, number: int, seed: int | None, prompt: str | None, mask: str) -> Edit:
+    """The edit that draws a part of a frame anew; the mask is kept in the run, as the desk keeps it."""
+    frames, found = read_board(run).board.frames, _RECTANGLE.fullmatch(mask.strip())
+    if number > len(frames):
+        raise UsageError(f"There is no frame {number}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
+    if found is not None:
+        png = RunFolder(run).panel(frames[number - 1].sha256)
+        if png is None:
+            raise UsageError(f"The picture of frame {number} is lost.", hint=f"Bring it back: katha run {run}.")
+        left, top, width, height = map(float, found.groups())
+        data = rectangle(png, left, top, width, height)
+    elif Path(mask).is_file():
+        data = read_picture(Path(mask), f"The mask {mask!r}")
+    else:
+        said = f"--mask {mask!r} is neither four numbers nor a picture."
+        raise UsageError(said, hint="Write LEFT,TOP,WIDTH,HEIGHT in percent: --mask 50,0,50,100.")
+    kept = keep_picture(run, data, "The mask")
+    return TakeFrame(
+        frame=number, seed=next_seed(frames[number - 1].seed) if seed is None else seed, prompt=prompt, mask=kept
+    )
 
 
 def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
@@ -102,7 +143,8 @@ def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
         return ChangeFrame(frame=frame, prompt=prompt, seed=seed)
     if seed is None:
         raise UsageError(
-            f"Nothing is to change in frame {frame}.", hint="Give --seed, --prompt or --takes, or several of them."
+            f"Nothing is to change in frame {frame}.",
+            hint="Give --seed, --prompt, --takes or --mask, or several of them.",
         )
     return TakeFrame(frame=frame, seed=seed)
 

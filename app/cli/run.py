@@ -294,6 +294,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
                 "reason": decision.reason,
                 "reused": result.reused,
                 "renewed": list(result.renewed),
+                "notes": list(result.notes),
                 "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
                 "methods": {name: row._asdict() for name, row in methods.items()},
                 "status": result.outcome.status(),
@@ -303,7 +304,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
         end(result.outcome)
         return
     _tell_coverage(result.coverage)
-    for line in result.renewed:
+    for line in (*result.renewed, *result.notes):
         typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
     typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))

@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from katha.agents.context import Plugins, load_plugins, make_bridge, make_render
 from katha.agents.editing import Proposal, Take
 from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.folder import RunFolder
+from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
 from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
@@ -30,7 +32,7 @@ from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
-from katha.protocols import CostsMoney, Inpaints
+from katha.protocols import CostsMoney, Inpaints, KnowsItsLimits
 from katha.schema import StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
@@ -157,8 +159,11 @@ class Desk:
     _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _masks: dict[Path, bool] = field(default_factory=dict, init=False)
+    _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
     _ticks: int = field(default=1, init=False)
+    _prepared: Path | None = field(default=None, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _making: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.worker = Worker(self._tick)
@@ -194,26 +199,37 @@ class Desk:
         Raises:
             KathaError: a file of the run cannot be read.
         """
-        if self.run is None:
+        run = self.run
+        if run is None:
             return Page()
         request, price = self.worker.request, self.price()
-        review = asked_of(request, self.run) if request is not None else None
-        if not RunFolder(self.run).storyboard.is_file() or self.worker.progress.running:
-            drawn = request.selected.board if request is not None else None
-            return Page(board=view_of(self.run, board=drawn), review=review, price=price)
-        stands, made = editing.read_board(self.run), versions.list_versions(self.run)
-        now = next((item for item in made if item.current), None)
-        return Page(
-            board=view_of(self.run, stands.locked),
-            version=stands.version,
-            back=now is not None and now.parent is not None,
-            forth=any(item.parent == stands.version for item in made),
-            takes=self.takes,
-            proposals=self.proposals,
-            remarks=self.remarks,
-            price=price,
-            masks=self._has_masks(self.run),
-        )
+        review = asked_of(request, run) if request is not None else None
+        finished, working = RunFolder(run).storyboard.is_file(), self.worker.progress.running
+        if finished and not working:
+            version, (before, after) = editing.version_of(run), versions.neighbours(run)
+            return Page(
+                board=self._view(run),
+                version=version,
+                back=before is not None,
+                forth=after is not None,
+                takes=self.takes,
+                proposals=self.proposals,
+                remarks=self.remarks,
+                price=price,
+                masks=self._has_masks(run),
+            )
+        known = self._viewed
+        if finished and request is None and known is not None and known[0] == run:
+            return Page(board=known[2], price=price)  # the board that is being changed, as it was
+        drawn = request.selected.board if request is not None else None
+        return Page(board=view_of(run, board=drawn), review=review, price=price)
+
+    def _view(self, run: Path) -> BoardView:
+        """A finished run as it is shown, made once while its files stay as they are."""
+        stamp, known = RunFolder(run).stamp(), self._viewed
+        if known is None or known[:2] != (run, stamp):
+            known = self._viewed = (run, stamp, view_of(run))
+        return known[2]
 
     @property
     def progress(self) -> Progress:
@@ -222,14 +238,15 @@ class Desk:
 
     def price(self) -> Price:
         """Return what a change of the open run may cost; told once for each run, before anything is paid."""
-        if self.run is None:
+        run = self.run
+        if run is None:
             return Price(free=True)
-        known = self._prices.get(self.run)
+        known = self._prices.get(run)
         if known is None:
-            files = RunFolder(self.run)
+            files = RunFolder(run)
             known = _price_of(files)
             if files.story.is_file():  # before that nobody knows
-                self._prices[self.run] = known
+                self._prices[run] = known
         return known
 
     def _has_masks(self, run: Path) -> bool:
@@ -299,9 +316,10 @@ class Desk:
         name, folder = self.name_of(told)
         story = self.home / f"{name}.txt"
         self.home.mkdir(parents=True, exist_ok=True)
+        kept = () if story.exists() else (story,)
         write_bytes_atomic(story, text_of(told).encode("utf-8"))
         changes, chosen = {**self._changes(told), "review": review}, settings or self.settings
-        self._begin(f"Drawing {draft.board.title}", folder, story, chosen, changes)
+        self._begin(f"Drawing {draft.board.title}", folder, story, chosen, changes, kept)
 
     def take_in(self, brought: Brought, *, agreed: bool) -> Cost:
         """Keep a board that is drawn already in the desk's folder, and begin to judge it and to propose a bridge, which
@@ -336,21 +354,41 @@ class Desk:
             raise
         if cost.free or agreed:
             reviewed = {**taken.changes, "review": True}
-            self._begin(f"Looking at {taken.story.title}", folder, taken.story, chosen, reviewed)
+            self._begin(f"Looking at {taken.story.title}", folder, taken.story, chosen, reviewed, (place,))
         else:
             shutil.rmtree(place)
         return cost
 
     def _begin(
-        self, what: str, folder: Path, story: StoryRecord | Path, settings: Settings, changes: Mapping[str, Any]
+        self,
+        what: str,
+        folder: Path,
+        story: StoryRecord | Path,
+        settings: Settings,
+        changes: Mapping[str, Any],
+        kept: Sequence[Path],
     ) -> None:
-        """Open the folder of a new run, and draw and repair its story there."""
+        """Open the folder of a new run, and draw and repair its story there.
+
+        kept: what was put beside it; a run that is refused before it made anything takes it away again.
+        """
+
+        begun = threading.Event()
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            run_story(story, settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
+            self.run = folder
+            self._remember(())
+            begun.set()
+            try:
+                run_story(story, settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
+            except UsageError:
+                if not folder.exists():
+                    self.run = None
+                    _take_away(kept)
+                raise
 
         self.worker.start(what, work)
-        self.run = folder
+        begun.wait()  # of many who ask at once, the one whose work began has opened its folder
         self._tick()
 
     def go_on(self, *, agreed: bool = False) -> None:
@@ -461,7 +499,7 @@ class Desk:
         self._idle()
         if not agreed and not self.price().free:
             raise UsageError("This run's pictures or answers are paid for.", hint="Agree to the price first.")
-        if editing.read_board(run).version != base:
+        if editing.version_of(run) != base:
             raise StaleError(
                 "The board was changed in the meantime, in another tab or by another katha.",
                 hint="Here it is as it is now; what you typed is still in its fields: look, and save again.",
@@ -471,21 +509,41 @@ class Desk:
 
     def _plugins_of(self, run: Path) -> Plugins:
         """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
-        known = self._plugins
-        if known is None or known[0] != run:
-            state = RunFolder(run).read()
-            config = {} if state is None else state.config
-            refuse_code(config, f"The run in {str(run)!r}", received=True)
-            known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
-        return known[1]
+        with self._making:
+            known = self._plugins
+            if known is None or known[0] != run:
+                state = RunFolder(run).read()
+                config = {} if state is None else state.config
+                refuse_code(config, f"The run in {str(run)!r}", received=True)
+                known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+            return known[1]
+
+    def prepare(self) -> None:
+        """Begin to make the open run's plug-ins beside the page, and have a renderer that reads prompts read one, so
+        that the first change waits for neither. Nothing is drawn, asked or paid for; a finished run is prepared once.
+        """
+        run = self.run
+        if run is None or run == self._prepared or self.worker.progress.running or not RunFolder(run).whole():
+            return
+        self._prepared = run
+        threading.Thread(target=self._prepare, args=(run,), name="desk-prepare").start()
+
+    def _prepare(self, run: Path) -> None:
+        with suppress(Exception):  # what is wrong here is told by the change that needs it
+            renderer = self._plugins_of(run).renderer
+            if isinstance(renderer, KnowsItsLimits):
+                stands = editing.read_board(run)
+                first = frame_request(stands.plan, stands.board.frames[0], renderer.capabilities.default_size)
+                renderer.not_drawn(first)
 
     def _remember(self, remarks: tuple[str, ...]) -> None:
         self.takes, self.proposals, self.remarks = (), (), remarks
 
     def _open_run(self) -> Path:
-        if self.run is None:
+        run = self.run
+        if run is None:
             raise UsageError("No run is open.", hint="Open one, or begin a story.")
-        return self.run
+        return run
 
     def _idle(self) -> None:
         if self.worker.progress.running:
@@ -511,6 +569,14 @@ class Desk:
             if not folder.exists() and not board.exists() and (not file.exists() or known(file)):
                 return name, folder
         raise UsageError("There are a thousand stories of that name here.", hint="Give it another title.")
+
+
+def _take_away(places: Sequence[Path]) -> None:
+    for place in places:
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
 
 
 def _draws(edit: Edit) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SCRIPTS = ("desk.js", "desk_board.js", "desk_forms.js", "desk_parts.js")
 _SMALL = 640
-_WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.05
+_WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
 _FOR_EVER = "private, max-age=31536000, immutable"
 
 B = TypeVar("B", bound=BaseModel)
@@ -172,8 +172,10 @@ class Routes:
         return _json({"ticks": ticks, **self._desk.progress.model_dump(mode="json")})
 
     def board(self, request: Request) -> Response:
-        """Return everything that is shown of the open run."""
-        return _tried(self._desk.page)
+        """Return everything that is shown of the open run, and begin to make it ready for the first change."""
+        shown = _tried(self._desk.page)
+        self._desk.prepare()
+        return shown
 
     def runs(self, request: Request) -> Response:
         """Return the runs in the desk's folder."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from katha.agents.drafts import is_locked
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.state import ReviewRequest
 from katha.app.reports.page import Answered, Column, Given, Run, finished_run, headline, load_run, unscored
@@ -190,10 +191,8 @@ class BoardView(Shown):
     notes: tuple[str, ...] = ()
 
 
-def view_of(folder: Path, locked: Iterable[int] = (), board: Board | None = None) -> BoardView:
-    """Return what is shown of the run in `folder`, finished or on its way.
-
-    locked: the numbers of the frames that are held. board: what of an unfinished run is drawn.
+def view_of(folder: Path, board: Board | None = None) -> BoardView:
+    """Return what is shown of the run in `folder`, finished or on its way; board: what of an unfinished run is drawn.
 
     Raises:
         InputFileError: a file of the run does not have its form.
@@ -201,7 +200,7 @@ def view_of(folder: Path, locked: Iterable[int] = (), board: Board | None = None
     files = RunFolder(folder)
     state = files.read()
     if files.storyboard.is_file() and files.scores.is_file() and files.candidates.is_file():
-        return _finished(load_run(finished_run(folder)), frozenset(locked))
+        return _finished(load_run(finished_run(folder)))
     if state is None or not (files.plan.is_file() and files.story.is_file()):
         return BoardView(
             name=folder.name, title=folder.name, status="running", finished=False, story=(), cards=(), cast=()
@@ -290,15 +289,14 @@ def asked_of(request: ReviewRequest, folder: Path) -> Review:
     )
 
 
-def _finished(run: Run, locked: frozenset[int]) -> BoardView:
+def _finished(run: Run) -> BoardView:
     decision, plan = run.candidates.decision, run.plan
     known = {item.name: item for item in run.candidates.candidates}
     final = known.get((decision.inserted if decision.accepted else decision.selected) or decision.selected)
     base = next((item for item in run.candidates.candidates if item.kind == "base"), None)
     panels = {panel.index: panel for panel in plan.panels}
     cards = [
-        _card(frame.index, panels.get(frame.scene or 0), frame, locked=frame.index in locked)
-        for frame in run.board.frames
+        _card(frame.index, panels.get(frame.scene or 0), frame, locked=is_locked(frame)) for frame in run.board.frames
     ]
     after, before = headline(run.scores, run.board.mode), headline(run.scores, "base")
     return BoardView(

@@ -34,7 +34,10 @@ class ExportOptions(BaseModel):
     page: str = Field(
         default="a4", description="Page size: a4 (unless told), a5, letter, square, or WIDTHxHEIGHT in millimetres."
     )
-    landscape: bool = Field(default=False, description="Turn the page.")
+    landscape: bool = Field(
+        default=False, description="Turn the page; one with a single wide frame is turned unless --portrait is given."
+    )
+    portrait: bool = Field(default=False, description="Keep a page with a single wide frame upright.")
     per_page: int = Field(default=6, ge=1, le=9, description="Frames on a storyboard page, 1 to 9; 6 unless told.")
     text: Literal["below", "facing"] = Field(
         default="below", description="A book's words: below the picture (unless told), or on the facing page."

@@ -36,8 +36,14 @@ _CUSTOM = re.compile(r"(\d{2,4}(?:\.\d+)?)x(\d{2,4}(?:\.\d+)?)")
 _SMALLEST, _LARGEST = 50, 1_500
 _GRIDS = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 5: (2, 3), 6: (2, 3), 7: (3, 3), 8: (3, 3), 9: (3, 3)}
 _CONTACT = 4
+_TALLEST, _WIDEST = 0.68, 0.62
+"""How much of a cell's height, or of its width, a picture takes at most, with words below it or beside it."""
+_ALONE, _LARGE = 0.8, 1.5
+"""The same for the height where it is alone on its page, and how much larger its words are."""
 _INK, _SOFT, _MARK = "#1f1e26", "#6a6873", "#c2571a"
 _CUT = 1.14
+_FLOOR = 0.22
+"""How much of a book's page its words have at least, below the picture."""
 _LEAST = 0.42
 """How small words are made at most, of their size."""
 _MARGIN, _GAP = 14 * _MM, 6 * _MM
@@ -52,12 +58,15 @@ class Box(NamedTuple):
     height: float
 
 
-def page_size(options: ExportOptions) -> tuple[float, float]:
-    """Return the page's width and height in points.
+def page_size(options: ExportOptions, *, wide: bool = False) -> tuple[float, float]:
+    """Return the page's width and height in points; wide: the frames are wider than high, and a page of a named size
+    with a single one lies on its side.
 
     Raises:
-        UsageError: no such page.
+        UsageError: no such page, or one that is to lie and to stand.
     """
+    if options.landscape and options.portrait:
+        raise UsageError("A page cannot be --landscape and --portrait.", hint="Leave one of them out.")
     name = options.page.strip().lower()
     found = _CUSTOM.fullmatch(name)
     size = _PAGES.get(name) or ((float(found[1]), float(found[2])) if found else None)
@@ -67,14 +76,16 @@ def page_size(options: ExportOptions) -> tuple[float, float]:
             hint=f"Known: {', '.join(_PAGES)}, or WIDTHxHEIGHT in millimetres from {_SMALLEST} to {_LARGEST}.",
         )
     width, height = (side * _MM for side in size)
-    return (height, width) if options.landscape else (width, height)
+    single = options.layout == "book" or (options.layout == "storyboard" and options.per_page == 1)
+    lies = wide and single and found is None and width < height and not options.portrait
+    return (height, width) if options.landscape or lies else (width, height)
 
 
 def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write the board as PDF, laid out as the options say; what the sketch drew stays vectors."""
     from reportlab.pdfgen.canvas import Canvas
 
-    width, height = page_size(options)
+    width, height = page_size(options, wide=sheet.width > sheet.height)
     bleed = options.bleed * _MM if options.layout == "book" else 0.0
     canvas = Canvas(str(target), pagesize=(width + 2 * bleed, height + 2 * bleed), invariant=1, pageCompression=1)
     canvas.setTitle(sheet.title)
@@ -252,23 +263,34 @@ def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
         for at, shot in enumerate(shots):
             x = _MARGIN + at % columns * (cell_width + _GAP)
             y = page.height - _MARGIN - head - (at // columns + 1) * cell_height - at // columns * _GAP
-            _cell(page, sheet, shot, Box(x, y, cell_width, cell_height))
+            _cell(page, sheet, shot, Box(x, y, cell_width, cell_height), alone=options.per_page == 1)
         page.canvas.showPage()
 
 
-def _cell(page: _Page, sheet: Sheet, shot: Shot, box: Box) -> None:
-    tall = min(box.height * 0.68, box.width * sheet.height / sheet.width)
-    placed = page.picture(shot, Box(box.x, box.y + box.height - tall, box.width, tall))
+def _cell(page: _Page, sheet: Sheet, shot: Shot, box: Box, *, alone: bool) -> None:
+    """Draw a frame with its words below it, or beside it where it is larger so; alone: it has the page to itself."""
+    ratio = sheet.width / sheet.height
+    below = min(box.width, box.height * (_ALONE if alone else _TALLEST) * ratio)
+    beside = min(box.width * _WIDEST, box.height * ratio)
+    wide = max(below, beside)
+    tall = wide / ratio
+    top = box.y + box.height
+    left = box.x + (box.width - wide) / 2 if alone and wide == below else box.x
+    placed = page.picture(shot, Box(left, top - tall, wide, tall))
     bridge = shot.kind != "scene"
     page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
+    larger = _LARGE if alone else 1.0
     rows = [
-        ("", f"{shot.mark} \u00b7 {_seconds(shot.seconds)}", 9.0, _MARK if bridge else _SOFT),
-        ("", shot.caption, 10.0, _INK),
-        ("Dialogue:", shot.dialogue, 9.0, _INK),
-        ("Action:", shot.action, 9.0, _INK),
-        ("Notes:", shot.notes, 9.0, _SOFT),
+        ("", f"{shot.mark} \u00b7 {_seconds(shot.seconds)}", 9.0 * larger, _MARK if bridge else _SOFT),
+        ("", shot.caption, 10.0 * larger, _INK),
+        ("Dialogue:", shot.dialogue, 9.0 * larger, _INK),
+        ("Action:", shot.action, 9.0 * larger, _INK),
+        ("Notes:", shot.notes, 9.0 * larger, _SOFT),
     ]
-    page.words(rows, Box(box.x, box.y, box.width, box.height - tall - 4))
+    if wide == below:
+        page.words(rows, Box(left, box.y, wide if alone else box.width, box.height - tall - 4))
+    else:
+        page.words(rows, Box(left + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
 
 
 def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
@@ -314,10 +336,15 @@ def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
             page.canvas.showPage()
             page.begin()
             page.picture(shot, whole, bleeds=True)
+        elif not _said(shot):
+            page.picture(shot, whole, bleeds=True)
         else:
-            floor = page.height * 0.22
-            page.picture(shot, Box(whole.x, floor, whole.width, whole.y + whole.height - floor))
-            _middle(page, _said(shot), Box(_MARGIN, _MARGIN * 0.5, page.width - 2 * _MARGIN, floor - _MARGIN * 0.7), 16)
+            tall = min(whole.y + whole.height - page.height * _FLOOR, whole.width * sheet.height / sheet.width)
+            floor = whole.y + whole.height - tall
+            page.picture(shot, Box(whole.x, floor, whole.width, tall))
+            size = min(28.0, max(16.0, 16.0 * floor / (page.height * _FLOOR)))
+            box = Box(_MARGIN, _MARGIN * 0.5, page.width - 2 * _MARGIN, floor - _MARGIN * 0.7)
+            _middle(page, _said(shot), box, size)
         page.canvas.showPage()
 
 

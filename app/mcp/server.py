@@ -22,7 +22,8 @@ _INSTRUCTIONS = (
     "katha turns a story into a storyboard and measures whether its transitions can be understood from the pictures "
     "alone. Begin with plan (free) or run. weakest shows the cut that tells least; propose_bridge draws frames for it "
     "and changes nothing; accept puts one in, and a person decides. redo shows takes of a frame, and with a seed puts "
-    "one on the board; undo goes back. judge takes pictures that exist. Show people the thumbnails before a decision."
+    "one on the board; undo goes back, and forward on again. judge takes pictures that exist. Show people the "
+    "thumbnails before a decision."
 )
 _STOP_SECONDS = 20.0
 

@@ -1,4 +1,5 @@
-"""The tools: plan, run, weakest, propose_bridge, accept, redo, undo, judge and export, and what a person is asked.
+"""The tools: plan, run, judge, weakest, propose_bridge, accept, redo, undo, forward and export, and what people are
+asked.
 
 Each opens a run of the server's folder by its name and does one thing that the desk does, too: there is no second way
 to edit. What is decided (taking a bridge in, paying) is asked of a person where the client can ask.
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
@@ -253,10 +254,19 @@ async def redo(
 
 async def undo(run: Name, context: Ctx) -> Annotated[CallToolResult, BoardTold]:
     """Go back to the board before the last change; no version is ever lost."""
+    return await _gone(run, "back", context)
+
+
+async def forward(run: Name, context: Ctx) -> Annotated[CallToolResult, BoardTold]:
+    """Go forth to the board that was made last from this one, after an undo."""
+    return await _gone(run, "forth", context)
+
+
+async def _gone(run: str, where: Literal["back", "forth"], context: Ctx) -> CallToolResult:
     studio = _studio(context)
     async with studio.opened(run) as path:
         base = await _base(studio, None)
-        await studio.work(lambda: studio.desk.go("back", None, base), context)
+        await studio.work(lambda: studio.desk.go(where, None, base), context)
         return await calmly(lambda: tell_board(path, studio.desk.page()))
 
 
@@ -284,7 +294,7 @@ def add_tools(server: MCPServer[Studio]) -> None:
     makes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     for tool, kind in (
         *((plan, looks), (run, makes), (judge, makes), (weakest, looks), (propose_bridge, makes)),
-        *((accept, makes), (redo, makes), (undo, makes), (export, makes)),
+        *((accept, makes), (redo, makes), (undo, makes), (forward, makes), (export, makes)),
     ):
         server.add_tool(tool, annotations=kind)
 

@@ -25,7 +25,7 @@ from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
-from katha.pictures import decode, read_picture
+from katha.pictures import ByteCache, decode, read_picture
 from katha.schema import (
     Answer,
     Board,
@@ -111,6 +111,27 @@ def pictures(name: str, frames: Iterable[tuple[int, FrameKind, Path]]) -> list[P
     ]
 
 
+_KEPT_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class _Light:
+    """A picture as a page shows it small."""
+
+    uri: str
+
+    @property
+    def weight(self) -> int:
+        """Bytes that it takes."""
+        return len(self.uri)
+
+
+@cache
+def _thumbnails() -> ByteCache[_Light]:
+    """Small pictures by the bytes that they are of: a report that is written again has most of them already."""
+    return ByteCache(_KEPT_BYTES, lambda data: _Light(jpeg_uri(decode(data), _SMALL)))
+
+
 def panel_uri(path: Path, *, small: bool = False) -> str:
     """Return the picture at `path` as a data URI; with `small` a JPEG of at most 320 pixels a side.
 
@@ -118,10 +139,14 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
         InputFileError: the panel is missing or is no picture.
     """
     data = read_picture(path, repr(str(path)))
-    mime = "image/png"
-    if small or len(data) > _EMBED_AS_IS:
-        return jpeg_uri(open_picture(path, data), _SMALL if small else _WIDEST)
-    return data_uri(data, mime)
+    if not small:
+        large = len(data) > _EMBED_AS_IS
+        return jpeg_uri(open_picture(path, data), _WIDEST) if large else data_uri(data, "image/png")
+    try:
+        return _thumbnails().get(data).uri
+    except InputFileError as error:
+        said = error.message.replace("The picture", repr(str(path)), 1)
+        raise InputFileError(said, hint=error.hint) from error
 
 
 def jpeg_uri(picture: Image, side: int = _WIDEST) -> str:

@@ -164,6 +164,15 @@ class TellsPanels(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Protocol):
+    """A renderer of found pictures that may find some beside a board that are no frames of it."""
+
+    def left_out(self, story_id: str) -> Sequence[str]:
+        """Return a sentence that names them; nothing where there are none."""
+        ...
+
+
+@runtime_checkable
 class DrawsFromPictures(Protocol):
     """A renderer that is to be handed a picture of every character with the request (`FrameRequest.pictures`), because
     it keeps none itself: a portrait is drawn once, kept and paid for as any frame is."""

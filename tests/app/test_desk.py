@@ -11,16 +11,27 @@ import socket
 import struct
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import cli_child
 import pytest
 from desk import DeskProcess, Reply
+from doubles import BlockRenderer
 from PIL import Image
 from terminal import Terminal
 from typer.testing import CliRunner
 
+from katha import run_story
+from katha.agents import names, rereading
+from katha.agents.editing import edit_board, read_board, version_of
+from katha.agents.edits import AddFrame, ChangeFrame
 from katha.app.cli.main import app
+from katha.app.desk import desk as desks
+from katha.app.reports import page as pages
+from katha.config import Settings
 from katha.errors import UsageError
 
 STORY = """The Lion and the Mouse
@@ -518,3 +529,61 @@ def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:
         assert desk.page()["board"]["finished"]
     decision = json.loads((tmp_path / "home" / "lion" / "candidates.json").read_text())["decision"]
     assert (decision["inserted"], decision["reviewed"]) == (name, True)
+
+
+def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    cli_child.install(monkeypatch)
+    monkeypatch.setattr(BlockRenderer, "not_drawn", lambda self, request: (), raising=False)
+    run = tmp_path / "home" / "lion"
+    settings = Settings(renderer="block", judges=("pixel",), seeds=(42,), mode="base", size=(96, 64))
+    run_story(STORY, settings, out=run)
+    few = len(read_board(run).board.frames)
+    edit_board(run, [AddFrame(at=1, prompt=f"The lion walks past {at} trees.") for at in range(60 - few)])
+    desk, done, order = desks.Desk(run.parent, settings), Counter[str](), list[str]()
+    desk.open("lion")
+
+    def counted(owner: Any, name: str, what: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            done[what] += 1
+            order.append(what)
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(BlockRenderer, "_draw", "drawn")
+    counted(BlockRenderer, "not_drawn", "asked what is not drawn")
+    counted(rereading, "read_story", "prompts read")
+    counted(rereading, "linked", "boards read")
+    counted(names, "write_bytes_atomic", "files named")
+    counted(pages, "jpeg_uri", "thumbnails")
+    counted(desks, "view_of", "views")
+
+    def changed(frame: int, prompt: str) -> Counter[str]:
+        """What changing one frame takes, with two looks at the page before and three after it."""
+        shown = [desk.page(), desk.page()][0]
+        done.clear()
+        order.clear()
+        desk.edit([ChangeFrame(frame=frame, prompt=prompt)], shown.version)
+        desk.page()
+        assert desk.worker.join()
+        assert desk.progress.failed == ""
+        assert len({desk.page().version, desk.page().version, version_of(run)} - {shown.version}) == 1
+        return Counter(done)
+
+    changed(30, "The lion sings under three stars.")
+    board = read_board(run).board
+    pictures = {path.name: path.stat().st_mtime_ns for path in (run / "panels").iterdir()}
+    takes = changed(31, "The mouse dances under five stars.")
+    assert order.index("drawn") < order.index("boards read")  # the picture is there before anything is judged
+    assert takes["prompts read"] <= 3
+    del takes["prompts read"]
+    once = ("drawn", "asked what is not drawn", "boards read", "files named", "thumbnails", "views")
+    assert takes == dict.fromkeys(once, 1)
+    after = read_board(run).board
+    assert [one == two for one, two in zip(board.frames, after.frames, strict=True)].count(False) == 1
+    now = {path.name: path.stat().st_mtime_ns for path in (run / "panels").iterdir()}
+    assert {name: now[name] for name in pictures} == pictures
+    assert len(now) == len(pictures) + 1

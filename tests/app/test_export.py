@@ -163,6 +163,39 @@ def test_every_grid_holds_every_frame(run: Path, per_page: int, landscape: bool)
     assert {(204, 51, 51), (51, 204, 51), (51, 51, 204), (204, 204, 51)} <= seen
 
 
+@pytest.mark.parametrize(
+    ("layout", "page", "lying", "standing"), [("storyboard", 0, 0.44, 0.34), ("book", 1, 0.63, 0.46)]
+)
+def test_a_single_frame_fills_its_page(run: Path, layout: str, page: int, lying: float, standing: float) -> None:
+    def red(**options: object) -> tuple[bool, float]:
+        """Whether the page lies on its side, and how much of it the frame takes."""
+        paper = pypdfium2.PdfDocument(made(run, "pdf", "a.pdf", layout=layout, per_page=1, **options))[page]
+        shown = paper.render(scale=0.5).to_pil().convert("RGB")
+        pixels = list(shown.getdata())
+        return shown.width > shown.height, pixels.count((204, 51, 51)) / len(pixels)
+
+    lies, share = red()
+    assert lies
+    assert share > lying
+    lies, share = red(portrait=True)
+    assert not lies
+    assert share > standing
+    assert not red(page="150x200")[0]
+    with pytest.raises(UsageError, match="--landscape and --portrait"):
+        red(portrait=True, landscape=True)
+
+
+def test_words_stand_beside_a_frame_that_is_larger_so(run: Path) -> None:
+    shown = pypdfium2.PdfDocument(made(run, "pdf", "a.pdf", per_page=3))[0]
+    text = shown.get_textpage()
+    words = text.get_text_range()
+    left, _, _, top = text.get_charbox(words.index("Higher!"))
+    paper = shown.render(scale=1).to_pil().convert("RGB")
+    red = [at for at, pixel in enumerate(paper.getdata()) if pixel == (204, 51, 51)]
+    assert left > max(at % paper.width for at in red)
+    assert min(at // paper.width for at in red) < shown.get_height() - top < max(at // paper.width for at in red)
+
+
 def test_a_book_has_cover_bleed_and_trim(run: Path) -> None:
     target = made(run, "pdf", "a.pdf", layout="book", text="facing", page="square", bleed=3)
     book = pypdf.PdfReader(target)

@@ -119,6 +119,33 @@ def test_a_project_is_judged_and_its_weakest_cut_found(tmp_path: Path, katha: Ka
     assert CliRunner().invoke(app, ["score", "out/story.jsonl", "--answers", "out/answers.jsonl"]).exit_code == 0
 
 
+def test_pictures_that_are_no_frames_are_named(tmp_path: Path, katha: Katha) -> None:
+    place = tmp_path / "shots"
+    place.mkdir()
+    for at in range(1, 5):
+        Image.linear_gradient("L").rotate(40 * at).convert("RGB").resize((90, 60)).save(place / f"shot {at}.png")
+    for name in ("cover.png", "back cover.jpg", "shot 5.gif", ".hidden.png"):
+        (place / name).write_bytes(b"not read")
+    (place / "notes.txt").write_text("for the printer")
+    (place / "older").mkdir()
+    said = f"Left out of {str(place)!r}: back cover.jpg, cover.png, shot 5.gif; the frames are"
+    first = json.loads(katha("story.txt", "--import", place).stdout)
+    again = json.loads(katha("story.txt", "--import", place).stdout)
+    assert (first["frames"], first["reused"], again["reused"]) == (4, False, True)
+    for told in (first, again):
+        (note,) = told["notes"]
+        assert note.startswith(said)
+    assert said in (tmp_path / "out" / "story" / "report.html").read_text().replace("&#39;", "'")
+    (place / "shot 1.png").rename(place / "first.png")
+    with pytest.raises(InputFileError, match="Frame 1 is missing"):
+        katha("story.txt", "--import", place, "--out", "missing")
+    for at in (2, 3):
+        (place / f"shot {at}.png").unlink()
+    (place / "shot 4.png").rename(place / "shot 1.png")
+    with pytest.raises(InputFileError, match=r"has 1 frame; .* Left out of .*: back cover.jpg, cover.png, first.png"):
+        katha("story.txt", "--import", place, "--out", "few")
+
+
 def test_each_panel_is_planned_from_its_own_board_s_words(tmp_path: Path) -> None:
     words = [PanelWords(action="A fox saw a crow. The fox ran to the tree. The fox sat down. The fox looked up.")]
     words += [PanelWords(action="The crow sang."), PanelWords(notes="The fox ate the cheese")]

@@ -25,7 +25,7 @@ The mouse begged, and the lion let her go. Hunters caught the lion in a net. The
 The happy lion thanked the mouse."""
 WORDS = ("--renderer", "block", "--judge", "pixel", "--seeds", "42,123", "--size", "384x256")
 TOLD = {"story": STORY, "title": "The Lion"}
-YES, NO = ElicitResult(action="accept", content={"insert": True}), ElicitResult(action="decline")
+YES, NO = ElicitResult(action="accept", content={"insert": True, "seed": 123}), ElicitResult(action="decline")
 
 
 def test_a_story_becomes_an_edited_and_exported_board(tmp_path: Path) -> None:
@@ -51,10 +51,13 @@ def test_a_story_becomes_an_edited_and_exported_board(tmp_path: Path) -> None:
         assert [proposed["version"], proposed["scenes"]] == ["001", [left, right]]
         assert {item["seed"] for item in proposed["proposals"]} == {42, 123}
 
-        accepted = await at.done("accept", run="The_Lion", seed=42)
+        accepted = await at.done("accept", run="The_Lion", seed=42)  # and the person behind the client says another one
         assert "seed 42" in at.asked[0]
         assert [item["kind"] for item in accepted["frames"]].count("bridge") == 1
-        assert next(item["seed"] for item in accepted["frames"] if item["kind"] == "bridge") == 42
+        assert next(item["seed"] for item in accepted["frames"] if item["kind"] == "bridge") == 123
+        plain = await at.done("undo", run="The_Lion")
+        assert ([item["kind"] for item in plain["frames"]], plain["version"]) == (["scene"] * 5, "001")
+        assert (await at.done("forward", run="The_Lion"))["frames"] == accepted["frames"]
         takes = (await at.done("redo", run="The_Lion", frame=1))["takes"]
         assert [item["on_the_board"] for item in takes["takes"]] == [True, False, False, False]
         seed = takes["takes"][2]["seed"]
@@ -62,6 +65,8 @@ def test_a_story_becomes_an_edited_and_exported_board(tmp_path: Path) -> None:
         assert redone["board"]["frames"][0]["seed"] == seed
         undone = await at.done("undo", run="The_Lion")
         assert undone["version"] == accepted["version"]
+        assert (await at.done("forward", run="The_Lion"))["version"] == redone["board"]["version"]
+        assert "Nothing was made from version" in await at.refused("forward", run="The_Lion")
         book = await at.done("export", run="The_Lion", to="cbz")
         assert zipfile.is_zipfile(book["path"])
         frames = [await at.done("export", run="The_Lion", to="png") for _ in range(2)]
@@ -99,11 +104,16 @@ def test_pictures_that_exist_are_judged_where_they_lie_and_nothing_outside_is_to
     theirs.mkdir(parents=True)
     for number in range(1, 6):
         Image.linear_gradient("L").rotate(40 * number).convert("RGB").resize((96, 64)).save(theirs / f"{number}.png")
+    (theirs / "cover.png").write_bytes(b"no frame")
     kept = {path.name: path.read_bytes() for path in theirs.iterdir()}
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "1.png").write_bytes(kept["1.png"])
     (tmp_path / "root" / "link").symlink_to(outside)
+    linked = tmp_path / "root" / "linked"
+    linked.mkdir()
+    for number in (1, 2, 3):
+        (linked / f"{number}.png").symlink_to(outside / "1.png")
 
     async def act(at: Assistant) -> None:
         for place in ("../outside", str(outside), "link", "nowhere", "a\0b", "x" * 5000):
@@ -118,7 +128,10 @@ def test_pictures_that_exist_are_judged_where_they_lie_and_nothing_outside_is_to
         assert "panels" in await at.refused("plan", story=STORY, panels=900)
         assert "no argument 'panel'. Known: story, title, panels" in await at.refused("plan", story=STORY, panel=8)
         assert "The story is empty" in await at.refused("run", story="")
+        assert "a link out of its folder" in await at.refused("judge", folder="linked", **TOLD)
+        assert {path.name for path in (tmp_path / "root").iterdir()} == {"theirs", "link", "linked"}
         judged = await at.done("judge", folder="theirs", **TOLD)
+        assert any("Left out of" in remark and "cover.png" in remark for remark in judged["remarks"])
         assert (judged["run"], len(judged["frames"])) == ("The_Lion", 5)
         assert len((await at.done("propose_bridge", run="The_Lion"))["proposals"]) == 2
 

@@ -411,3 +411,9 @@ def test_both_doers_of_while_are_told_and_a_laugh_does_not_hide_the_deed() -> No
 def test_what_else_the_sentence_tells_of_the_doer_must_show() -> None:
     made = plan("The boss looked at the clock and shook her head. She left the office.", 2)
     assert "clock" in " ".join((made.panels[0].prompt, *made.panels[0].must_show))
+
+
+def test_a_sentence_of_two_deeds_keeps_both_halves() -> None:
+    told = plan("Lena opened the box and found a kitten. The kitten purred. Lena smiled and woke her brother.")
+    assert "opens the box" in told.panels[0].prompt
+    assert "finds a kitten" in told.panels[0].prompt

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from katha.renderers.sketch.deeds import Look
+from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, frame_scene
+from katha.renderers.sketch.scenes.record import Beside
 from katha.renderers.sketch.scenes.things import Box
 
 SIZE = (384, 288)
@@ -68,3 +72,56 @@ def test_what_is_looked_for_is_in_the_thoughts_and_what_is_held_while_waiting_in
     cake = SceneThing("cake", "cake", "shortcake", "food", 12.0, "hand", "instrument", "a")
     drawn = boxes(person("a", "wait"), things=(cake,))
     assert drawn["cake"][1] > drawn["thought"][3]
+
+
+def actor(name: str, where: Beside, at: str, deed: str = "stand", base: str = "boy") -> SceneActor:
+    return SceneActor(name, look=Look(base), deed=deed, at=at, where=where)
+
+
+def thing(word: str) -> SceneThing:
+    noun = find_noun(word)
+    assert noun is not None
+    return SceneThing(word, word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object")
+
+
+@pytest.mark.parametrize(
+    ("where", "word"), [("under", "table"), ("behind", "fence"), ("in", "basket"), ("on", "chair"), ("over", "fence")]
+)
+def test_who_is_under_behind_in_or_on_a_thing_is_drawn_there(where: Beside, word: str) -> None:
+    drawn = boxes(actor("a", where, word), things=(thing(word),))
+    (x0, y0, x1, y1), (t0, top, t1, foot) = drawn["a"], drawn[word]
+    if where != "behind":
+        assert t0 < (x0 + x1) / 2 < t1
+    if where == "under":
+        assert t0 < x0 < x1 < t1
+        assert top < y0
+    if where in ("behind", "in"):
+        assert y0 < top < y0 + 0.75 * (y1 - y0)
+    if where == "on":
+        assert top < y1 < foot
+    if where == "over":
+        assert y1 < top
+
+
+def test_from_behind_a_tall_thing_the_face_is_seen() -> None:
+    frame = frame_scene(Scene(actors=(actor("a", "behind", "door"),), things=(thing("door"),)), *SIZE, 3)
+    own = next(sprite for sprite in frame.sprites if sprite.id == "a")
+    door = next(sprite for sprite in frame.sprites if sprite.id == "door")
+    assert own.depth < door.depth
+    assert own.face is not None
+    cx, _, r = own.face
+    covered = min(cx + r, door.box[2]) - max(cx - r, door.box[0])
+    assert covered < r
+
+
+def test_who_is_on_somebody_is_on_that_part_of_the_body() -> None:
+    for where, above in (("head", True), ("lap", False)):
+        drawn = boxes(person("a", "sit"), actor("b", where, "a"))  # type: ignore[arg-type]
+        (_, a0, _, a1), (_, b0, _, b1) = drawn["a"], drawn["b"]
+        assert b1 - b0 < 0.7 * (a1 - a0)
+        assert (b1 < (a0 + a1) / 2) == above
+
+
+def test_where_nobody_is_beside_anything_the_record_reads_as_it_did() -> None:
+    """The camera's chance is drawn from the record's text."""
+    assert "at=" not in repr(person("a", "stand"))

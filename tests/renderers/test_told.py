@@ -161,6 +161,41 @@ def test_a_sentence_is_drawn_as_it_says(
         assert scene.setting == setting
 
 
+@pytest.mark.parametrize(
+    ("prompt", "who", "where", "at"),
+    [
+        ("The cat sat under the table.", "cat", "under", "table"),
+        ("The fox hid in the hay and watched the hens.", "fox", "in", "hay"),
+        ("The dog waits behind the door.", "dog", "behind", "door"),
+        ("Tim watches behind the door.", "tim", "behind", "door"),
+        ("The kitten crawls under the sofa.", "kitten", "under", "sofa"),
+        ("Mia takes a pan from the shelf. Mia stands on a chair.", "mia", "on", "chair"),
+        ("Lena finds a kitten. Lena opens the box.", "kitten", "in", "box"),
+        ("The kitten jumps onto Lena's lap.", "kitten", "lap", "lena"),
+        ("The girl looks into the box.", "girl", None, None),
+        ("Ben looks behind the door.", "ben", None, None),
+    ],
+)
+def test_prepositions_say_who_is_beside_what(prompt: str, who: str, where: str | None, at: str | None) -> None:
+    scene = scene_of(request(prompt))
+    named = {thing.id: thing.word for thing in scene.things}
+    actor = next(one for one in scene.actors if one.id == who)
+    assert (actor.where, named.get(actor.at or "", actor.at)) == (where, at)
+
+
+def test_things_are_put_behind_others_and_on_the_own_head() -> None:
+    scene = scene_of(request("Priya hides the cup behind the printer."))
+    cup, printer = (next(one for one in scene.things if one.word == word) for word in ("cup", "printer"))
+    assert (cup.at, cup.where) == (printer.id, "behind")
+    assert deeds(scene_of(request("Tom puts the hat on his head."))) == {"tom": "don"}
+    assert deeds(scene_of(request("Tom puts the hat on the table."))) == {"tom": "put"}
+
+
+def test_who_does_something_while_sitting_sits() -> None:
+    reader = only(scene_of(request("Anna reads a book. Anna sits beside the bed.")))
+    assert (reader.deed, reader.posture, reader.where) == ("read", "sit", "beside")
+
+
 def test_the_tables_name_only_what_exists() -> None:
     text = resources.files("katha.renderers.sketch.scenes").joinpath("senses.yaml").read_text(encoding="utf-8")
     data = yaml.safe_load(text)

@@ -1,5 +1,5 @@
 // The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
-import { $, alarm, get, h, post, readFiles, Refused, say, show } from "./desk_parts.js";
+import { $, alarm, get, h, leftOut, post, readFiles, Refused, say, show } from "./desk_parts.js";
 import { makeDraggable, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 
@@ -132,12 +132,13 @@ $("#import").addEventListener("submit", (event) => {
   event.preventDefault();
   tried(async () => {
     const { files, folder, title, text, pages } = $("#import").elements;
-    const board = { files: await readFiles([...files.files, ...folder.files]), title: title.value, text: text.value, pages: pages.value };
+    const given = [...files.files, ...folder.files], others = leftOut(given);
+    const board = { files: await readFiles(given), title: title.value, text: text.value, pages: pages.value };
     say("Reading the board.");
     const cost = await (await post("import", { board })).json();
     if (cost.dollars !== 0) await post("import", { board, agreed: await agreed({ free: false, words: costWords(cost) }) });
     $("#import").reset();
-    say("");
+    say(others);
   });
 });
 
@@ -159,6 +160,10 @@ function verdict(board) {
 
 async function refresh() {
   page = await get("api/board");
+  await showPage();
+}
+
+async function showPage() {
   const board = page.board, ready = Boolean(page.version) && !progress.running;
   show($("#home"), !board && !progress.running);
   show($("#open"), Boolean(board && board.cards.length));
@@ -194,8 +199,15 @@ async function follow() {
       const key = [progress.ended, progress.asks, progress.running, progress.name, planned, progress.running ? "" : progress.ticks].join();
       ticks = progress.ticks;
       showProgress();
-      if (key !== seen) { await refresh(); seen = key; }
-      if (redrawn && progress.running && progress.drawn.length) showDrawn(redrawn, progress.drawn[0]);
+      if (key !== seen) {
+        // A board that begins to be changed is the one that is shown: its buttons wait, and nothing is asked for.
+        if (progress.running && page.version) { page = { ...page, version: "" }; await showPage(); } else await refresh();
+        seen = key;
+      }
+      if (redrawn && progress.running && progress.drawn.length) {
+        showDrawn(redrawn, progress.drawn[0]);
+        forms.drawn();
+      }
       for (const item of waiting.splice(0)) {
         if (progress.ended > item.before) item.resolve(progress.failed); else waiting.push(item);
       }

@@ -1,21 +1,24 @@
 // The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
-import { $, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
+import { $, $$, fill, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
 
 export function toldList(place, story) {
   const unread = story.filter((sentence) => sentence.scene === null).length;
-  place.replaceChildren(
-    ...story.map((sentence) => h("p", { class: sentence.scene === null ? "unread" : "read", "data-scene": sentence.scene },
-      h("span", { class: "where" }, sentence.scene === null ? "no panel" : String(sentence.scene)), ` ${sentence.text}`)),
-    h("p", { class: "note" }, unread === 0 ? "Every sentence has a panel that tells it."
-      : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`));
+  const note = unread === 0 ? "Every sentence has a panel that tells it."
+    : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`;
+  fill(place, [...story, note], (item, at) => at + JSON.stringify(item), (item) => (item === note ? h("p", { class: "note" }, note)
+    : h("p", { class: item.scene === null ? "unread" : "read", "data-scene": item.scene },
+      h("span", { class: "where" }, item.scene === null ? "no panel" : String(item.scene)), ` ${item.text}`)));
 }
 
 function cutAfter(board, card) {
   const later = board.cards.slice(card.number).find((other) => other.scene !== null);
   const cut = board.cuts.find((item) => item.pair[0] === card.scene && later && item.pair[1] === later.scene);
-  if (!cut || card.scene === null) return null;
-  return h("p", { class: `cut${cut.weakest ? " weak" : ""}` },
-    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)} understood`);
+  return cut && card.scene !== null ? cut : null;
+}
+
+function cutWords(cut) {
+  return cut && h("p", { class: `cut${cut.weakest ? " weak" : ""}` },
+    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)}${cut.understood === null ? "" : " understood"}`);
 }
 
 function facts(card) {
@@ -23,11 +26,11 @@ function facts(card) {
   return told.filter(Boolean).map((words) => h("span", { class: "chip" }, words));
 }
 
-function cardOf(board, card, acts, ready) {
+function cardOf(board, card, acts) {
   const name = card.kind === "scene" ? `Frame ${card.number}` : `Frame ${card.number}, ${card.kind}`;
   const words = card.caption || card.prompt;
   const tool = (act, label, hidden, pressed) => h("button", {
-    type: "button", disabled: !ready, "data-focus": `${act}${card.number}`, "data-act": act, "aria-pressed": pressed,
+    type: "button", "data-focus": `${act}${card.number}`, "data-act": act, "aria-pressed": pressed,
     "aria-label": `${hidden} frame ${card.number}`, onclick: () => acts[act](card),
   }, label);
   return h("li", { class: `card ${card.kind}${card.locked ? " locked" : ""}`, "data-number": card.number },
@@ -39,10 +42,10 @@ function cardOf(board, card, acts, ready) {
         card.dialogue ? h("p", { class: "dialogue" }, `“${card.dialogue}”`) : null,
         card.notes ? h("p", { class: "note" }, card.notes) : null,
         h("p", { class: "facts" }, facts(card)),
-        cutAfter(board, card)),
+        cutWords(cutAfter(board, card))),
       h("div", { class: "tools" },
         h("button", {
-          type: "button", class: "handle", disabled: !ready, "data-focus": `move${card.number}`,
+          type: "button", class: "handle", "data-focus": `move${card.number}`,
           "aria-label": `Move frame ${card.number}, with the arrow keys or by dragging`,
         }, "⠿"),
         tool("edit", "Edit", "Edit"), tool("takes", "Takes", "Takes of"),
@@ -52,7 +55,11 @@ function cardOf(board, card, acts, ready) {
 export function showBoard(page, acts, ready) {
   const board = page.board;
   toldList($("#told-list"), board.story);
-  keepFocus(() => $("#cards").replaceChildren(...board.cards.map((card) => cardOf(board, card, acts, ready))));
+  keepFocus(() => {
+    fill($("#cards"), board.cards, (card) => JSON.stringify([card, cutAfter(board, card)]), (card) => cardOf(board, card, acts));
+    for (const card of board.cards) showDrawn(card.number, card.sha256);
+    for (const button of $$("#cards button")) button.disabled = !ready;
+  });
   show($("#hint"), ready);
   showWeakest(page, acts, ready);
   show($("#before"), board.before.length > 0);
@@ -155,7 +162,7 @@ export function showReview(review, choose) {
 // A picture that was drawn just now stands on its card while the board is still being judged.
 export function showDrawn(number, sha256) {
   const shown = document.querySelector(`.card[data-number="${number}"] img`);
-  if (shown && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
+  if (shown && sha256 && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
 function showNumbers(board) {

@@ -78,6 +78,7 @@ export class Forms {
   constructor(desk) {
     this.desk = desk;
     this.card = null;
+    this.waiting = null;
     $("#edit form").addEventListener("submit", (event) => { event.preventDefault(); this.save(); });
     for (const button of $$("#edit [data-edit]")) button.addEventListener("click", () => this.structure(button.dataset.edit));
     $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
@@ -90,19 +91,29 @@ export class Forms {
     $("#takes").addEventListener("close", () => { this.taken = null; });
   }
 
-  // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays.
+  // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays. It makes
+  // way for a picture that is drawn, and comes back where the board could not be judged with it.
   async attempt(dialog, work, { close = true } = {}) {
     problem(dialog, "");
     const buttons = $$("button:not(.close)", dialog);
     buttons.forEach((button) => { button.disabled = true; });
+    const taken = this.taken;
+    this.waiting = close ? dialog : null;
     try {
       await work();
       if (close) dialog.close();
     } catch (error) {
+      if (!dialog.open) { this.taken = taken; dialog.showModal(); }
       problem(dialog, error.message);
     } finally {
+      this.waiting = null;
       buttons.forEach((button) => { button.disabled = false; });
     }
+  }
+
+  drawn() {
+    this.waiting?.close();
+    this.waiting = null;
   }
 
   edit(card) {

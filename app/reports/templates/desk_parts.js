@@ -49,9 +49,15 @@ export async function sendPicture(file) {
   return (await (await answered(response)).json()).sha256;
 }
 
-// The files of a board with their names, those of other kinds left out; a request takes 60 MB, of which a third is its form.
+// The files of a board with their names; those of other kinds are left out, and told. A request takes 60 MB, of which a
+// third is its form.
+const boardFile = (file) => /\.(storyboarder|pdf|png|jpe?g|webp)$/i.test(file.name);
+export function leftOut(files) {
+  const others = files.filter((file) => !boardFile(file) && !file.name.startsWith(".")).map((file) => file.name);
+  return others.length ? `Left out, since they are no pictures, no PDF and no project: ${others.slice(0, 8).join(", ")}${others.length > 8 ? ` and ${others.length - 8} more` : ""}.` : "";
+}
 export async function readFiles(files) {
-  const wanted = files.filter((file) => /\.(storyboarder|pdf|png|jpe?g|webp)$/i.test(file.name));
+  const wanted = files.filter(boardFile);
   if (!wanted.length) throw new Error("These are no pictures, no PDF and no project of Storyboarder.");
   if (wanted.reduce((sum, file) => sum + file.size, 0) > 44000000) throw new Error("These files are larger than 44 MB together: `katha run --import` takes them.");
   return Promise.all(wanted.map((file) => new Promise((resolve, reject) => {
@@ -90,6 +96,20 @@ export function keepFocus(rebuild) {
   const name = document.activeElement?.dataset?.focus;
   rebuild();
   if (name) $$("[data-focus]").find((element) => element.dataset.focus === name)?.focus({ preventScroll: true });
+}
+
+// Make `place` hold what `make` gives for each item, in order. What was made for an equal item stays as it is, so that a
+// board of many frames is not built again for a change of one; `key` is the text that tells two items apart.
+const built = new WeakMap();
+export function fill(place, items, key, make) {
+  const before = built.get(place) || new Map(), now = new Map();
+  const wanted = items.map((item, at) => {
+    const name = key(item, at), node = before.get(name) || make(item);
+    now.set(name, node);
+    return node;
+  });
+  built.set(place, now);
+  if (wanted.length !== place.children.length || wanted.some((node, at) => place.children[at] !== node)) place.replaceChildren(...wanted);
 }
 
 export const percent = (value) => (value === null ? "not measured" : `${Math.round(value)}%`);

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
@@ -103,11 +102,6 @@ _GOING = frozenset(
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
-_AT: Mapping[str, Literal["on", "in", "under", "above"]] = {
-    "on": "on", "onto": "on", "in": "in", "into": "in", "inside": "in", "under": "under", "beneath": "under",
-    "above": "above", "over": "above",
-}  # fmt: skip
-"""Where a preposition has one thing beside another."""
 _IN_HAND = frozenset({"hand", "hands"})
 _ROBBING = frozenset({"snatch", "tug", "take"})
 """Deeds that are done to the owner of a thing."""
@@ -115,7 +109,6 @@ _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at."""
 _TWO, _LARGE = 2, 80.0
 """What is at least this large (centimetres) two carry between them."""
-_RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
@@ -145,6 +138,8 @@ class Doing(Making):
         verb = base_form(event.verb)
         if event.verb == "lay" and event.who("patient"):
             verb = "put"  # not the past of "lie"
+        if verb == "put" and (worn := self._worn(event)) is not None:
+            return worn
         if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
@@ -175,6 +170,13 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _worn(self, event: Event) -> str | None:
+        """The deed of who puts something on the own head or feet."""
+        owners = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity is not None]
+        own = any(one.sort == "body" and (one.owner is None or one.owner in event.who("agent")) for one in owners)
+        about = [word for role in event.all("patient") for word in self._sorts(role)]
+        return object_deed("put on", about) if own else None
 
     def _handled(self, event: Event) -> bool:
         """Whether something that can be drawn is in the hands of who does what no table has."""
@@ -296,48 +298,6 @@ class Doing(Making):
             self.things.pop(key or "", None)
             self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
             return
-
-    def _lying(self, event: Event) -> None:
-        """A thing that the event has on, in or under another, or that comes out of it."""
-        if self.actors.keys() & set(event.who("agent")) and event.verb in ("come", "pour", "rise", "billow", "drift"):
-            for key in event.who("agent"):
-                actor = self.actors.get(key)
-                if (
-                    actor is not None
-                    and actor.kind == "pictogram"
-                    and not self._alive(key)
-                    and not event.who("patient")
-                ):
-                    self._risen(key, event)
-        for one in event.all("patient", "agent"):
-            thing = self.things.get(one.entity or "")
-            if (
-                thing is None
-                or thing.at is not None
-                or (thing.held_by is not None and event.verb not in ("find", "see", "leave"))
-            ):
-                continue
-            for role in event.all("place", "goal"):
-                where = _AT.get(role.preposition)
-                there = self.things.get(role.entity or "")
-                if where is not None and there is not None and there is not thing and there.held_by is None:
-                    self.things[thing.id] = replace(thing, at=there.id, where=where, held_by=None)
-
-    def _risen(self, key: str, event: Event) -> None:
-        """Smoke, steam or fire: a thing above what it comes out of."""
-        actor = self.actors[key]
-        if actor.pictogram not in _RISING:
-            return
-        source = next(
-            (role.entity for role in event.all("source", "goal", "place") if role.entity in self.things), None
-        )
-        del self.actors[key]
-        noun = noun_of(self._entity(key).noun)
-        assert noun is not None
-        if source is not None:
-            self.things[source] = replace(self.things[source], held_by=None)
-        self.things[key] = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object",
-                                      at=source, where="above")  # fmt: skip
 
     def _lend_thing(self, event: Event) -> None:
         """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:

@@ -10,8 +10,7 @@ from typing import Literal
 
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.places import Place, draw_place, place_data
-from katha.renderers.sketch.scenes.careless import careless_framing
-from katha.renderers.sketch.scenes.framing import Framing, Subject, Taste, choose_framing
+from katha.renderers.sketch.scenes.framing import Framing, Subject, Taste, careless_framing, choose_framing
 from katha.renderers.sketch.scenes.record import Scene
 from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box, Sprite

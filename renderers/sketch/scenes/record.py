@@ -7,9 +7,18 @@ from typing import Literal
 
 from katha.renderers.sketch.deeds import Look
 
-__all__ = ["Scene", "SceneActor", "SceneThing", "Shot"]
+__all__ = ["Beside", "Laid", "Scene", "SceneActor", "SceneThing", "Shot"]
 
 Shot = Literal["wide", "medium", "close"]
+
+Beside = Literal[
+    "on", "in", "under", "behind", "over", "beside", "against", "before", "around",
+    "head", "shoulder", "hand", "lap", "back",
+]  # fmt: skip
+"""How somebody is beside a thing or somebody else; the last five are parts of the other's body."""
+
+Laid = Literal["on", "in", "under", "above", "behind", "beside", "against", "head"]
+"""How a thing is beside another; on somebody it is at the head."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +28,8 @@ class SceneActor:
     kind: a person is drawn by the rig in its `look`; a figure is the vocabulary's `concept` with its `attributes` (a
     lion, a king); anything else is drawn by its `pictogram` (None: a stand-in of `kind_of` and `cm`). deed: an id of
     deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
-    None free. count: how many of them. says: the pictogram of what is spoken about.
+    None free. count: how many of them. says: the pictogram of what is spoken about. at: the id of the thing or actor
+    that they are `where` of. posture: a deed of resting (sit) in which the hands do the deed.
     """
 
     id: str
@@ -37,6 +47,11 @@ class SceneActor:
     facing: Literal[1, -1] | None = None
     count: int = 1
     says: str | None = None
+    # Left out of the record's text, from which the camera's chance is drawn: where nobody is beside anything, nothing
+    # changes.
+    at: str | None = field(default=None, repr=False)
+    where: Beside | None = field(default=None, repr=False)
+    posture: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -45,7 +60,7 @@ class SceneThing:
 
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
     the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
-    whose deed it belongs to. at: the id of another thing that it is `where` of.
+    whose deed it belongs to. at: the id of another thing, or of an actor, that it is `where` of.
     """
 
     id: str
@@ -58,7 +73,7 @@ class SceneThing:
     held_by: str | None = None
     count: int = 1
     at: str | None = None
-    where: Literal["on", "in", "under", "above"] = "on"
+    where: Laid = "on"
 
 
 @dataclass(frozen=True)

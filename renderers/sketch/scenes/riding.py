@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Body, Deed, deed
-from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
-from katha.renderers.sketch.scenes.things import Sprite, put_thing, sized
+from katha.renderers.sketch.scenes.things import Cluster, Sprite, put_thing, shrunk, sized
 from katha.renderers.sketch.svg import circle, group, number
 
 __all__ = ["Rider", "inside", "passengers_of"]

@@ -17,6 +17,7 @@ from katha.vocabulary import load_vocabulary
 __all__ = [
     "attributes_in",
     "base_form",
+    "beside_of",
     "concept_of",
     "deed_of_verb",
     "failed_deed",
@@ -32,6 +33,7 @@ __all__ = [
     "near_noun",
     "noun_of",
     "object_deed",
+    "part_of",
     "place_by_things",
     "place_of",
     "platform_of",
@@ -52,7 +54,7 @@ _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman",
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
-_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture")
+_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture", "aimed", "placing", "found", "seeking")
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
 _AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
@@ -134,6 +136,16 @@ def lifeless_deed(*phrases: str) -> str | None:
 def stopped_deed(verb: str) -> str | None:
     """What somebody does who stops doing it."""
     return next((name for name, listed in _data()["stopped"].items() if verb in listed.split()), None)
+
+
+def beside_of(preposition: str) -> str | None:
+    """How a preposition has somebody or something beside a thing ("beneath" is under)."""
+    return next((name for name, listed in _data()["beside"].items() if preposition in listed.split()), None)
+
+
+def part_of(noun: str) -> str | None:
+    """Where on somebody a part of the body has whoever is there: a knee is the lap."""
+    return next((name for name, listed in _data()["body"].items() if noun in listed.split()), None)
 
 
 def sign_of(words: Iterable[str]) -> str | None:

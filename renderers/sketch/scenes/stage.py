@@ -23,17 +23,19 @@ from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, dra
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
-from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
+from katha.renderers.sketch.scenes.beside import put_beside
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
 from katha.renderers.sketch.scenes.things import (
     Box,
+    Cluster,
     Sprite,
     draw_thing,
     lay,
     put_thing,
     seat_of,
+    shrunk,
     sized,
     speech_bubble,
     think_bubble,
@@ -95,9 +97,13 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
         for actor in scene.actors
     }
     row = [[clusters[actor.id] for actor in group_] for group_ in groups]
+    things = {thing.id: thing for thing in scene.things}
     for group_ in row:
         if len(group_) > 1:
             join(*group_)
+        for cluster in group_:
+            if cluster.actor.at in things:
+                put_beside(cluster, things[cluster.actor.at], group_)
     spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
@@ -243,6 +249,10 @@ def _person(
 ) -> Cluster:
     actor = actors[0]
     pose = replace(row.pose, tool=None if holds else row.tool)
+    if actor.posture is not None:
+        rest = deed(actor.posture).pose
+        signs = (*pose.emanata, *(sign for sign in rest.emanata if actor.where != "on"))
+        pose = replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on or bench is not None:

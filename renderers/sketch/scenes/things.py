@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from katha.renderers.sketch.deeds import Body, Deed, pieces
 from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
 from katha.renderers.sketch.scenes.framing import Box, union
-from katha.renderers.sketch.scenes.record import SceneThing
+from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
 from katha.renderers.sketch.tables import load_table
 
 __all__ = [
     "Box",
+    "Cluster",
     "Sprite",
     "draw_thing",
     "lay",
     "put_thing",
     "seat_of",
+    "shrunk",
     "sized",
     "speech_bubble",
     "think_bubble",
@@ -99,6 +101,40 @@ class Sprite:
     def moved(self, dx: float, dy: float) -> Sprite:
         """The same drawing elsewhere."""
         return replace(self, x=self.x + dx, y=self.y + dy)
+
+
+@dataclass
+class Cluster:
+    """An actor with what belongs to it, its front at `facing`; `solid` is what others keep clear of."""
+
+    actor: SceneActor
+    facing: int
+    sprites: list[Sprite]
+    body: Body | None = None
+    solid: Box = (0.0, 0.0, 0.0, 0.0)
+    holds: bool = False
+    marks: list[str] = field(default_factory=list)
+
+    def move(self, dx: float, dy: float = 0.0) -> None:
+        """Put the whole cluster elsewhere."""
+        self.sprites = [sprite.moved(dx, dy) for sprite in self.sprites]
+        x0, y0, x1, y1 = self.solid
+        self.solid = (x0 + dx, y0 + dy, x1 + dx, y1 + dy)
+
+    def deepen(self, depth: float) -> None:
+        """Draw the whole cluster nearer."""
+        self.sprites = [replace(sprite, depth=sprite.depth + depth) for sprite in self.sprites]
+
+
+def shrunk(sprite: Sprite, scale: float) -> Sprite:
+    """The sprite smaller, about the stage's origin."""
+    x0, y0, x1, y1 = (value * scale for value in sprite.local)
+    face = None
+    if sprite.face_local is not None:
+        cx, cy, r = sprite.face_local
+        face = (cx * scale, cy * scale, r * scale)
+    return replace(sprite, svg=group(sprite.svg, transform=f"scale({scale:.4f})"), local=(x0, y0, x1, y1),
+                   x=sprite.x * scale, y=sprite.y * scale, face_local=face, grounded=False)  # fmt: skip
 
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
@@ -397,15 +433,33 @@ def _drops(facing: int, wide: float, tall: float) -> str:
 
 
 def lay(thing: SceneThing, there: Sprite) -> Sprite:
-    """A thing on, in, under or above another that is drawn already."""
+    """A thing on, in, under, behind or above another that is drawn already, or on somebody's head."""
     x0, y0, x1, y1 = there.box
+    if there.acts:
+        return _at_head(thing, there)
     tall = min(max(stage_height(thing.cm), 15.0), 0.9 * max(y1 - y0, 22.0)) if thing.where != "above" else 0.0
-    drawn = draw_thing(thing, tall or max(50.0, 0.8 * (y1 - y0)), 1)
+    if thing.where in ("behind", "beside", "against"):
+        tall = max(stage_height(thing.cm), 20.0)
+    drawn = draw_thing(thing, tall or max(50.0, 0.8 * (y1 - y0)), 1, 14.0 if thing.where == "against" else 0.0)
     tall, top = drawn.bbox[3] - drawn.bbox[1], y0 + _TOP * (y1 - y0)
-    spots = {"on": (top, 0.1), "in": (y0 + 0.5 * (y1 - y0) + 0.5 * tall, 0.1), "above": (y0 + 0.1 * tall, 0.2)}
+    spots = {"on": (top, 0.1), "in": (y0 + 0.5 * (y1 - y0) + 0.5 * tall, 0.1), "above": (y0 + 0.1 * tall, 0.2),
+             "behind": (y1, -0.1)}  # fmt: skip
     y, depth = spots.get(thing.where, (max(y1, y0 + 0.4 * tall), 0.1))
-    x = (x0 + x1) / 2 + (0.42 * (x1 - x0) if thing.where == "under" else 0.0)
+    beyond = {"under": 0.42 * (x1 - x0), "behind": 0.5 * (x1 - x0), "against": 0.2 * (x1 - x0)}
+    x = (x0 + x1) / 2 + beyond.get(thing.where, 0.0)
+    if thing.where == "beside":
+        x = x1 + 0.5 * (drawn.bbox[2] - drawn.bbox[0]) + 4
     return Sprite(thing.id, drawn.svg, drawn.bbox, there.depth + depth, x, y, key=True, grounded=False)
+
+
+def _at_head(thing: SceneThing, there: Sprite) -> Sprite:
+    """A thing that has come down on somebody, with the lines of its fall."""
+    x0, y0, x1, _ = there.box
+    cx, cy, r = there.face or ((x0 + x1) / 2, y0 + 12, 12.0)
+    height = min(max(stage_height(thing.cm), 22.0), 60.0)
+    drawn = draw_thing(thing, height, 1)
+    svg = _plunge(drawn.bbox[2] - drawn.bbox[0], height) + drawn.svg
+    return Sprite(thing.id, svg, drawn.bbox, there.depth + 0.3, cx, cy - 0.8 * r, key=True, grounded=False)
 
 
 def think_bubble(thought: Sprite, facing: int) -> Sprite:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
-from katha.renderers.sketch.scenes.cluster import Cluster, shrunk
 from katha.renderers.sketch.scenes.record import Scene, SceneActor
-from katha.renderers.sketch.scenes.things import Sprite, think_bubble, union
+from katha.renderers.sketch.scenes.things import Cluster, Sprite, shrunk, think_bubble, union
 
 __all__ = ["groups_of", "join", "on_left", "spread"]
 
 _GAP = 14.0
-_CARRIED = 0.62
+_MOST = 4
+"""So many are drawn as one group."""
+_CARRIED, _ON_BODY = 0.62, 0.5
 _CLEAR = 1.02
 """Heads of those who go hand in hand are this many of their reaches apart."""
 _NEAREST = 20.0
@@ -28,9 +29,11 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
     lead = _lead(scene)
     groups: list[list[SceneActor]] = []
     placed: set[str] = set()
-    for actor in sorted(scene.actors, key=lambda one: one is not lead):
-        if actor.id in placed:
+    for one_of in sorted(scene.actors, key=lambda one: one is not lead):
+        if one_of.id in placed:
             continue
+        host = by_id.get(one_of.at or "")
+        actor = host if host is not None and host.id not in placed else one_of
         other = by_id.get(actor.target or "")
         pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
         if len(pair) > 1 and deed(actor.deed).close is not None:
@@ -38,8 +41,11 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
         if actor.target in things and deed(actor.deed).set == "stool":
             pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
                              and one is not actor and one.id not in placed)]  # fmt: skip
-        groups.append(pair[:3])
-        placed |= {one.id for one in pair[:3]}
+        ids = {one.id for one in pair}
+        beside = ids | ({actor.at} & things)
+        pair += [one for one in scene.actors if one.at in beside and one.id not in ids | placed]
+        groups.append(pair[:_MOST])
+        placed |= {one.id for one in pair[:_MOST]}
     return groups
 
 
@@ -57,7 +63,64 @@ def _lead(scene: Scene) -> SceneActor | None:
 
 
 def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
-    """Put the other actor where the first one's deed has its partner; a third embraces from the other side."""
+    """Put the other actor where the first one's deed has its partner; a third embraces from the other side. Those
+    who are beside somebody of the group come last."""
+    near = [guest for guest in (other, *others) if guest.actor.at is not None and _host(guest, (one, other, *others))]
+    rest = [cluster for cluster in (other, *others) if cluster not in near]
+    if rest:
+        _partners(one, *rest)
+    for guest in near:
+        host = _host(guest, (one, other, *others))
+        if host is not None:
+            _perch(host, guest)
+
+
+def _host(guest: Cluster, among: Sequence[Cluster]) -> Cluster | None:
+    """Who of a group somebody is beside."""
+    return next((one for one in among if one.actor.id == guest.actor.at and one is not guest), None)
+
+
+def _perch(host: Cluster, guest: Cluster) -> None:
+    """Put somebody on a part of another's body, or behind or beside them."""
+    where, f = guest.actor.where or "beside", host.facing
+    x0, y0, x1, y1 = host.sprites[0].box
+    if where in ("behind", "beside", "before", "against", "around"):
+        a0, _, a1, _ = guest.sprites[0].box
+        wide, back = a1 - a0, x0 if f > 0 else x1
+        apart = -0.1 * wide if where == "behind" else 0.5 * wide + 6
+        guest.move(back - f * apart - (a0 + a1) / 2)
+        guest.deepen(-0.6 if where == "behind" else -0.05)
+        return
+    tall = guest.solid[3] - guest.solid[1]
+    share = min(1.0, _ON_BODY * (y1 - y0) / tall)
+    guest.sprites = [shrunk(sprite, share) for sprite in guest.sprites]
+    x, y = _spot(host, where)
+    b0, _, b1, b3 = guest.sprites[0].box
+    guest.move(x - (b0 + b1) / 2, y - b3)
+    guest.solid = union([sprite.box for sprite in guest.sprites])
+    guest.deepen(0.6)
+
+
+def _spot(host: Cluster, where: str) -> tuple[float, float]:
+    """Where on a body somebody is; on what has no limbs they are on the top of it."""
+    own, f = host.sprites[0], host.facing
+    x0, y0, x1, y1 = own.box
+    if host.body is None or where in ("under", "over"):
+        return (x0 + x1) / 2, {"under": y1, "over": y0 - 8}.get(where, y0 + 3)
+    cx, cy, r = host.body.head
+    (hx, hy), (sx, sy) = host.body.joints["hip"], host.body.joints["shoulder"]
+    spots = {
+        "head": (cx, cy - 0.85 * r),
+        "shoulder": (sx - f * 14, sy),
+        "hand": host.body.joints["far"],
+        "lap": (hx + f * 16, hy - 2),
+        "back": (sx - f * 12, hy),
+    }
+    x, y = spots.get(where, spots["shoulder"])
+    return x + own.x, y + own.y
+
+
+def _partners(one: Cluster, other: Cluster, *others: Cluster) -> None:
     if one.holds and deed(one.actor.deed).set == "stool" and other.actor.deed == one.actor.deed:
         _seat(one, (other, *others))
         return

@@ -16,9 +16,10 @@ from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
-from katha.renderers.sketch.scenes.doing import Doing, is_shown
+from katha.renderers.sketch.scenes.doing import is_shown
 from katha.renderers.sketch.scenes.making import LIVING, phrase_of
 from katha.renderers.sketch.scenes.record import Scene, SceneThing
+from katha.renderers.sketch.scenes.relations import Relations
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
     features_of,
@@ -71,7 +72,7 @@ def tell(request: FrameRequest) -> Told:
     return _Teller(request).told()
 
 
-class _Teller(Doing):
+class _Teller(Relations):
     """One request on its way to a scene."""
 
     def told(self) -> Told:
@@ -90,8 +91,7 @@ class _Teller(Doing):
         self._bystanders(events)
         self._fragments()
         self._panel_cast()
-        for event in events:
-            self._lying(event)
+        self._related(events)
         where = Where(self.request, self.prompt, self.reading, self.things, self.roads, self.missing)
         setting, time, weather = where.setting(events), where.time(), where.weather()
         self._must_show(setting)

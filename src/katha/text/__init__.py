@@ -3,7 +3,7 @@
 `read_text` says what kind of text it is and reads it; `read_story` reads what is known to be a story.
 """
 
-from katha.text.checks import Script, check_input, parse_script, read_text
+from katha.text.checks import Script, check_input, check_words, parse_script, read_text
 from katha.text.reading import Scene, read_story
 from katha.text.telling import Teller
 from katha.text.types import Entity, Event, Kin, Place, Reading, Role, Sentence, Speech, TextCheck
@@ -22,6 +22,7 @@ __all__ = [
     "Teller",
     "TextCheck",
     "check_input",
+    "check_words",
     "parse_script",
     "read_story",
     "read_text",

@@ -15,7 +15,7 @@ from katha.text.sentences import BULLET, clean, turns_of
 from katha.text.types import InputKind, Reading, TextCheck
 from katha.text.words import age_in_years, load_words
 
-__all__ = ["Script", "check_input", "parse_script", "read_text"]
+__all__ = ["Script", "check_input", "check_words", "parse_script", "read_text"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _HEADING = re.compile(
@@ -71,16 +71,10 @@ class Script:
 
 def check_input(text: str) -> TextCheck:
     """Say what kind of text this is."""
-    words = _WORD.findall(text)
-    if len(words) < _FEWEST_WORDS:
-        return _is("empty")
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    script = _is_script(lines)
-    strange = _strange(text, words, script=script)
-    if strange is not None:
-        return _is("language", strange)
-    if script:
-        return _is("script")
+    words, lines = _WORD.findall(text), _lines(text)
+    plain = check_words(text)
+    if plain is not None:
+        return plain
     shape = _shape(lines, text)
     if shape is not None and not shape.usable:
         return shape
@@ -108,6 +102,23 @@ def _tells(reading: Reading, shape: TextCheck) -> bool:
     """Whether the lines of a list tell what somebody does, most of them (of a poem in short lines: any)."""
     shown = [any(event.visible and event.who("agent") for event in reading.of(one.index)) for one in reading.sentences]
     return sum(shown) >= (0.6 * len(shown) if shape.kind == "list" else 1)
+
+
+def check_words(text: str) -> TextCheck | None:
+    """Say of a text what its words and lines alone tell, before it is read: that it is empty, a script, or in another
+    language; None where it has to be read."""
+    words = _WORD.findall(text)
+    if len(words) < _FEWEST_WORDS:
+        return _is("empty")
+    script = _is_script(_lines(text))
+    strange = _strange(text, words, script=script)
+    if strange is not None:
+        return _is("language", strange)
+    return _is("script") if script else None
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines() if line.strip()]
 
 
 def read_text(text: str) -> tuple[TextCheck, Reading | None]:

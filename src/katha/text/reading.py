@@ -34,7 +34,7 @@ class Scene:
     outdoors: bool = False
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=512)
 def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
     title, plain = _titled(clean(text))

@@ -1,0 +1,153 @@
+"""Where somebody is beside a thing: under the table, behind the door, in the basket, on the roof, over the fence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from katha.renderers.sketch.pictograms import stage_height
+from katha.renderers.sketch.scenes.record import SceneThing
+from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, seat_of, union
+
+__all__ = ["put_beside"]
+
+_TALLEST, _LEAST = 150.0, 20.0
+_ROOM, _ROOF = 1.3, 1.16
+"""What somebody is under is so much wider and higher than they are, at least."""
+_LOW, _RIM = 0.66, 0.5
+"""Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
+its rim is seen from the second share of the height up."""
+_AROUND = 1.2
+_FENCE = 58.0
+"""Over what is jumped or flown is no higher than this."""
+_BACKED = frozenset({
+    "chair", "couch-and-lamp", "armchair", "bed", "bench", "throne", "cradle", "swing", "deckchair", "toilet", "seat"
+})  # fmt: skip
+"""What has a back or a board higher than its seat."""
+_AIR, _APART, _ASLANT = 8.0, 5.0, 0.3
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Somebody's box, head and direction, and the natural height of the thing."""
+
+    thing: SceneThing
+    box: Box
+    head: tuple[float, float, float]
+    facing: int
+
+    @property
+    def wide(self) -> float:
+        return self.box[2] - self.box[0]
+
+    @property
+    def tall(self) -> float:
+        return self.box[3] - self.box[1]
+
+    @property
+    def middle(self) -> float:
+        return (self.box[0] + self.box[2]) / 2
+
+    def drawn(self, height: float, least_wide: float, depth: float, x: float | None = None) -> Sprite:
+        """The thing so high, higher where it would be narrower than asked, on the ground at x."""
+        plain = draw_thing(self.thing, height, self.facing)
+        wide = plain.bbox[2] - plain.bbox[0]
+        if wide < least_wide:
+            plain = draw_thing(self.thing, min(height * least_wide / wide, 1.7 * height), self.facing)
+        at = self.middle if x is None else x
+        return Sprite(self.thing.id, plain.svg, plain.bbox, depth, at, 0.0, key=True)
+
+
+def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) -> None:
+    """Put the actor of a cluster where it is beside a thing, and the thing with it.
+
+    group: who stands together, the cluster among them; a thing that is drawn there is not drawn again.
+    """
+    where = cluster.actor.where or "beside"
+    own = next((sprite for sprite in cluster.sprites if sprite.id == cluster.actor.id), cluster.sprites[0])
+    head = own.face or (own.box[0], own.box[1], 0.3 * (own.box[2] - own.box[0]))
+    room = _Room(thing, own.box, head, cluster.facing)
+    sprite, lift = _WAYS[where](room)
+    others = [one.solid for one in group if one is not cluster]
+    if where in ("beside", "against") and any(x0 < sprite.box[2] and x1 > sprite.box[0] for x0, _, x1, _ in others):
+        sprite = replace(sprite, x=2 * room.middle - sprite.x)  # there is somebody on that side
+    shown = [one for fellow in group for one in fellow.sprites]
+    cluster.move(0.0, -lift)
+    if lift:
+        cluster.sprites = [replace(one, grounded=False) for one in cluster.sprites]
+    if all(one.id != thing.id for one in shown):
+        cluster.sprites = [*cluster.sprites, sprite]
+        cluster.solid = union([cluster.solid, sprite.box])
+
+
+def _natural(room: _Room, least: float, most: float) -> float:
+    return min(max(stage_height(room.thing.cm), least), most)
+
+
+def _under(room: _Room) -> tuple[Sprite, float]:
+    height = max(_natural(room, _LEAST, _TALLEST), _ROOF * room.tall)
+    return room.drawn(height, _ROOM * room.wide, -0.8), 0.0
+
+
+def _behind(room: _Room) -> tuple[Sprite, float]:
+    """Behind what is low, face above it; from behind what is tall somebody peeps out at the side."""
+    height = _natural(room, 0.45 * room.tall, _TALLEST)
+    if height <= _LOW * room.tall:
+        return room.drawn(height, 0.9 * room.wide, 1.8), 0.0
+    sprite = room.drawn(max(height, 0.95 * room.tall), 0.8 * room.wide, 1.8)
+    edge = room.head[0] - room.facing * 0.45 * room.head[2]
+    return replace(sprite, x=edge - room.facing * sprite.local[2]), 0.0
+
+
+def _inside(room: _Room) -> tuple[Sprite, float]:
+    """In what is as tall as somebody they stand before its inside; of what is lower the rim hides the legs."""
+    height = _natural(room, 0.5 * room.tall, _TALLEST)
+    if height > 1.05 * room.tall:
+        return room.drawn(height, _AROUND * room.wide, -0.8), 0.0
+    sprite = room.drawn(height, _AROUND * room.wide, 1.5)
+    rim = -sprite.local[1]
+    return sprite, max(0.0, rim - _RIM * room.tall)
+
+
+def _on(room: _Room) -> tuple[Sprite, float]:
+    height = _natural(room, 12.0, _TALLEST)
+    sprite = room.drawn(height, 0.7 * room.wide, -0.5)
+    tall = sprite.local[3] - sprite.local[1]
+    seat = room.thing.kind in ("animal", "vehicle") or room.thing.pictogram in _BACKED
+    return sprite, max(0.0, seat_of(room.thing, tall) if seat else 0.94 * tall)
+
+
+def _over(room: _Room) -> tuple[Sprite, float]:
+    height = _natural(room, _LEAST, _FENCE)
+    sprite = room.drawn(height, 0.5 * room.wide, -0.5)
+    return sprite, max(0.0, height + _AIR + room.box[3])
+
+
+def _beside(room: _Room) -> tuple[Sprite, float]:
+    height = _natural(room, 24.0, _TALLEST)
+    sprite = room.drawn(height, 0.0, -1.0 if height > 60 else 0.4)
+    edge = room.box[0] if room.facing > 0 else room.box[2]
+    return replace(sprite, x=edge - room.facing * (sprite.local[2] + _APART)), 0.0
+
+
+def _against(room: _Room) -> tuple[Sprite, float]:
+    sprite, lift = _beside(room)
+    return replace(sprite, x=sprite.x + room.facing * _ASLANT * room.wide, depth=-1.0), lift
+
+
+def _before(room: _Room) -> tuple[Sprite, float]:
+    height = _natural(room, 24.0, _TALLEST)
+    return room.drawn(height, 0.0, -3.0), 0.0
+
+
+def _around(room: _Room) -> tuple[Sprite, float]:
+    height = _natural(room, _LEAST, 0.55 * max(room.tall, 50.0))
+    sprite = room.drawn(height, 0.0, 2.2)
+    return replace(sprite, x=room.middle + room.facing * 0.5 * (room.wide + sprite.local[2])), 0.0
+
+
+_WAYS: Mapping[str, Callable[[_Room], tuple[Sprite, float]]] = {
+    "under": _under, "behind": _behind, "in": _inside, "on": _on, "over": _over, "beside": _beside,
+    "against": _against, "before": _before, "around": _around,
+}  # fmt: skip
+"""The thing, and how far the actor is raised, by how the actor is beside it."""

@@ -1,0 +1,228 @@
+"""Who and what is beside whom and what: a sentence's prepositions and its second half as relations of a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.scenes.doing import Doing
+from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
+from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of, part_of
+from katha.text.types import Event, Role
+
+__all__ = ["Relations"]
+
+_LEAPING = frozenset({"jump", "fly", "climb"})
+"""What goes over or across something."""
+_LAID: Mapping[Beside, Laid] = {
+    "over": "above", "around": "beside", "before": "beside", "on": "on", "in": "in", "under": "under",
+    "behind": "behind", "beside": "beside", "against": "against",
+}  # fmt: skip
+"""How a thing lies beside another, by how somebody would stand there."""
+_RESTING = frozenset({"sit", "kneel"})
+_SETTLED = frozenset({"around", "under", "climbed", "cover"})
+"""Where a deed has the thing that somebody is at."""
+_NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over", "ground", "ground_front", "foot"})
+"""Where a deed has a thing for which it takes more than hands."""
+_RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
+
+
+class Relations(Doing):
+    """Puts those of a scene beside each other."""
+
+    def _related(self, events: Sequence[Event]) -> None:
+        """Every relation that the events tell, those of the deeds that are shown first."""
+        for event in events:
+            self._opened(event, events)
+        for event in events:
+            self._lying(event)
+        for event in events:
+            self._struck_by(event)
+            self._standing(event)
+            self._resting(event)
+
+    # People and animals beside things and each other.
+
+    def _standing(self, event: Event) -> None:
+        """Those of an event who are under, behind, in or on something of it, or of somebody's body."""
+        for role in event.all("place", "goal", "source"):
+            where = self._way(role, event)
+            if where is None:
+                continue
+            for key in self._placed(event, role):
+                at = self._anchor(role, key)
+                actor = self.actors.get(key)
+                if at is None or actor is None or actor.at is not None or at == actor.id:
+                    continue
+                row = deed(actor.deed)
+                if row.thing in _SETTLED and actor.target in self.things:
+                    continue
+                if (
+                    at not in self.things
+                    and actor.target == at
+                    and (row.partner != "side" or actor.posture is not None)
+                ):
+                    continue
+                self.actors[key] = replace(actor, at=at, where=self._on_body(at, where, role),
+                                           target=None if actor.target == at else actor.target)  # fmt: skip
+                if at in self.things:
+                    self.things[at] = replace(self.things[at], held_by=None, role="object")
+
+    def _on_body(self, at: str, where: Beside, role: Role) -> Beside:
+        """Where on somebody's body; on a lap is who sits on somebody that sits as well."""
+        if at in self.things or where not in ("on", "in"):
+            return where
+        found: Beside = part_of(role.head) or "shoulder"  # type: ignore[assignment]
+        for key, actor in self.actors.items():
+            if found == "lap" and actor.id == at and actor.deed == "stand" and actor.kind == "person":
+                self.actors[key] = replace(actor, deed="sit")
+        return found
+
+    def _way(self, role: Role, event: Event) -> Beside | None:
+        where = self._beside(role)
+        if role.preposition == "across" and self._deed(event) in _LEAPING:
+            return "over"
+        if where == "over" and self._deed(event) not in _LEAPING:
+            return None
+        if role.role == "source":
+            return where if where in ("behind", "under") else None
+        return where
+
+    def _beside(self, role: Role) -> Beside | None:
+        found: Beside | None = beside_of(role.preposition)  # type: ignore[assignment]
+        return found
+
+    def _placed(self, event: Event, role: Role) -> list[str]:
+        """Who of an event is where a role says: those it is done to, or its doers."""
+        name = self._deed(event) or "stand"
+        objects = [key for key in event.who("patient") if key not in event.who("agent")]
+        if objects and (in_table("placing", name) or role.role == "goal"):
+            return self._spread(key for key in objects if key in self.actors)
+        given = [one for one in event.all("recipient") if one.start < role.start and one.entity]
+        if given and self._beside(role) == "in":
+            return self._spread(str(one.entity) for one in given if one.entity in self.actors)  # to the girl in the bed
+        hidden = self._beside(role) in ("behind", "under") and not in_table("seeking", event.verb)
+        away = in_table("aimed", name) and role.role != "source" and not hidden
+        return [] if away else self._spread(event.who("agent") or objects)
+
+    def _anchor(self, role: Role, key: str) -> str | None:
+        """The id of the thing or actor that a role names, of whose head, lap or back it speaks as well."""
+        if role.entity is None or role.entity == key:
+            return None
+        thing = self.things.get(role.entity)
+        if thing is not None:
+            actor = self.actors.get(key)
+            ahead = actor is not None and thing.held_by == actor.id and deed(actor.deed).thing == "ahead"
+            ahead = ahead and self._beside(role) in ("under", "behind", "on", "over", "around")
+            return thing.id if (thing.held_by is None or ahead) and thing.at is None else None
+        entity = self._entity(role.entity)
+        name = role.entity if role.entity in self.actors else entity.owner if entity.sort == "body" else None
+        return self.actors[name].id if name is not None and name in self.actors and name != key else None
+
+    def _resting(self, event: Event) -> None:
+        """Who does one thing with the hands while sitting or kneeling: "sat on the bed and read"."""
+        name = self._deed(event)
+        for key in self._spread(event.who("agent")) if name in _RESTING else ():
+            actor = self.actors.get(key)
+            if actor is None or actor.deed == name or actor.kind != "person" or actor.posture is not None:
+                continue
+            row = deed(actor.deed)
+            if row.thing not in _NOT_SEATED and row.set is None and not row.pose.moving and not row.pose.lying:
+                self.actors[key] = replace(actor, posture=name)
+
+    def _opened(self, event: Event, events: Sequence[Event]) -> None:
+        """What is found by who opens a thing is in it: a kitten in the box."""
+        if self._deed(event) != "open":
+            return
+        boxes = [key for key in event.who("patient") if key in self.things]
+        for key in self._spread(event.who("agent")) if boxes else ():
+            actor = self.actors.get(key)
+            others = [one for one in events if one is not event and key in self._spread(one.who("agent"))]
+            found = [
+                one for other in others if in_table("found", self._deed(other) or "") for one in other.who("patient")
+            ]
+            for one in found if actor is not None else ():
+                self._comes_out(key, one, boxes[0])
+
+    def _comes_out(self, key: str, found: str, box: str) -> None:
+        """Put what is found into the thing that somebody opens, the thing before them."""
+        actor = self.actors[key]
+        if found in self.actors and self.actors[found].at is None and found != key:
+            self.actors[found] = replace(self.actors[found], at=box, where="in")
+            self.things[box] = replace(self.things[box], held_by=None, role="object")
+            self.actors[key] = replace(actor, target=self.actors[found].id)
+        elif found in self.things and found != box and self.things[found].at is None:
+            self.things[found] = replace(self.things[found], at=box, where="in", held_by=None)
+            self.things[box] = replace(self.things[box], held_by=actor.id, role="object")
+            self.actors[key] = replace(actor, target=box)
+
+    # Things beside things and on people.
+
+    def _lying(self, event: Event) -> None:
+        """A thing that the event has on, in, under or behind another, or that comes out of it."""
+        if self.actors.keys() & set(event.who("agent")) and event.verb in ("come", "pour", "rise", "billow", "drift"):
+            for key in event.who("agent"):
+                actor = self.actors.get(key)
+                lifeless = actor is not None and actor.kind == "pictogram" and not self._alive(key)
+                if lifeless and not event.who("patient"):
+                    self._risen(key, event)
+        for one in event.all("patient", "agent"):
+            thing = self.things.get(one.entity or "")
+            if thing is not None and self._put_behind(event, thing):
+                continue
+            held = thing is not None and thing.held_by is not None and event.verb not in ("find", "see", "leave")
+            if thing is None or thing.at is not None or held:
+                continue
+            for role in event.all("place", "goal"):
+                where = self._beside(role)
+                there = self.things.get(role.entity or "")
+                if where is not None and there is not None and there is not thing and there.held_by is None:
+                    self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
+                    break
+
+    def _put_behind(self, event: Event, thing: SceneThing) -> bool:
+        """Whether somebody puts the thing behind, under or against another: it is there, and they reach for it."""
+        if thing.at is not None or self._deed(event) not in ("put", "lean_over", "push", "throw"):
+            return False
+        for role in event.all("place", "goal"):
+            where, there = self._beside(role), self.things.get(role.entity or "")
+            if there is None or there is thing or where not in ("behind", "under", "against"):
+                continue
+            self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
+            for key in self._spread(event.who("agent")):
+                actor = self.actors.get(key)
+                if actor is not None and actor.target in (thing.id, there.id):
+                    self.things[there.id] = replace(there, held_by=actor.id, role="object")
+                    self.actors[key] = replace(actor, deed="reach_out", target=there.id)
+            return True
+        return False
+
+    def _struck_by(self, event: Event) -> None:
+        """A thing that hits somebody or falls on them is at their head."""
+        if any(self._alive(key) for key in event.who("agent")):
+            return
+        for key in self._spread(event.who("patient", "goal", "recipient")):
+            if key not in self.actors or self._deed(event) not in ("hit", "fall", "fly", "jump"):
+                continue
+            for name in event.who("agent"):
+                if name in self.things and self.things[name].at is None:
+                    self.things[name] = replace(self.things[name], at=self.actors[key].id, where="head", held_by=None)
+                elif name in self.actors and self.actors[name].at is None and name != key:
+                    self.actors[name] = replace(self.actors[name], at=self.actors[key].id, where="head")
+
+    def _risen(self, key: str, event: Event) -> None:
+        """Smoke, steam or fire: a thing above what it comes out of."""
+        actor = self.actors[key]
+        if actor.pictogram not in _RISING:
+            return
+        source = next(
+            (role.entity for role in event.all("source", "goal", "place") if role.entity in self.things), None
+        )
+        del self.actors[key]
+        noun = noun_of(self._entity(key).noun)
+        assert noun is not None
+        if source is not None:
+            self.things[source] = replace(self.things[source], held_by=None)
+        self.things[key] = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object",
+                                      at=source, where="above")  # fmt: skip
