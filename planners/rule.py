@@ -81,10 +81,11 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
 
 
 def _refusal(what: str, check: TextCheck) -> PlanError:
-    """The error for a text that cannot be read on: one sentence, and for another language the planner that reads it."""
-    other = "`--planner gemma-st` reads other languages (see `katha planners`)."
-    said = f"{what} cannot be drawn: {check.message[:1].lower()}{check.message[1:]}"
-    return PlanError(said, hint=other if check.kind == "language" else None)
+    """The error for a text that cannot be read on: what it is, and what to do."""
+    said, _, todo = check.message.partition("; ")
+    if check.kind == "language":
+        todo = "translate it, or use `--planner gemma-st`, which reads other languages (see `katha planners`)."
+    return PlanError(f"{what} cannot be drawn: {said[:1].lower()}{said[1:]}.", hint=f"{todo[:1].upper()}{todo[1:]}")
 
 
 def panels_for(text: str, usual: int) -> int:

@@ -213,7 +213,7 @@ def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
         ("Ein Löwe schlief im Wald. Eine kleine Maus lief über seine Nase und weckte ihn auf.", "English"),
         ("Un león dormía en el bosque. Un ratón corrió sobre su nariz y lo despertó.", "English"),
         ("獅子が森で眠っていた。小さなねずみが鼻の上を走った。", "English"),
-        ("The price of it went up in that year, and the year after that.", "Nothing happens"),
+        ("The price of it went up in that year, and the year after that.", "nothing happens"),
         ("- milk\n- bread\n- two apples\n- soap", "list"),
         ("Ingredients: 200 g flour, 2 eggs, 100 ml milk, 50 g sugar.\nMix all and bake for 20 minutes.", "recipe"),
     ],
@@ -416,4 +416,4 @@ def test_what_else_the_sentence_tells_of_the_doer_must_show() -> None:
 def test_a_sentence_of_two_deeds_keeps_both_halves() -> None:
     told = plan("Lena opened the box and found a kitten. The kitten purred. Lena smiled and woke her brother.")
     assert "opens the box" in told.panels[0].prompt
-    assert "finds a kitten" in told.panels[0].prompt
+    assert "finds the kitten" in told.panels[0].prompt
