@@ -346,6 +346,7 @@ class Moment:
             for event in (self.main, *beside, *([half] if half is not None and half not in beside else []))
             if not self._is_mood(event)
         ]
+        told += self._ends()
         weather = self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
@@ -364,6 +365,20 @@ class Moment:
             names = joined([teller.name(key) for key in keys])
             several = len(keys) > 1 or self.story.reading.entity(keys[0]).count != 1
             yield f"{names[:1].upper()}{names[1:]} {'are' if several else 'is'} {word}."
+
+    def _ends(self) -> list[str]:
+        """What becomes of things of the picture in its own sentence: "The vase breaks."."""
+        story, things = self.story, {role.entity for event in self.events for role in event.roles if role.entity}
+        return [
+            story.teller.sentence(event)
+            for event in story.reading.of(self.main.sentence)
+            if event not in self.events
+            and event.happens
+            and load_words().has("ends", event.verb)
+            and set(story.doers(event))
+            and set(story.doers(event)) <= things
+            and not any(story.reading.entity(key).character for key in story.doers(event))
+        ]
 
     def _weather(self) -> str:
         """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""

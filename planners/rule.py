@@ -172,7 +172,7 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
         characters=[moment.story.teller.names[key] for key in moment.cast],
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
-        place=place,
+        place=moment.said(place),
         time_of_day=moment.here.time or "",
         shot_size=moment.shot(before),
     )

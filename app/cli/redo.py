@@ -30,11 +30,12 @@ from katha.app.cli.options import Given, Json, options_from
 from katha.app.cli.pictures import launch, show
 from katha.app.cli.review import at_terminal, choose_take, tell_takes
 from katha.app.cli.run import tell_result
-from katha.app.reports.page import finished_run, read_record
+from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.jsonio import read_record
 from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan

@@ -288,6 +288,8 @@ class Resolver:
             return self._plural_alias(mention, near)
         if not words.has("plain_person", noun):
             return None
+        if any(child.dep_ == "prep" and words.has("apart", child.lower_) for child in mention.token.children):
+            return None  # "the girl behind him", "the man at the desk" are others
         able = [e for e in alone if self._could_be(e, mention)]
         age = words.ages.get(noun)
         sex = self.words.sexes.get(noun)
@@ -437,7 +439,9 @@ class Resolver:
             small = ("young", "baby") if entity.kind != "person" else words.sets["young_looks"]
             if entity.age is None and any(word in small for word in adjectives):
                 entity.age = "child"
-            if entity.age is None and any(noun in ("mr", "mrs", "madam", "sir") for noun in nouns):
+            if entity.age is None and entity.kind == "person" and "little" in nouns:
+                entity.age = "child"  # Little Erik
+            if entity.age is None and any(words.has("grown_titles", noun) for noun in nouns):
                 entity.age = "adult"
 
 

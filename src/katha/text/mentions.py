@@ -87,10 +87,20 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
 
 
-def _singular(token: Token, words: Words) -> str:
-    """The noun of which a word that may be a name is the plural, "" if none."""
-    low = token.lower_
-    return low[:-1] if low.endswith("s") and words.sort(low[:-1]) not in ("", "abstract", "person") else ""
+def _common_first(token: Token, words: Words) -> str:
+    """The singular of a sentence's first word that is a common noun, though the parser takes it for a name: "Water ran
+    into the cellar", "Firefighters came"; "" for any other."""
+    first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    if not first or token.pos_ != "PROPN" or token.dep_ in ("compound", "poss", "appos"):
+        return ""
+    if any(child.dep_ in ("compound", "nmod", "det") for child in token.children):
+        return ""
+    lower = token.lower_
+    if words.has("mass", lower):
+        return lower
+    one = lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else ""
+    known = words.sort(one) if one else ""
+    return one if known and known not in ("place", "water", "land", "region", "time") else ""
 
 
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
@@ -99,13 +109,13 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
+    if _common_first(token, words):
+        return False
     if token.text in names and not has_article:
         return True
     if has_article:
         return token.pos_ == "PROPN" and not known
     first = token.i == 0 or token.nbor(-1).text in ('"', "'")
-    if first and token.tag_ in ("NNP", "NNPS") and _singular(token, words):
-        return False  # "Socks rolled everywhere"
     kin = words.has("kin", token.lower_) and not any(child.dep_ == "poss" for child in token.children)
     if kin and token.lower_ not in ("friend", "friends", "child"):
         return True
@@ -165,8 +175,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
         mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        bare = _singular(token, words) if token.pos_ == "PROPN" else ""
-        mention.noun = bare or words.noun_lemma(token.lemma_.lower())
+        plain = _common_first(token, words)
+        mention.noun = plain or words.noun_lemma(token.lemma_.lower())
+        mention.plural = bool(plain) and plain != token.lower_
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):

@@ -89,7 +89,8 @@ class _Track:
         """Whether somebody goes there, and not a thing that is thrown."""
         who = [self.entities[item] for item in event.who("agent") if item in self.entities]
         goes = self.words.has("motion", event.verb)
-        return not who or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
+        flows = any(self.words.has("mass", entity.noun) for entity in who)  # "water ran into the cellar"
+        return not who or flows or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
 
     def _role(self, role: Role, event: Event) -> None:
         words, how = self.words, role.preposition
@@ -108,6 +109,8 @@ class _Track:
         if words.sort(role.head) == "vehicle" and words.has("prep_by", how) and role.role == "place":
             return  # who sits under a van is where the van is
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
+        if words.sort(role.head) == "vehicle" and words.has("beside_only", how):
+            return  # who lies under a car is where the car is
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
         if trade is not None and event.verb == "go" and whole is not None and not whole.named:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
@@ -120,7 +123,8 @@ class _Track:
         if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
-            if not words.has("toward", how) and not _UNDER_WAY.search(event.text):
+            there = how == "at" and words.has("arrive_at", event.verb)
+            if (there or not words.has("toward", how)) and not _UNDER_WAY.search(event.text):
                 self._set(role, event)
         elif role.role == "place" and (how == "" or words.has("prep_at", how) or words.has("prep_by", how)):
             there = words.has("prep_firm", how) or how == "" or (words.has("prep_by", how) and bool(event.who("agent")))
