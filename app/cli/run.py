@@ -35,7 +35,7 @@ from katha.config import Settings
 from katha.errors import UsageError
 from katha.experiments.inputs import RunOptions
 from katha.jsonio import dumps
-from katha.schema import StoryRecord
+from katha.schema import Coverage, StoryRecord
 from katha.stories import holds_several
 
 if TYPE_CHECKING:
@@ -218,6 +218,14 @@ def plan(
     with live_view(quiet=False) as on_event:
         made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
+    _tell_coverage(made.coverage, err=True)
+
+
+def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:
+    """Say what kind of text it is, whether much of it is left out, and which sentences are not drawn."""
+    for line in (coverage.note, coverage.warning(), coverage.told()) if coverage is not None else ():
+        if line:
+            typer.echo(line, err=err)
 
 
 def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path, as_json: bool) -> None:
@@ -295,10 +303,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
         )
         end(result.outcome)
         return
-    if result.coverage is not None:
-        for line in (result.coverage.note, result.coverage.warning(), result.coverage.told()):
-            if line:
-                typer.echo(line)
+    _tell_coverage(result.coverage)
     for line in (*result.renewed, *result.notes):
         typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)

@@ -163,7 +163,9 @@ def test_several_judges_make_an_ensemble(katha: Katha, tmp_path: Path) -> None:
 
 
 def _plan(katha: Katha) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads(katha("plan", TEXT).stdout)
+    done = katha("plan", TEXT)
+    assert "sentences that tell something to see" in done.stderr
+    plan: dict[str, Any] = json.loads(done.stdout)
     return plan
 
 

@@ -183,7 +183,7 @@ def test_the_sheet_has_room_for_title_and_captions(run: Path) -> None:
 @pytest.mark.parametrize("change", ["no transitions", "two panels"])
 def test_small_plans_are_drawn_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    plan = json.loads(katha("plan", STORY, "--panels", 5 if change == "no transitions" else 2).output)
+    plan = json.loads(katha("plan", STORY, "--panels", 5 if change == "no transitions" else 2).stdout)
     if change == "no transitions":
         plan["transitions"] = []
     (tmp_path / "plan.json").write_text(json.dumps(plan))

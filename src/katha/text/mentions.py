@@ -126,12 +126,6 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
 
 
-def _time(token: Token, words: Words) -> bool:
-    lemma = token.lemma_.lower()
-    named = words.has("time_nouns", lemma) or words.group("times", lemma) or words.has("seasons", lemma)
-    return bool(named) or (words.sort(lemma) == "time" and token.pos_ == "NOUN")
-
-
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
@@ -143,7 +137,7 @@ def _wanted(token: Token, words: Words) -> bool:
         token.dep_ == "npadvmod" and token.tag_ == "NNP"
     ):
         return False
-    return not _time(token, words) and not (
+    return not words.is_time(token.lemma_.lower(), token.pos_) and not (
         words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
     )
 
@@ -161,9 +155,12 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     elif token.dep_ == "poss" or token.tag_ == "PRP$":
         mention.form = "poss"
     mention.plural = name in ("they", "we")
-    if lower in ("one", "other"):
+    if lower in ("one", "other", "ones"):
         mention.adjectives = tuple(child.lower_ for child in token.children if child.dep_ == "amod")
-        mention.also = tuple(_also(token, words))
+    mention.also = tuple(_also(token, words))
+    if lower == "ones":
+        numbers = [words.numbers.get(child.lower_, 0) for child in token.children if child.dep_ == "nummod"]
+        mention.pronoun, mention.plural, mention.count = "one", True, next(iter(numbers), 0)
 
 
 def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
@@ -199,10 +196,13 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
                 mention.article = "other"
         elif child.dep_ == "poss":
             mention.owner = (mention.key[0], child.i)
+    if any(child.lower_ in ("a", "an", "another", "each", "every") for child in token.children):
+        mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
         mention.count = 0
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
-    made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
+    whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
+    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being"))
     mention.also = (*_also(token, words), *made)
     machine = next((word for word in beside if words.has("machines", word)), None)
     if machine is not None and words.sort(mention.noun) == "person":
@@ -212,25 +212,19 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
-    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
-        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
-        found += [
-            ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
-        ]
+    names = token.dep_ == "nsubj" and any(child.dep_ in ("dobj", "ccomp") for child in token.head.children)
+    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()) and not names:
+        named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
+        found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in token.children:
-        if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
-            found += [
-                ("name", _name_parts(word, words)[0])
-                for word in child.children
-                if word.dep_ in ("oprd", "dobj", "attr")
-            ]
-        if child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children):
-            found.append(
-                ("name", _name_parts(child, words)[0]) if _is_name(child, words) else ("noun", child.lemma_.lower())
-            )
-            for word in child.children:
-                if word.dep_ == "acl" and words.has("naming", word.lemma_.lower()):
-                    found += [("name", w.text) for w in word.children if w.dep_ in ("oprd", "dobj", "attr")]
+        appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children)
+        if appositive:
+            name = _is_name(child, words)
+            found.append(("name", _name_parts(child, words)[0]) if name else ("noun", child.lemma_.lower()))
+        for verb in (child, *(child.children if appositive else ())):
+            if verb.dep_ == "acl" and words.has("naming", verb.lemma_.lower()):
+                named = [word for word in verb.children if word.dep_ in ("oprd", "dobj", "attr")]
+                found += [("name", _name_parts(word, words)[0]) for word in named]
     return found
 
 

@@ -60,6 +60,7 @@ class _Track:
         for role in event.roles:
             thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
+            known = known and not (words.sort(role.head) == "vehicle" and words.has("motion", event.verb))
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
@@ -102,8 +103,11 @@ class _Track:
         inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
         if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
             role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
-        if self._at_door(role, event) or (how == "on" and role.head == "water"):
-            return  # who slips on water is not at the water
+        there = words.has("motion", event.verb) or words.has("stays", event.verb)
+        if self._at_door(role, event) or (role.head == "water" and (how == "on" or not there)):
+            return  # who slips on water or washes in it is not at the water
+        if words.sort(role.head) == "vehicle" and words.has("prep_by", how) and role.role == "place":
+            return  # who sits under a van is where the van is
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
         if words.sort(role.head) == "vehicle" and words.has("beside_only", how):
             return  # who lies under a car is where the car is
@@ -234,12 +238,15 @@ def track(
     for event in events:
         by_sentence.setdefault(event.sentence, []).append(event)
     found: list[Setting] = []
+    held: Place | None = None
     for index in range(sentences):
         heading = (headings or {}).get(index)
         if heading is not None:
-            state.place, state.time, state.weather = heading.place, heading.time or state.time, None
+            held, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
+        if headings:
+            state.place = held  # a scene of a script has one place
         if state.place is None and index < _OPENING:
             state.opens(index, by_sentence.get(index, ()))
         found.append(Setting(state.place, state.time, state.weather, state.season))
