@@ -245,7 +245,7 @@ def vendors(each: int = 20) -> dict[str, Any]:
         os.environ["KATHA_CACHE"] = folder
         Thread(target=server.serve_forever, daemon=True).start()
 
-        def home() -> Station:
+        def home(_: str) -> Station:
             line = HTTPConnection("127.0.0.1", server.server_port)
 
             def work(load: object) -> Ending:
@@ -254,7 +254,7 @@ def vendors(each: int = 20) -> dict[str, Any]:
 
             return work
 
-        began, one = time.monotonic(), home()
+        began, one = time.monotonic(), home(HOME)
         for number in range(each):
             one(number)
         alone = each / (time.monotonic() - began)

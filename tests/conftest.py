@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from kinds import SLOW, UNIT, listed
+from kinds import PROCESSES, SLOW, UNIT, listed
 from services import PostgresServer, S3Server, postgres_server
 
 
@@ -25,11 +25,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test as `unit` or `integration`, and as `slow`, by the lists in tests/support/kinds.py."""
+    """Mark each test as `unit` or `integration`, as `slow` and of `processes`, by tests/support/kinds.py."""
     for item in items:
         item.add_marker("unit" if listed(item.path, UNIT) else "integration")
         if listed(item.path, SLOW):
             item.add_marker("slow")
+        if listed(item.path, PROCESSES):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -300,7 +300,8 @@ class _Draining:
             return
         try:
             told: Told = self._ray.get(ref)
-        except self._ray.exceptions.RayError:
+        except self._ray.exceptions.RayError as error:
+            self._log(seat.name, " ".join(str(error).split()))
             self._lost(seat, "died")
             return
         if told.memory is not None:

@@ -84,7 +84,11 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers["content-length"]))
+        size = int(self.headers["content-length"])
+        raw = self.rfile.read(size)
+        if len(raw) < size:  # who asked was killed in the middle of it
+            self.close_connection = True
+            return
         with self.server.lock:
             number = len(self.server.bodies)
             self.server.bodies.append(raw)

@@ -3,7 +3,9 @@
 `unit` runs in one process, without a browser, a graph run, torch or a whole release: `make fast` runs these within a
 minute on two cores and collects nothing else.
 What is in no list is `integration`. `slow` modules, over about 20 seconds on one core, are integration too. `gpu` and
-`browser` stand in the files, because single tests of a module need them.
+`browser` stand in the files, because single tests of a module need them. Tests of `processes` begin, kill or interrupt
+other processes (workers, browsers, servers, terminals), whose times are the machine's: one that fails is run once more
+and told as `RERUN` at the end. No other test has a second chance.
 """
 
 from __future__ import annotations
@@ -65,6 +67,18 @@ SLOW: Mapping[str, tuple[str, ...]] = {
         *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
         *("sharing", "sharing_run", "sharing_shapes"),
     ),
+}
+PROCESSES: Mapping[str, tuple[str, ...]] = {
+    "agents": ("shared_run",),
+    "app": (
+        *("ablate_cli", "cli_terminal", "desk", "desk_page", "export", "hostile", "jobs_cli", "mcp", "people_pages"),
+        *("received", "report", "run_many", "served"),
+    ),
+    "core": ("store_shared",),
+    "docs": ("docs_pages", "readme"),
+    "eval_bridge": ("transformers_serve",),
+    "experiments": ("cluster", "cluster_machines", "compare", "eval_batch", "eval_servers", "kill", "turns"),
+    "robustness": ("cluster_kills",),
 }
 
 
