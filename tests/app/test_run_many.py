@@ -46,7 +46,7 @@ def by(name: str, workers: str | None = None, **drawing: str) -> list[StoryEnd]:
     """Run the stories into the folder `name`, with a cache of its own."""
     os.environ["KATHA_CACHE"] = str(Path(f"{name}.work/cache").absolute())
     Path(f"{name}.work").mkdir(exist_ok=True)
-    config = settings(Path(f"{name}.work").absolute(), drawing=drawing)
+    config = settings(Path(f"{name}.work").absolute(), drawing=drawing, panels=5)
     said: list[str] = []
 
     def heard(standing: Standing, sentence: str) -> None:
@@ -73,7 +73,7 @@ def test_many_stories_are_those_of_single_runs(place: Path, monkeypatch: pytest.
     ]
     os.environ["KATHA_CACHE"] = str(place / "single.cache")
     for record in many()[:2]:
-        run_story(record, settings(place / "many.work"), place / "single" / record.story_id)
+        run_story(record, settings(place / "many.work", panels=5), place / "single" / record.story_id)
     assert files(place / "single") == files(place / "many")
     drawn = crews.lines(place / "many.work/frames")
     assert [end.reused for end in by("many")] == [True, True, False]
@@ -142,7 +142,7 @@ def planned(name: str, workers: str | None = None, **options: object) -> list[St
     place.mkdir(exist_ok=True)
     told: dict[str, object] = {"log": str(place / "plans"), "refused": "s1", **options}
     own: dict[str, Any] = {"planner": "crews:FullPlanner", "planner_options": told, "workers": workers}
-    return plan_stories([*many(), tale("s2"), tale("s3")], settings(place), out=name, **own)
+    return plan_stories([*many(), tale("s2"), tale("s3")], settings(place, panels=5), out=name, **own)
 
 
 def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(OutputFolderError, match="another version of 's0'"):
         plan_stories(
             [tale("s0", scenes=4)],
-            settings(place),
+            settings(place, panels=5),
             out="alone",
             planner="crews:FullPlanner",
             planner_options={"log": str(place / "alone.work/plans"), "refused": "s1"},
