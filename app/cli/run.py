@@ -59,7 +59,10 @@ def run(
         typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
-    plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="Draw this plan (from `katha plan`, edited); of many stories: its --out."),
+    ] = None,
     board: Board = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
@@ -80,9 +83,9 @@ def run(
         _go_on(Path(story), as_json)
         return
     if story is not None and holds_several(story):
-        if plan is not None or board is not None:
-            raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
-        _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
+        if board is not None:
+            raise UsageError("--import is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+        _run_many(story, given, {**changes, **options.changes}, out or Path("out"), plan, lock, dry_run, as_json)
         return
     _refuse_for_one(options.changes)
     told, changes = _told(story, board, given, changes, plan)
@@ -152,6 +155,7 @@ def _run_many(
     given: Given,
     changes: dict[str, object],
     out: Path,
+    plans: Path | None,
     lock: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -160,13 +164,14 @@ def _run_many(
     if dry_run:
         from katha.app.needs import needs_of_runs
 
-        tell_needs(needs_of_runs(stories, given.preset, **changes), as_json, locked=lock is not None)
+        tell_needs(needs_of_runs(stories, given.preset, plans=plans, **changes), as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         ends = katha.run_stories(
             stories,
             given.preset,
             out=out,
+            plans=plans,
             lock=lock,
             budget=given.budget,
             on_progress=on_progress,
