@@ -406,4 +406,4 @@ def test_what_else_the_sentence_tells_of_the_doer_must_show() -> None:
 def test_a_sentence_of_two_deeds_keeps_both_halves() -> None:
     told = plan("Lena opened the box and found a kitten. The kitten purred. Lena smiled and woke her brother.")
     assert "opens the box" in told.panels[0].prompt
-    assert "finds a kitten" in told.panels[0].prompt
+    assert "finds the kitten" in told.panels[0].prompt

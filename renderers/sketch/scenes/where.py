@@ -78,7 +78,8 @@ class Where:
             words = found.group(1).split()
             for size in range(1, len(words) + 1):
                 phrase = " ".join(words[:size])
-                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
+                longer = " ".join(words[size - 1 : size + 1])  # "the bus" of "the bus stop"
+                if place_of(phrase) is not None and not {words[size - 1], longer} & drawn:
                     return place_of(phrase)
         return None
 
