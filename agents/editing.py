@@ -35,7 +35,7 @@ from katha.agents.versions import undo as undo
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import KathaError, OutputFolderError, UsageError
-from katha.jsonio import read_json, sha256_hex
+from katha.jsonio import read_record, sha256_hex
 from katha.renderers.references import reference_png
 from katha.schema import Board, Candidate, Plan, StoryRecord
 from katha.store import Store
@@ -101,7 +101,7 @@ def take_plan(desk: Desk) -> Edited | None:
     edited = folder.edited_plan(state)
     if edited is None:
         return None
-    board = Board.model_validate(read_json(folder.storyboard))
+    board = read_record(folder.storyboard, Board)
     known = folder.kept_plan(state) or _former(edited, board)
     folder.put_aside(edited, known)
     try:

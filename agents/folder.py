@@ -31,7 +31,7 @@ from katha.agents.state import RunResult
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.eval_bridge.judging.answers import Cause, Outcome, answer_line, outcome_of
-from katha.jsonio import canonical, digest, read_json, sha256_hex, write_bytes_atomic, write_json
+from katha.jsonio import canonical, digest, read_record, sha256_hex, write_bytes_atomic, write_json
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import ServiceUse
@@ -229,11 +229,11 @@ class RunFolder(Workspace[RunRecord]):
 
     def load_plan(self) -> Plan:
         """Return what `plan.json` holds."""
-        return Plan.model_validate(read_json(self.plan))
+        return read_record(self.plan, Plan)
 
     def load_story(self) -> StoryRecord:
         """Return the one line of `story.jsonl`."""
-        return StoryRecord.model_validate(read_json(self.story))
+        return read_record(self.story, StoryRecord)
 
     def save_results(self, candidates: Candidates, scores: Scores, board: Board) -> None:
         """Write `candidates.json`, `scores.json` and, last, `storyboard.json`, each atomically."""
@@ -251,9 +251,9 @@ class RunFolder(Workspace[RunRecord]):
         return RunResult(
             outcome=self.load_outcome(first),
             out=self.path,
-            scores=Scores.model_validate(read_json(self.scores)),
-            candidates=Candidates.model_validate(read_json(self.candidates)),
-            board=Board.model_validate(read_json(self.storyboard)),
+            scores=read_record(self.scores, Scores),
+            candidates=read_record(self.candidates, Candidates),
+            board=read_record(self.storyboard, Board),
             reused=reused,
             coverage=plan.coverage,
             renewed=tuple(plan.renewed),
@@ -320,14 +320,14 @@ class RunFolder(Workspace[RunRecord]):
     def kept_plan(self, state: RunRecord) -> Plan | None:
         """Return the plan as the version has it, or None where no copy was kept."""
         place = self.versions / state.version / self.plan.name
-        return Plan.model_validate(read_json(place)) if place.is_file() and not place.is_symlink() else None
+        return read_record(place, Plan) if place.is_file() and not place.is_symlink() else None
 
     def first_plan(self, state: RunRecord) -> Plan | None:
         """Return the plan that a run which is gone on with, or made again, begins with, as far as it is there."""
         redone = bool(state.redone or state.replay)
         path = self.versions / FIRST_VERSION / self.plan.name if redone else self.plan
         try:
-            return Plan.model_validate(read_json(path)) if path.is_file() and not path.is_symlink() else None
+            return read_record(path, Plan) if path.is_file() and not path.is_symlink() else None
         except (InputFileError, ValidationError):
             return None
 
@@ -335,7 +335,7 @@ class RunFolder(Workspace[RunRecord]):
         """Return the story that such a run begins with; the questions that katha made of its plan are made again."""
         redone = bool(state.redone or state.replay)
         path = self.versions / FIRST_VERSION / self.story.name if redone else self.story
-        story = StoryRecord.model_validate(read_json(path if path.is_file() else self.story))
+        story = read_record(path if path.is_file() else self.story, StoryRecord)
         own = re.compile(rf"{re.escape(story.story_id)}_q\d+")
         if all(own.fullmatch(item.question_id) for item in story.recoverability_questions):
             return story.model_copy(update={"recoverability_questions": []})
@@ -349,7 +349,7 @@ class RunFolder(Workspace[RunRecord]):
             return None
         path = self.plan if self.damaged(state) else self._edited
         try:
-            return Plan.model_validate(read_json(path)) if path.is_file() else None
+            return read_record(path, Plan) if path.is_file() else None
         except (InputFileError, ValidationError):
             return None
 

@@ -132,8 +132,8 @@ def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
         panels.append(panel.model_copy(update={"not_drawn": told}))
     known = plan.coverage
     if known is not None:
-        told = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
-        sentences, words = (list(dict.fromkeys(column)) for column in zip(*told, strict=True)) if told else ([], [])
+        partly = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
+        sentences, words = (list(dict.fromkeys(column)) for column in zip(*partly, strict=True)) if partly else ([], [])
         known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
     return plan.model_copy(update={"panels": panels, "coverage": known})
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from pydantic import ValidationError
 from katha.agents import editing
 from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_drawers
-from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
+from katha.agents.state import OF_ONE_STORY, ReviewChoice, ReviewRequest, RunResult
 from katha.app.presets import choose_here
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.config import Choose, Settings, resolve
-from katha.errors import PlanError
+from katha.errors import PlanError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.packets.instructions import require_variant
@@ -52,7 +53,7 @@ def run_story(
         story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
         settings: Settings, or the name of a preset; else the environment's (`KATHA_...`) and the defaults.
         out: The run's folder; `out/STORY_ID` unless told.
-        plan: Draw this plan instead of the planner's.
+        plan: Draw this plan instead of the planner's. A folder is that of `plan_stories`: the story's own is taken.
         lock: The lock that `tune` wrote: the frozen weights, thresholds and seeds.
         budget: Limits over the calls and dollars of judges and image services.
         on_event: Hears what is being planned, drawn, asked and decided.
@@ -226,11 +227,18 @@ def read_story(story: StoryRecord | Path | str, mapping: Path | None = None) -> 
 
 
 def load_plan(path: Path, record: StoryRecord) -> Plan:
-    """Return the plan in `path`, checked against the story it is for.
+    """Return the plan in `path`, checked against the story it is for. Of a folder it is `STORY_ID/plan.json`.
 
     Raises:
-        PlanError: it is not a plan of this version, or does not fit the story; the field is named.
+        PlanError: it is not there, not a plan of this version, or does not fit the story; the field is named.
     """
+    if os.path.isdir(path):  # where pathlib would raise (a name that is too long), this is False
+        folder, path = path, plan_path(path, record)
+        if not path.is_file():
+            raise PlanError(
+                f"{str(folder)!r} holds no plan of the story {record.story_id!r}.",
+                hint=f"`katha plan STORIES --out {folder}` makes {str(path)!r}.",
+            )
     value = read_json(path, limit=MOST_JSON)
     try:
         plan = read_plan(value, record)
@@ -240,3 +248,28 @@ def load_plan(path: Path, record: StoryRecord) -> Plan:
         raise PlanError(f"{str(path)!r} is no plan of this version: {field}: {first['msg']}.") from error
     validate_plan(plan, record)
     return plan
+
+
+def plan_path(folder: Path, record: StoryRecord) -> Path:
+    """Return where a folder of plans has that of a story."""
+    return folder / record.story_id / "plan.json"
+
+
+def load_plans(folder: Path, records: Iterable[StoryRecord]) -> dict[str, Plan | str]:
+    """Return the plan of each story in a folder of plans, or why it has none there, by the story's id.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if not os.path.isdir(folder):
+        raise UsageError(
+            f"{str(folder)!r} is no folder, and many stories have many plans.",
+            hint=f"Give the folder of `katha plan STORIES --out {folder}`.",
+        )
+    found: dict[str, Plan | str] = {}
+    for record in records:
+        try:
+            found[record.story_id] = load_plan(folder, record)
+        except OF_ONE_STORY as error:
+            found[record.story_id] = str(error)
+    return found

@@ -3,10 +3,10 @@ workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -23,7 +23,7 @@ from katha.agents.context import (
 from katha.agents.folder import RunFolder, new_record
 from katha.agents.found import words_of
 from katha.agents.state import OF_ONE_STORY, RunResult
-from katha.app.drawing import given_names, load_plan, settings_for
+from katha.app.drawing import given_names, load_plan, load_plans, plan_path, settings_for
 from katha.app.measuring import OnProgress
 from katha.app.reports.run_page import write_report
 from katha.border import spec_of
@@ -77,6 +77,7 @@ def run_stories(
     settings: Settings | str | None = None,
     *,
     out: Path | str = "out",
+    plans: Path | str | None = None,
     lock: Path | str | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -91,6 +92,7 @@ def run_stories(
         stories: A JSON Lines file, a record, a text, a folder of them, or records.
         settings: Settings, or the name of a preset; else the environment's and the defaults.
         out: The folder of the runs' folders: `out/STORY_ID`.
+        plans: The folder that `plan_stories` wrote: `plans/STORY_ID/plan.json` is drawn instead of the planner's.
         lock: The lock that `tune` wrote: the frozen weights, thresholds and seeds.
         budget: Limits over the calls and dollars of judges and image services, for all stories together.
         on_progress: Hears each story's id, how many have ended, and of how many.
@@ -114,11 +116,12 @@ def run_stories(
         raise UsageError("--review asks a person about one story.", hint="Name it as FILE.jsonl#STORY_ID.")
     require_drawers(rest, [config.renderer, config.bridge_renderer])
     records = _chosen(stories, config, options)
+    given = load_plans(Path(plans), records) if plans is not None else {}
     plugins = load_plugins(config, budget)
     check_able(config, plugins)
     if lock is not None:
-        config = freeze(config, Path(lock), plugins, records, given_names(rest))
-    job = _Runs(config, plugins, Path(out), records, on_progress)
+        config = _frozen(config, Path(lock), plugins, records, given_names(rest), given)
+    job = _Runs(config, plugins, Path(out), records, given, on_progress)
     with options.fleet(budget, on_workers) or nullcontext() as fleet:
         return job.run(fleet)
 
@@ -126,6 +129,20 @@ def run_stories(
 def _chosen(stories: str | Path | Sequence[StoryRecord], config: Settings, options: RunOptions) -> list[StoryRecord]:
     read = load_stories(stories, config.mapping) if isinstance(stories, (str, Path)) else list(stories)
     return choose_stories(read, options.split, options.ids, stories)
+
+
+def _frozen(
+    config: Settings,
+    lock: Path,
+    plugins: Plugins,
+    records: Sequence[StoryRecord],
+    given: Collection[str],
+    plans: Mapping[str, Plan | str],
+) -> Settings:
+    """Return `config` under the lock, to which every count of panels that the plans have is held."""
+    counts = sorted({len(plan.panels) for plan in plans.values() if isinstance(plan, Plan)})
+    asked = [config.model_copy(update={"panels": count}) for count in counts] or [config]
+    return [freeze(each, lock, plugins, records, given) for each in asked][-1]
 
 
 class _Runs:
@@ -137,33 +154,38 @@ class _Runs:
         plugins: Plugins,
         out: Path,
         records: Sequence[StoryRecord],
+        plans: Mapping[str, Plan | str],
         heard: OnProgress | None,
     ) -> None:
+        """plans: by the story's id, what is drawn instead of the planner's, or why it cannot be."""
         self._config, self._plugins, self._out, self._heard = config, plugins, out, heard
         self._owner = digest([str(out.absolute()), config.model_dump(mode="json")])[:32]
-        self._misfits: dict[str, str] = {}
+        self._misfits = {name: why for name, why in plans.items() if isinstance(why, str)}
         self._open: set[str] = set()
-        self._parts = [self._part(record) for record in records]
+        self._parts = [self._part(record, plans.get(record.story_id)) for record in records]
         self._ended = 0
 
-    def _part(self, record: StoryRecord) -> StoryRun:
+    def _part(self, record: StoryRecord, plan: Plan | str | None) -> StoryRun:
         """Return one story's run, which its folder holds already or can take.
 
         Raises:
             OutputFolderError: the folder holds another run.
         """
         folder = RunFolder(self._out / record.story_id)
-        fresh = new_record(record, self._config, self._plugins.specs(), None)
-        known = folder.resume(fresh)
+        part = StoryRun(record, folder.path, uuid4().hex, plan if isinstance(plan, Plan) else None)
+        if record.story_id in self._misfits:
+            return part
+        config = part.settings(self._config)
+        known = folder.resume(new_record(record, config, self._plugins.specs(), part.plan))
         try:
-            if self._config.panels is not None:
-                check_scene_count(record, self._config.panels)
+            if config.panels is not None:
+                check_scene_count(record, config.panels)
         except OF_ONE_STORY as error:
             self._misfits[record.story_id] = str(error)
         else:
             if known is None or known.status != "finished":
                 self._open.add(record.story_id)
-        return StoryRun(record, folder.path, known.run_id if known is not None else uuid4().hex)
+        return part if known is None else replace(part, run_id=known.run_id)
 
     def run(self, fleet: Fleet | None) -> list[StoryEnd]:
         """Run every story, by the workers of `fleet` where there is one, and return what came of each."""
@@ -333,7 +355,7 @@ class _Plans:
                 self._end(StoryPlan(record.story_id, path, failed=str(error)))
 
     def _path(self, record: StoryRecord) -> Path:
-        return self._folder.path / record.story_id / "plan.json"
+        return plan_path(self._folder.path, record)
 
     def _keep(self, record: StoryRecord, made: Plan | str) -> None:
         path = self._path(record)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from katha.app.drawing import load_plan, read_story, settings_for
+from katha.app.drawing import load_plan, load_plans, read_story, settings_for
 from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records
 from katha.config import Settings, split_settings
@@ -26,22 +26,25 @@ def needs_of_run(
     """
     config = settings_for(settings, changes, choose=choose_countable)
     record = read_story(story, config.mapping)
-    if plan is not None:
-        config = config.model_copy(update={"panels": len(load_plan(plan, record).panels)})
-    if config.panels is not None:
-        check_scene_count(record, config.panels)
-    return run_needs([record], config)
+    given = load_plan(plan, record) if plan is not None else None
+    panels = len(given.panels) if given is not None else config.panels
+    if panels is not None:
+        check_scene_count(record, panels)
+    return run_needs([record], config, {record.story_id: given} if given is not None else {})
 
 
-def needs_of_runs(stories: Stories, settings: Settings | str | None = None, **changes: Any) -> Needs:
+def needs_of_runs(
+    stories: Stories, settings: Settings | str | None = None, *, plans: Path | None = None, **changes: Any
+) -> Needs:
     """Return what `run_stories` would take at most.
 
     Raises:
-        UsageError: stories or a setting are wrong.
+        UsageError: stories, the folder of plans or a setting are wrong.
     """
     own, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest, choose=choose_countable)
-    return run_needs(choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories), config)
+    records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
+    return run_needs(records, config, load_plans(plans, records) if plans is not None else {})
 
 
 def needs_of_ablation(

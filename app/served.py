@@ -41,7 +41,9 @@ class Choices(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    panels: int = Field(default=5, ge=2, le=24, description="How many scenes the story is told in.")
+    panels: int | None = Field(
+        default=None, ge=2, le=24, description="How many scenes the story is told in; as many as it calls for."
+    )
     style: str = Field(default="", max_length=200, description="A look that the renderer knows, or a style phrase.")
     mode: str = Field(
         default="full", pattern=r"^[a-z_]{1,64}$", description="The repair mode: full, base, rerank_only, ..."

@@ -1,4 +1,4 @@
-"""Draws the pictures of the documents again: `python docs/make_images.py` after `make story`."""
+"""Draws the pictures of the documents again: `python docs/make_images.py`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ __all__ = ["main"]
 IMAGES = Path(__file__).parent / "images"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 STORY = "lion_and_mouse"
+OWN = "birthday"
+FIRST = Path(__file__).parent / "tutorial" / "first-board.md"
 TUTORIAL = Path(__file__).parent / "tutorial" / "picture-book.md"
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BRIDGE = "#c9560f"
@@ -157,6 +159,20 @@ def timeline_strip(otioz: Path, target: Path, height: int = 150) -> None:
     strip.quantize(255).save(target, optimize=True)
 
 
+def board_images() -> None:
+    """The boards of a fable and of the ordinary story of the first tutorial, as `katha run` leaves them."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        texts = {title: text for _, title, text in _BLOCK.findall(FIRST.read_text(encoding="utf-8")) if title}
+        own = work / f"{OWN}.txt"
+        own.write_text(texts[own.name], encoding="utf-8")
+        for name, story in ((STORY, EXAMPLES / f"{STORY}.txt"), (OWN, own)):
+            made = load_run(run_story(story, out=work / name).out)
+            sheet = write_sheet(made.board, work / name, work / f"{name}.png", made.plan)
+            with Image.open(sheet) as picture:
+                picture.convert("RGB").quantize(255).save(IMAGES / f"{name}.png", optimize=True)
+
+
 def tutorial_images() -> None:
     """The board, the book and the timeline of the tutorial, which is followed for them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -197,15 +213,12 @@ def desk_image(target: Path, size: tuple[int, int] = (1440, 1110), width: int = 
 
 
 def main() -> None:
-    """Draw every picture of the documents; the storyboard comes from `make story`."""
+    """Draw every picture of the documents."""
     IMAGES.mkdir(exist_ok=True)
+    board_images()
     tutorial_images()
     desk_image(IMAGES / "desk.png")
     vocabulary_sheet(IMAGES / "vocabulary.png")
-    run = Path("out") / STORY
-    if (run / "storyboard.json").is_file():
-        made = load_run(run)
-        write_sheet(made.board, run, IMAGES / f"{STORY}.png", made.plan)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, e
 from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
-from katha.jsonio import canonical, digest, read_json, write_json
+from katha.jsonio import canonical, digest, read_record, write_json
 from katha.models.batches import Batcher, BatchResult, DrawsInBatches, Sent
 from katha.protocols import CostsMoney, Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
 from katha.store import Store
@@ -66,7 +66,7 @@ class BatchFolder:
 
     def every(self) -> list[Chunk]:
         """Return all batches in order, closed ones included."""
-        return [Chunk.model_validate(read_json(path)) for path in sorted(self.path.glob("[0-9]*.json"))]
+        return [read_record(path, Chunk) for path in sorted(self.path.glob("[0-9]*.json"))]
 
     def chunks(self, judge: str | None = None) -> list[Chunk]:
         """Return the batches that are not closed, in order."""

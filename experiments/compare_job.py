@@ -20,8 +20,8 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
 from katha.experiments.evaluate import Prepare, name_judges
 from katha.experiments.methods import Method
-from katha.experiments.runner import ExperimentState, Result, Shelf, worth_another_try
-from katha.jsonio import digest, dumps, read_json, write_bytes_atomic, write_json
+from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, worth_another_try
+from katha.jsonio import digest, dumps, write_bytes_atomic, write_json
 from katha.protocols import Judge, PlanRequest
 from katha.schema import Plan, Record, StoryRecord
 from katha.schema.scores import Selection
@@ -198,9 +198,8 @@ class BoardDrawer:
         return self.out / "plans" / key[:12] / f"{record.story_id}.json"
 
     def kept_plan(self, method: Method, record: StoryRecord) -> Plan | None:
-        """Return the plan of one planner if it is there."""
-        path = self.plan_file(method, record)
-        return Plan.model_validate(read_json(path)) if path.is_file() else None
+        """Return the plan of one planner if it is there and whole."""
+        return read_kept(self.plan_file(method, record), Plan)
 
     def plan(self, method: Method, record: StoryRecord) -> Plan:
         """Return the plan of one planner, made once for all renderers and kept."""

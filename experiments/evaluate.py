@@ -35,7 +35,7 @@ from katha.experiments.cluster.judged import JudgedByWorkers
 from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
-from katha.jsonio import canonical, digest, read_json, write_json
+from katha.jsonio import canonical, digest, read_record, write_json
 from katha.protocols import Judge
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import ControlResult, Scores
@@ -236,7 +236,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         folder, same = self.folder, known.fingerprint == fresh.fingerprint
         whole = not folder.missing(("scores.json", "answers.jsonl", "stories.jsonl")) and known.results is not None
         done = known.status == "finished" and same and whole
-        return Scores.model_validate(read_json(folder.scores)) if done else None
+        return read_record(folder.scores, Scores) if done else None
 
     def resumed(self, known: EvalState, fresh: EvalState) -> EvalState:
         """Drop the answers of judges that have changed."""

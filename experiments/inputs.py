@@ -84,7 +84,9 @@ class EvalOptions(WorkerOptions):
         default=10_000, ge=0, description="Bootstrap resamples for the intervals; 10000 unless told."
     )
     concurrency: int | None = Field(
-        default=None, ge=1, description="At most so many calls to a server at once; 16 unless told."
+        default=None,
+        ge=1,
+        description="At most so many calls to a server at once; unless told 16, vllm: and sglang: 128.",
     )
     batch: bool = Field(
         default=False, description="Ask APIs by their batches: cheaper, within a day. The command waits."

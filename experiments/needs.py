@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -34,7 +35,7 @@ from katha.protocols import (
     PlanRequest,
     Renderer,
 )
-from katha.schema import Question, StoryRecord
+from katha.schema import Plan, Question, StoryRecord
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4
@@ -133,11 +134,11 @@ class Counts:
     own: bool = False
 
 
-def shape_of(record: StoryRecord, panels: int) -> Shape | str:
-    """Return what drawing and asking a story takes; or why it cannot be planned."""
+def shape_of(record: StoryRecord, panels: int, given: Plan | None = None) -> Shape | str:
+    """Return what drawing and asking a story takes; or why it cannot be planned. given: its plan, if it has one."""
     wanted = len(record.scenes) or panels
     try:
-        plan = RulePlanner().plan(record, PlanRequest(panels=wanted, style="", prompt_tokens=None))
+        plan = given or RulePlanner().plan(record, PlanRequest(panels=wanted, style="", prompt_tokens=None))
         questions = prepare_story(record, plan).recoverability_questions
     except UsageError as error:
         return error.message
@@ -157,14 +158,16 @@ def _letters(question: Question) -> int:
     return len(question.question) + sum(map(len, question.options or ()))
 
 
-def run_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
-    """Return what `katha run` would take."""
+def run_needs(
+    records: Sequence[StoryRecord], config: Settings, plans: Mapping[str, Plan | str] = MappingProxyType({})
+) -> Needs:
+    """Return what `katha run` would take. plans: by the story's id, the plan that it is given, or why there is none."""
     mode, seeds = load_mode(config.mode), config.seeds[: config.candidates]
 
     def counts(shape: Shape) -> Counts:
         return _mode_counts(mode, shape, len(seeds), boards=1, plain=True)
 
-    return _needs(records, config, counts)
+    return _needs(records, config, counts, plans)
 
 
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
@@ -273,8 +276,13 @@ def _mode_counts(mode: Mode, shape: Shape, seeds: int, *, boards: int, plain: bo
     return own
 
 
-def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Shape], Counts]) -> Needs:
-    """Return the calls of one planner, renderer and set of judges."""
+def _needs(
+    records: Iterable[StoryRecord],
+    config: Settings,
+    count: Callable[[Shape], Counts],
+    plans: Mapping[str, Plan | str] = MappingProxyType({}),
+) -> Needs:
+    """Return the calls of one planner, renderer and set of judges; a plan that is given needs no planner."""
     needs, notes, stories = [], [AT_MOST], 0
     with keyless():
         renderer, why = _made(lambda: make_renderer(config))
@@ -285,7 +293,8 @@ def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Sh
         able = renderer.capabilities if renderer is not None else Capabilities()
         for record in records:
             stories += 1
-            shape = shape_of(record, panel_count(record, config, able))
+            given = plans.get(record.story_id)
+            shape = given if isinstance(given, str) else shape_of(record, panel_count(record, config, able), given)
             if isinstance(shape, str):
                 notes.append(f"{record.story_id}: not counted. {shape}")
                 continue
@@ -293,7 +302,8 @@ def _needs(records: Iterable[StoryRecord], config: Settings, count: Callable[[Sh
             portraits = shape.characters if isinstance(renderer, DrawsFromPictures) else 0
             frames = counts.frames + counts.inserted + portraits
             cost = None if price is None else frames * price
-            needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
+            if given is None:
+                needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
             needs += _answers(config, shape, counts, judges, size)
     return Needs.total(stories, needs, [*notes, *_planner_note(config)])

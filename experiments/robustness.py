@@ -27,7 +27,7 @@ from katha.experiments.ablate.job import ABLATION
 from katha.experiments.compare_job import COMPARISON
 from katha.experiments.eval_folder import EvalState
 from katha.experiments.scoring import read_archive, read_scored_stories
-from katha.jsonio import read_json
+from katha.jsonio import read_record
 from katha.schema import Answer, StoryRecord
 from katha.schema.robustness import PeopleColumns, Robustness
 from katha.schema.scores import Bootstrap, Scores, Selection
@@ -131,7 +131,7 @@ def _answers_file(path: Path) -> Path:
 
 
 def _evaluation(path: Path, matching: str | None, questions: Selection | None) -> Study:
-    config = EvalState.model_validate(read_json(path / "eval.json")).config
+    config = read_record(path / "eval.json", EvalState).config
     return Study(
         records=read_scored_stories(path),
         archives=(path / "answers.jsonl",),
@@ -142,8 +142,8 @@ def _evaluation(path: Path, matching: str | None, questions: Selection | None) -
 
 
 def _comparison(path: Path, matching: str | None) -> Study:
-    table = CompareTable.model_validate(_finished(path))
-    state = COMPARISON.state.model_validate(read_json(path / COMPARISON.file))
+    table = read_record(_finished(path), CompareTable)
+    state = read_record(path / COMPARISON.file, COMPARISON.state)
     boards = {
         row.name: [f"{row.name}@{seed}" for seed in row.seeds] if len(row.seeds) > 1 else [row.name]
         for row in table.methods
@@ -162,8 +162,8 @@ def _comparison(path: Path, matching: str | None) -> Study:
 
 
 def _ablation(path: Path, matching: str | None) -> Study:
-    table = AblationTable.model_validate(_finished(path))
-    state = ABLATION.state.model_validate(read_json(path / ABLATION.file))
+    table = read_record(_finished(path), AblationTable)
+    state = read_record(path / ABLATION.file, ABLATION.state)
     archive = path / "answers.jsonl"
     names = sorted({row.method for row in read_archive([archive]) if row.method is not None})
     rows = [row.mode for row in table.rows if row.not_run is None]
@@ -179,15 +179,15 @@ def _ablation(path: Path, matching: str | None) -> Study:
     )
 
 
-def _finished(path: Path) -> object:
+def _finished(path: Path) -> Path:
     table = path / "table.json"
     if not table.is_file():
         raise InputFileError(f"{str(path)!r} is not finished: there is no table.json.", hint="Run its command again.")
-    return read_json(table)
+    return table
 
 
 def _kept(path: Path) -> Scores | None:
-    return Scores.model_validate(read_json(path)) if path.is_file() else None
+    return read_record(path, Scores) if path.is_file() else None
 
 
 def robustness(

@@ -25,7 +25,8 @@ def panels_of(story: Story) -> int:
     """Return how many panels a story calls for: as few as show nearly all of it, one or two events in each."""
     table = planning("panels")
     units = _units(story, int(table["least"]))
-    most = min(int(table["most"]), len(units))
+    parts = max(1, len(story.reading.text.split()) // int(table["part"]))
+    most = min(int(table["most"]) * parts, int(table["all"]), len(units))
     if most <= 2:
         return 2
     return _Cuts(story, units, most).best(float(table["each"]))

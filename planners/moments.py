@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from katha.configs import load_config
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly
+from katha.text.telling import joined
 from katha.text.words import load_words
 
 __all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
@@ -333,20 +334,49 @@ class Moment:
         return {key: _word(event) for key, event in self.moods.items()}
 
     def prompt(self) -> list[str]:
-        """Return the picture in a few plain sentences: who does what and how they feel; what happens beside it, and the
-        other half of a sentence that tells two deeds.
+        """Return the picture in a few plain sentences: who does what and how they feel, what happens beside it, the
+        other half of a sentence that tells two deeds, how others feel.
 
         Where and when it is has its own fields in a panel; the weather has none and is said here.
         """
         beside = [one for one in self.events if one is not self.main]
         half = self.story.half(self.main)
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
+        told += self._ends()
         weather = self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
         if half is not None and half not in beside and not self._is_mood(half):
             told.insert(0, self._with_mood(half))  # of two deeds alike in weight the last is drawn: the main one
-        return list(dict.fromkeys(told))
+        return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
+
+    def _other_moods(self, told: str) -> Iterator[str]:
+        """What those feel who are in the picture and whose feeling is not told yet: "The mouse is frightened."."""
+        teller, feel = self.story.teller, dict[str, list[str]]()
+        for key, event in self.moods.items():
+            doers = teller.people(event.who("agent"))
+            told_by = len(doers) == 1 or load_words().feelings.get(event.verb) == event.feeling
+            own = event in self.events and not self._is_mood(event) and key in doers and told_by
+            if key in self.cast and not own and _word(event) not in told and str(event.feeling) not in told:
+                feel.setdefault(_word(event), []).append(key)
+        for word, keys in feel.items():
+            names = joined([teller.name(key) for key in keys])
+            several = len(keys) > 1 or self.story.reading.entity(keys[0]).count != 1
+            yield f"{names[:1].upper()}{names[1:]} {'are' if several else 'is'} {word}."
+
+    def _ends(self) -> list[str]:
+        """What becomes of things of the picture in its own sentence: "The vase breaks."."""
+        story, things = self.story, {role.entity for event in self.events for role in event.roles if role.entity}
+        return [
+            story.teller.sentence(event)
+            for event in story.reading.of(self.main.sentence)
+            if event not in self.events
+            and event.happens
+            and load_words().has("ends", event.verb)
+            and set(story.doers(event))
+            and set(story.doers(event)) <= things
+            and not any(story.reading.entity(key).character for key in story.doers(event))
+        ]
 
     def _weather(self) -> str:
         """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""
@@ -355,7 +385,8 @@ class Moment:
         while since and sentences[since - 1].weather == sentences[at].weather:
             since -= 1
         place = sentences[at].place
-        inside = place is not None and place.sort == "building"
+        home = place is not None and place.noun == "home" and place.since < at  # who walks home is not there yet
+        inside = home or (place is not None and place.sort == "building")
         if inside or any(self.story.passes(one) for one in range(since + 1, at + 1)):
             return ""
         return str(planning("weather").get(sentences[at].weather or "", ""))
@@ -369,7 +400,8 @@ class Moment:
         told = self.story.teller.sentence(event)
         doers = self.story.teller.people(self.story.teller.doers(event))
         mood = self.moods.get(doers[0]) if len(doers) == 1 else None
-        said = mood is None or mood is event or (mood in self.events and not self._is_mood(mood))
+        own = mood is event and load_words().feelings.get(event.verb) == event.feeling  # who cries is sad
+        said = own or (mood is not event and mood in self.events and not self._is_mood(mood))
         if said or mood is None or event.verb == "be" or _word(mood) in told:
             return told
         several = self.story.reading.entity(doers[0]).count != 1

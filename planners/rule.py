@@ -70,7 +70,7 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     """
     check, reading = read_text(text)
     if reading is None:
-        raise PlanError(f"Story {story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+        raise _refusal(f"Story {story_id!r}", check)
     told = Story(reading)
     if not told.happens():
         raise PlanError(
@@ -80,10 +80,12 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     return told, check.message
 
 
-def _hint(check: TextCheck) -> str:
+def _refusal(what: str, check: TextCheck) -> PlanError:
+    """The error for a text that cannot be read on: what it is, and what to do."""
+    said, _, todo = check.message.partition("; ")
     if check.kind == "language":
-        return "Translate it into English, or use --planner gemma-st, which reads its language (see `katha planners`)."
-    return 'Say who does what ("The fox chases the hen."), or choose another planner with --planner.'
+        todo = "translate it, or use `--planner gemma-st`, which reads other languages (see `katha planners`)."
+    return PlanError(f"{what} cannot be drawn: {said[:1].lower()}{said[1:]}.", hint=f"{todo[:1].upper()}{todo[1:]}")
 
 
 def panels_for(text: str, usual: int) -> int:
@@ -107,7 +109,7 @@ def _scenes(record: StoryRecord) -> tuple[Story, list[list[Beat]]]:
     texts = [" ".join(text.split()) for text in scene_texts(record)]
     check = check_words(" ".join(texts))
     if check is not None and check.kind == "language":
-        raise PlanError(f"Record {record.story_id!r} cannot be drawn. {check.message}", hint=_hint(check))
+        raise _refusal(f"Record {record.story_id!r}", check)
     told = Story(read_story("\n\n".join(texts)))
     parts: list[list[Beat]] = [[] for _ in texts]
     # A first line that reads like a title is none here, and has no sentence.
@@ -170,7 +172,7 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
         characters=[moment.story.teller.names[key] for key in moment.cast],
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
-        place=place,
+        place=moment.said(place),
         time_of_day=moment.here.time or "",
         shot_size=moment.shot(before),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from katha.planners.moments import Story, planning
 from katha.schema import Character
 from katha.text import Entity
-from katha.text.words import load_words
+from katha.text.words import inflected, load_words
 
 __all__ = ["kind_of", "sheet_of"]
 
@@ -109,6 +109,4 @@ def _plural(noun: str) -> str:
         return noun.removesuffix(ending) + odd[ending]
     if noun in ("fish", "sheep", "people", "police") or noun.endswith("people"):
         return noun
-    if re.search(r"(?:s|x|z|ch|sh)$", noun):
-        return f"{noun}es"
-    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"
+    return inflected(noun)

@@ -11,6 +11,18 @@ from katha.app.cli.console import echo_json
 from katha.app.cli.options import Given, Json, options_from
 from katha.app.exports import ARCHIVES, FORMATS, ExportOptions, export_board
 from katha.config import read_settings
+from katha.errors import UsageError
+
+_OF_PAGES = ("layout", "page", "landscape", "portrait", "per_page", "text", "bleed")
+_ONLY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_OF_PAGES, ("pdf",)),
+    "font": ("pdf", "gif", "mp4"),
+    "fade": ("gif", "mp4"),
+    "audio": ("mp4",),
+    "dataset": ("hub-results",),
+}
+"""What an option is of, where that is not every format: elsewhere it would be left out without a word."""
+_OF_BOOKS = ("text", "bleed")
 
 
 @options_from(ExportOptions, into="options", preset=False, limits=False)
@@ -27,8 +39,24 @@ def export(
 
     A panel's dialogue, action, notes and duration (seconds) are read from RUN/plan.json.
     """
-    made = export_board(run, to, out, read_settings(ExportOptions, options.changes))
+    chosen = read_settings(ExportOptions, options.changes)
+    _require_followed(to, chosen)
+    made = export_board(run, to, out, chosen)
     if as_json:
         echo_json({"out": str(made), "to": to})
     else:
         typer.echo(f"Exported: {made}")
+
+
+def _require_followed(to: str, options: ExportOptions) -> None:
+    """Refuse an option that the format does not follow.
+
+    Raises:
+        UsageError: there is one; it is named, with the formats that do.
+    """
+    for name in sorted(options.model_fields_set):
+        flag, forms = f"--{name.replace('_', '-')}", _ONLY.get(name)
+        if forms is not None and to not in forms and to in {**FORMATS, **ARCHIVES}:
+            raise UsageError(f"{flag} does nothing in {to!r}.", hint=f"It is of {', '.join(forms)}.")
+        if name in _OF_BOOKS and options.layout != "book":
+            raise UsageError(f"{flag} is of books.", hint=f"Give --layout book, or leave {flag} out.")

@@ -4,8 +4,9 @@ what differs."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,16 +31,18 @@ from katha.app.cli.options import Given, Json, options_from
 from katha.app.cli.pictures import launch, show
 from katha.app.cli.review import at_terminal, choose_take, tell_takes
 from katha.app.cli.run import tell_result
-from katha.app.reports.page import finished_run, read_record
+from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.jsonio import read_record
 from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
 
 _REDRAWN = ("renderer_options", "bridge_renderer_options", "memory", "characters")
+_FLAGS = dict(zip(_REDRAWN, ("--renderer-option", "--bridge-option", "--memory", "--characters"), strict=True))
 _RECTANGLE = re.compile(r"\s*,\s*".join([r"(\d{1,3}(?:\.\d+)?)"] * 4))
 
 
@@ -85,6 +88,11 @@ def redo(
     their frames again. The options of renderers go over the run's own, where they change no picture: another rung of
     memory, a longer timeout.
     """
+    ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
+    ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
+    told: dict[str, object] = {"--frame": frame, "--seed": seed, "--prompt": prompt, "--mask": mask}
+    told |= {_FLAGS[name]: name for name in given.changes}
+    _require_followed([way for way in ways if ways[way]], [flag for flag in told if told[flag] is not None])
     folder = finished_run(run)
     if listed:
         _list(folder, as_json, opened)
@@ -95,19 +103,28 @@ def redo(
     elif back is not None:
         _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
-        if mask is not None:
-            raise UsageError("--takes draws whole frames, and --mask a part of one.", hint="Leave one of them out.")
         _takes(folder, _named(frame, "--takes"), takes, prompt, opened)
     else:
-        with live_view(quiet=as_json) as on_event:
-            changes = {name: value for name, value in given.changes.items() if name != "characters"}
-            edits = [*_sheets(folder, given.changes.get("characters"))]
-            if mask is not None:
-                edits.append(_part(folder, _named(frame, "--mask"), seed, prompt, mask))
-            elif frame is not None:
-                edits.append(_edit(frame, seed, prompt))
-            done = edit_board(folder, edits, on_event=on_event, changes=changes)
-        _tell(done, as_json)
+        _tell(_changed(folder, given.changes, (frame, seed, prompt, mask), quiet=as_json), as_json)
+
+
+def _changed(
+    run: Path,
+    given: Mapping[str, Any],
+    told: tuple[int | None, int | None, str | None, str | None],
+    *,
+    quiet: bool,
+) -> Edited:
+    """Change the board as a frame, a seed, a prompt, a mask and the settings ask for it."""
+    frame, seed, prompt, mask = told
+    with live_view(quiet=quiet) as on_event:
+        changes = {name: value for name, value in given.items() if name != "characters"}
+        edits = [*_sheets(run, given.get("characters"))]
+        if mask is not None:
+            edits.append(_part(run, _named(frame, "--mask"), seed, prompt, mask))
+        elif frame is not None:
+            edits.append(_edit(frame, seed, prompt))
+        return edit_board(run, edits, on_event=on_event, changes=changes)
 
 
 def _named(frame: int | None, option: str) -> int:
@@ -232,3 +249,22 @@ def _diff(run: Path, other: str | None, as_json: bool, opened: bool) -> None:
             paths = [run / "panels" / f"{one}.png" for one in item.pictures if one is not None]
             typer.echo(f"    {' -> '.join(map(str, paths))}")
     launch(shown if opened else [])
+
+
+def _require_followed(ways: list[str], changes: list[str]) -> None:
+    """Refuse options that cannot be followed together: one of them would be left out without a word.
+
+    Raises:
+        UsageError: two ways at once, a change beside a way that makes none, or a change of no frame.
+    """
+    if len(ways) > 1:
+        raise UsageError(f"{ways[0]} and {ways[1]} are two commands.", hint="Give one of them.")
+    allowed = changes if not ways else ["--frame", "--prompt"] if ways == ["--takes"] else []
+    stray = [flag for flag in changes if flag not in allowed]
+    if stray and "--mask" in stray and ways == ["--takes"]:
+        raise UsageError("--takes draws whole frames, and --mask a part of one.", hint="Leave one of them out.")
+    if stray:
+        raise UsageError(f"{ways[0]} takes no {stray[0]}.", hint="Give one command for each.")
+    unnamed = [flag for flag in changes if flag in ("--seed", "--prompt", "--mask") and "--frame" not in changes]
+    if unnamed and not ways:
+        raise UsageError(f"{unnamed[0]} needs a frame.", hint=f"Name it: --frame 3 {unnamed[0]} ...")

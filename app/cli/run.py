@@ -35,7 +35,7 @@ from katha.config import Settings
 from katha.errors import UsageError
 from katha.experiments.inputs import RunOptions
 from katha.jsonio import dumps
-from katha.schema import StoryRecord
+from katha.schema import Coverage, StoryRecord
 from katha.stories import holds_several
 
 if TYPE_CHECKING:
@@ -59,7 +59,10 @@ def run(
         typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
-    plan: Annotated[Path | None, typer.Option("--plan", help="Draw this plan (from `katha plan`, edited).")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="Draw this plan (from `katha plan`, edited); of many stories: its --out."),
+    ] = None,
     board: Board = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
@@ -80,9 +83,9 @@ def run(
         _go_on(Path(story), as_json)
         return
     if story is not None and holds_several(story):
-        if plan is not None or board is not None:
-            raise UsageError("--plan and --import are for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
-        _run_many(story, given, {**changes, **options.changes}, out or Path("out"), lock, dry_run, as_json)
+        if board is not None:
+            raise UsageError("--import is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
+        _run_many(story, given, {**changes, **options.changes}, out or Path("out"), plan, lock, dry_run, as_json)
         return
     _refuse_for_one(options.changes)
     told, changes = _told(story, board, given, changes, plan)
@@ -152,6 +155,7 @@ def _run_many(
     given: Given,
     changes: dict[str, object],
     out: Path,
+    plans: Path | None,
     lock: Path | None,
     dry_run: bool,
     as_json: bool,
@@ -160,13 +164,14 @@ def _run_many(
     if dry_run:
         from katha.app.needs import needs_of_runs
 
-        tell_needs(needs_of_runs(stories, given.preset, **changes), as_json, locked=lock is not None)
+        tell_needs(needs_of_runs(stories, given.preset, plans=plans, **changes), as_json, locked=lock is not None)
         return
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         ends = katha.run_stories(
             stories,
             given.preset,
             out=out,
+            plans=plans,
             lock=lock,
             budget=given.budget,
             on_progress=on_progress,
@@ -218,6 +223,14 @@ def plan(
     with live_view(quiet=False) as on_event:
         made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
+    _tell_coverage(made.coverage, err=True)
+
+
+def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:
+    """Say what kind of text it is, whether much of it is left out, and which sentences are not drawn."""
+    for line in (coverage.note, coverage.warning(), coverage.told()) if coverage is not None else ():
+        if line:
+            typer.echo(line, err=err)
 
 
 def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path, as_json: bool) -> None:
@@ -295,10 +308,7 @@ def tell_result(result: RunResult, as_json: bool) -> None:
         )
         end(result.outcome)
         return
-    if result.coverage is not None:
-        for line in (result.coverage.note, result.coverage.warning(), result.coverage.told()):
-            if line:
-                typer.echo(line)
+    _tell_coverage(result.coverage)
     for line in (*result.renewed, *result.notes):
         typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)

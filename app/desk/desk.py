@@ -53,7 +53,7 @@ class Told(BaseModel):
 
     title: str = Field(default="", max_length=200)
     text: str = Field(max_length=MAX_STORY_BYTES)
-    panels: int = Field(default=5, ge=2, le=24)
+    panels: int | None = Field(default=None, ge=2, le=24)
     style: str = Field(default="", max_length=200)
 
 
@@ -550,7 +550,8 @@ class Desk:
             raise UsageError(f"{self.worker.progress.name} is under way.", hint="Wait for it, or stop it.")
 
     def _changes(self, told: Told) -> dict[str, Any]:
-        return {"panels": told.panels, **({"style": told.style} if told.style.strip() else {})}
+        changes = {"panels": told.panels, "style": told.style.strip() and told.style}
+        return {name: value for name, value in changes.items() if value}
 
     def name_of(self, told: Told) -> tuple[str, Path]:
         """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""

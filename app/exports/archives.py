@@ -20,7 +20,7 @@ from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.scoring import read_archive, read_scored_stories
-from katha.jsonio import digest, read_json, write_bytes_atomic
+from katha.jsonio import digest, read_record, write_bytes_atomic
 from katha.schema import Answer, Question, StoryRecord
 from katha.schema.scores import JudgeScores, Scores, Selection
 
@@ -61,7 +61,7 @@ class JudgedFolder:
                 hint="Give the finished folder of a run or an evaluation.",
             )
         self.path = place
-        self.scores = Scores.model_validate(read_json(place / "scores.json"))
+        self.scores = read_record(place / "scores.json", Scores)
         self.records: list[StoryRecord] = read_scored_stories(place)
 
     @property

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.names import speaking_name
 from katha.agents.requests import frame_request
-from katha.app.reports.page import finished_run, panel_path, read_record
+from katha.app.reports.page import finished_run, panel_path
 from katha.config import Flag
 from katha.errors import InputFileError
+from katha.jsonio import read_record
 from katha.protocols import FrameRequest
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
 

@@ -44,7 +44,10 @@ _FEWEST, _MOST = 2, 24
 Ctx = Context[Studio, Any]
 Story = Annotated[str, Field(description="The story's own words, a few sentences or more.", max_length=200_000)]
 Title = Annotated[str, Field(description="The story's title; its run is named by it.", max_length=200)]
-Panels = Annotated[int, Field(description="How many frames the board has.", ge=_FEWEST, le=_MOST)]
+Panels = Annotated[
+    int | None,
+    Field(description="How many frames the board has; as many as the story calls for.", ge=_FEWEST, le=_MOST),
+]
 Style = Annotated[str, Field(description="The style of the pictures, in words; the server's own unless told.")]
 Name = Annotated[str, Field(description="The run's name, as `run` and `judge` give it.", max_length=200)]
 Prompt = Annotated[str | None, Field(description="Draw this instead of the plan's words.", max_length=4000)]
@@ -88,7 +91,7 @@ def _asked_price(context: Ctx, what: str, dollars: float | None) -> Agreement | 
 
 
 async def price_of_story(
-    story: str, title: str, panels: int, style: str, go_on: str | None, context: Ctx
+    story: str, title: str, panels: int | None, style: str, go_on: str | None, context: Ctx
 ) -> Agreement | Elicit[Agreement]:
     """Ask for the price of drawing a story; a run that is gone on with was agreed to."""
     if go_on is not None:
@@ -134,7 +137,7 @@ async def decision_of(run: str, seed: int | None, context: Ctx) -> BridgeChoice 
 
 
 async def plan(
-    story: Story, context: Ctx, title: Title = "", panels: Panels = 5, style: Style = ""
+    story: Story, context: Ctx, title: Title = "", panels: Panels = None, style: Style = ""
 ) -> Annotated[CallToolResult, PlanTold]:
     """Plan a story's frames, and say which sentences no panel tells and what drawing would cost. Draws nothing."""
     async with _studio(context).held() as desk:
@@ -146,7 +149,7 @@ async def run(
     agreement: Annotated[Agreement, Resolve(price_of_story)],
     story: Story = "",
     title: Title = "",
-    panels: Panels = 5,
+    panels: Panels = None,
     style: Style = "",
     repair: Annotated[
         bool, Field(description="Repair the weakest cut by the rule; else leave it to propose_bridge and accept.")
@@ -299,7 +302,7 @@ def add_tools(server: MCPServer[Studio]) -> None:
         server.add_tool(tool, annotations=kind)
 
 
-def _told(story: str, title: str, panels: int, style: str) -> Told:
+def _told(story: str, title: str, panels: int | None, style: str) -> Told:
     return Told(title=title, text=story, panels=panels, style=style)
 
 

@@ -24,7 +24,6 @@ from katha.app.reports.page import (
     Table,
     columns_of,
     pictures,
-    read_record,
     worded,
     write_page,
 )
@@ -33,7 +32,7 @@ from katha.eval_bridge.bench.boards import BoardProblem, Boards, read_board
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import scored_rule
-from katha.jsonio import iter_lines, read_json
+from katha.jsonio import iter_lines, read_json, read_record
 from katha.schema import DIMENSIONS, Answer, StoryRecord
 from katha.schema.scores import (
     BlockName,

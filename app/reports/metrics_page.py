@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from katha.app.reports.page import Picture, pictures, read_record, worded, write_page
+from katha.app.reports.page import Picture, pictures, worded, write_page
 from katha.errors import KathaError
 from katha.eval_bridge.bench.boards import BoardProblem
 from katha.eval_bridge.metrics.illustration import POINTS
 from katha.experiments.metrics.sources import BoardPlace, Source
 from katha.experiments.metrics.tables import read_board_values
 from katha.experiments.runner import read_records
-from katha.jsonio import read_json
+from katha.jsonio import read_json, read_record
 from katha.schema.metrics import MetricColumn, MetricTable, MetricValue, Relation
 
 _SIDE = 96.0

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.agents.folder import RunRecord
 from katha.errors import InputFileError
@@ -24,7 +22,7 @@ from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
-from katha.jsonio import dumps, read_json, read_text, write_bytes_atomic
+from katha.jsonio import dumps, read_record, read_text, write_bytes_atomic
 from katha.pictures import ByteCache, decode, read_picture
 from katha.schema import (
     Answer,
@@ -188,8 +186,6 @@ def thumbnail(png: bytes, size: int) -> bytes:
 
 # What a page is made from: the files of a folder as records.
 
-R = TypeVar("R", bound=BaseModel)
-
 
 @dataclass(frozen=True)
 class Run:
@@ -255,20 +251,6 @@ def load_run(folder: Path) -> Run:
         scores=scores,
         matching=scored_rule(scores, folder),
     )
-
-
-def read_record(path: Path, kind: type[R]) -> R:
-    """Return the record in a JSON file.
-
-    Raises:
-        InputFileError: the file is missing or does not have its form; the field is named.
-    """
-    try:
-        return kind.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InputFileError(f"{str(path)!r}, field {field!r}: {first['msg']}.") from error
 
 
 # What was asked and answered under each condition, each answer with its verdict.

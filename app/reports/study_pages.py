@@ -7,9 +7,9 @@ from pathlib import Path
 
 from katha.app.reports.charts import Axis, curve
 from katha.app.reports.metrics_page import read_measures
-from katha.app.reports.page import DASH, Picture, panel_uri, pictures, read_record, worded, write_page
+from katha.app.reports.page import DASH, Picture, panel_uri, pictures, worded, write_page
 from katha.experiments.ablate.conclusions import ALPHA
-from katha.jsonio import read_json
+from katha.jsonio import read_json, read_record
 from katha.schema import DIMENSIONS, Board
 from katha.schema.scores import Comparison
 from katha.schema.tables import (

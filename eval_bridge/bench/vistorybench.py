@@ -13,6 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field, ValidationError
+
 from katha.errors import InputFileError, RecordError
 from katha.jsonio import MOST_JSON, read_json, write_json
 from katha.schema import Scene, StoryRecord
@@ -27,6 +29,14 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _TIME = re.compile(r"\d{8}[-_]\d{6}")
 _NUMBER = re.compile(r"\d+")
 _FIELDS = ("Plot Correspondence", "Setting Description", "Shot Perspective Design", "Static Shot Description")
+
+
+class _Told(BaseModel):
+    """A story's file, as far as its form goes."""
+
+    characters: dict[str, dict[str, Any]] = Field(default={}, alias="Characters")
+    shots: list[dict[str, Any]] = Field(alias="Shots", min_length=1)
+    story_type: Any = Field(default=None, alias="Story_type")
 
 
 def read_dataset(root: Path, *, language: Language = "en", lite: bool = False) -> Iterator[StoryRecord]:
@@ -54,18 +64,28 @@ def read_story(folder: Path, language: Language = "en") -> StoryRecord:
     Raises:
         InputFileError: the file cannot be read. RecordError: a shot lacks a field; shot and field are named.
     """
-    told = read_json(folder / "story.json", limit=MOST_JSON)
-    if not isinstance(told, Mapping) or not isinstance(told.get("Shots"), list) or not told["Shots"]:
-        raise RecordError(f"{str(folder / 'story.json')!r} has no shots.")
-    names = {key: _named(row, language, key) for key, row in told.get("Characters", {}).items()}
-    scenes = [_scene(folder.name, at, shot, language, names) for at, shot in enumerate(told["Shots"], 1)]
-    cast = {names[key]: _member(folder, key, row, language) for key, row in told.get("Characters", {}).items()}
+    path = folder / "story.json"
+    try:
+        return _story(folder, _Told.model_validate(read_json(path, limit=MOST_JSON)), language)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise RecordError(f"{str(path)!r}, field {field!r}: {first['msg']}.") from error
+
+
+def _story(folder: Path, told: _Told, language: Language) -> StoryRecord:
+    names = {key: _named(row, language, key) for key, row in told.characters.items()}
+    odd = next((name for pair in names.items() for name in pair if not name.strip(".") or "\0" in name), None)
+    if odd is not None:
+        raise RecordError(f"{str(folder / 'story.json')!r}: {odd[:80]!r} cannot be the name of a character.")
+    scenes = [_scene(folder.name, at, shot, language, names) for at, shot in enumerate(told.shots, 1)]
+    cast = {names[key]: _member(folder, key, row, language) for key, row in told.characters.items()}
     return StoryRecord.model_validate(
         {
             "story_id": folder.name,
             "title": f"ViStoryBench {folder.name}",
             "story_text": " ".join(scene.scene_text for scene in scenes),
-            "narrative_type": _said(told.get("Story_type"), language) or None,
+            "narrative_type": _said(told.story_type, language) or None,
             "scenes": [scene.model_dump() for scene in scenes],
             "transitions": [_transition(one, other) for one, other in pairwise(scenes)],
             "cast": cast,
@@ -103,8 +123,9 @@ def _scene(story: str, at: int, shot: Mapping[str, Any], language: Language, nam
     missing = next((field for field, text in told.items() if not text), None)
     if missing is not None:
         raise RecordError(f"ViStoryBench story {story!r}, shot {at}: field {missing!r} is missing in {language!r}.")
-    stage = shot.get("Characters Appearing", {})
-    keys = stage.get("en", []) if isinstance(stage, Mapping) else stage
+    stage = shot.get("Characters Appearing")
+    named = stage.get("en") if isinstance(stage, Mapping) else stage
+    keys = named if isinstance(named, list) else []
     plot, setting, camera, action = told.values()
     return Scene.model_validate(
         {
@@ -121,12 +142,25 @@ def _scene(story: str, at: int, shot: Mapping[str, Any], language: Language, nam
 
 def _member(folder: Path, key: str, row: Mapping[str, Any], language: Language) -> dict[str, object]:
     place = folder / "image" / key
+    _inside(place, folder)
     found = sorted(path for path in place.rglob("*") if path.suffix.lower() in _PICTURES) if place.is_dir() else []
+    for path in found:
+        _inside(path, folder)
     return {
         "tag": str(row.get("tag", "")),
         "look": str(row.get(f"prompt_{language}") or ""),
         "pictures": [path.relative_to(folder).as_posix() for path in found],
     }
+
+
+def _inside(path: Path, folder: Path) -> None:
+    """Refuse what lies outside of its folder, by its name or as a link: the folder may come from anybody.
+
+    Raises:
+        InputFileError: it does.
+    """
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InputFileError(f"{str(path)!r} is out of the folder {str(folder)!r}.", hint="Copy the pictures in.")
 
 
 def copy_references(root: Path, records: Iterable[StoryRecord], out: Path) -> int:
@@ -167,6 +201,7 @@ def copy_results(results: Path, records: Iterable[StoryRecord], out: Path) -> di
         board.mkdir(parents=True, exist_ok=True)
         frames = []
         for at, picture in enumerate(found, 1):
+            _inside(picture, root)
             target = f"shot_{at:02d}{picture.suffix.lower()}"
             shutil.copyfile(picture, board / target)
             frames.append({"index": at, "kind": "scene", "scene": at, "image": target})

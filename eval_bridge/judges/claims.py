@@ -22,7 +22,6 @@ _CHANGE = re.compile(
     r"(?:being |feeling )?([\w ]+?)\W*$",
     re.IGNORECASE,
 )
-_BE_DONE = re.compile(r"\b(?:am|is|are|was|were|be|been|being|gets?|got)\s+(?:\w+ly\s+)?(\w+)", re.IGNORECASE)
 _ARTICLE = re.compile(r"^(?:the|an?|some|this|that|his|her|its|their|my|our|your)\s+", re.IGNORECASE)
 _FELT = frozenset({"be", "feel", "become", "seem", "look", "get", "grow", "stay"})
 _LIVING = frozenset({"person", "animal", "being", "group"})
@@ -108,7 +107,8 @@ def read_statement(text: str) -> Statement:
         return Statement((), (who,) if who is not None else (), (), (moods[0], moods[1]))
     parts = _BEFORE.split(text, maxsplit=1)
     if len(parts) == 3 and parts[0] and parts[2]:
-        read = [_read(parts[0]), _read(parts[2])]
+        # Both sides alike, whichever of them begins the sentence.
+        read = [_read(f"{part[:1].upper()}{part[1:]}") for part in (parts[0], parts[2])]
         if all(any(claim.tells for claim in one.claims) for one in read):
             first, second = read[::-1] if parts[1].lower() == "after" else read
             return Statement(
@@ -178,9 +178,9 @@ def _deed(reading: Reading, event: Event, words: Words, state: Sequence[str]) ->
         if found is not None or event.verb in ("be", "feel", "become", "seem"):
             return found
     if event.passive and not event.who("agent"):
-        done = _BE_DONE.search(event.text)
-        named = (words.verbs.get(f"be {done[1].lower()}") if done else None) or words.state(state)
-        return named or words.state((event.verb, f"{event.verb}ed", done[1].lower() if done else ""))
+        done = reading.surface(event)
+        named = words.verbs.get(f"be {done}") or words.state(state)
+        return named or words.state((event.verb, f"{event.verb}ed", done))
     objects: list[str] = []
     for role in event.all("patient", "goal", "companion", "place"):
         objects += _sorts(reading, role, words)

@@ -28,12 +28,14 @@ from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import (
     ModelSource,
     best_device,
+    check_device,
     device_models,
     find_folder,
     folder_revision,
     free_bytes,
     let_go,
     read_config,
+    sound_configuration,
 )
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 
@@ -185,7 +187,8 @@ class LocalJudge:
             raise UsageError(f"reuse is {', '.join(get_args(Reuse))}, not {reuse!r}.")
         self.gate = ReuseGate(verify_reuse, max_flip_rate)
         self._source = find_model(argument, revision=revision, local_files_only=local_files_only)
-        reason, self._position_state = reusable(self._source)
+        with sound_configuration(self._source.name):
+            reason, self._position_state = reusable(self._source)
         self._reuse: Reuse = "off" if reason else reuse
         self._note = f"{self._source.architecture} {reason}; asked without reuse" if reason else None
         self._device = device or best_device()
@@ -251,6 +254,7 @@ class LocalJudge:
 
     def _load(self) -> Asker:
         if self._asker is None:
+            check_device(self._device)
             free = free_bytes(self._device)
             if free is not None and self._source.bytes_in(self._dtype) > free:
                 device_models().make_room(self._device, self)
@@ -258,7 +262,9 @@ class LocalJudge:
             if self._reuse != "off":
                 use_shared_attention(loaded.model)
             device_models().register(self._device, self)
-            grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
+            with sound_configuration(self._source.name):
+                loaded.try_prompt()
+                grammars = Grammars(loaded.tokenizer, loaded.vocabulary, loaded.stops) if self._structured else None
             self._asker = Asker(loaded, grammars, self._position_state, self._max_new_tokens, self._cache_bytes)
         return self._asker
 

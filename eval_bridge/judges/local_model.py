@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
+from PIL import Image
 from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -24,7 +25,7 @@ from katha.errors import InputFileError, JudgeError, UsageError, first_line
 from katha.eval_bridge.packets.instructions import grammar_schema, question_text
 from katha.jsonio import sha256_hex
 from katha.models.base import neutral
-from katha.models.checkpoints import ModelSource, load_pretrained
+from katha.models.checkpoints import ModelSource, load_pretrained, sound_configuration
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
 
@@ -85,6 +86,11 @@ class LoadedModel:
         parts = [evidence.text, prompt.instruction, question_text(prompt, plain=plain)]
         words = "\n".join(neutral(part, self.tokenizer) for part in parts if part)
         return [{"role": "user", "content": [*content, {"type": "text", "text": words}]}]
+
+    def try_prompt(self) -> None:
+        """Prepare a prompt that is not asked: a template or a processor that is none raises what it raises."""
+        shown = [{"type": "image", "image": Image.new("RGB", (64, 64))}, {"type": "text", "text": "x"}]
+        self.full_inputs([{"role": "user", "content": shown}])
 
     def full_inputs(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return tensors of one whole prompt, pictures included, by the processor's own chat template."""
@@ -148,7 +154,8 @@ def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
         raise JudgeError(f"{source.name!r} does not fit into memory.", hint="Use a smaller dtype or model.") from error
     if not getattr(processor, "chat_template", None):
         raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
-    return _ready(model, processor, device)
+    with sound_configuration(source.name):
+        return _ready(model, processor, device)
 
 
 def _ready(model: Any, processor: Any, device: str) -> LoadedModel:

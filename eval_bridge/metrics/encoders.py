@@ -61,7 +61,8 @@ class OpenClipEncoder:
         return self._wanted or best_device()
 
     def spec(self) -> Mapping[str, Any]:
-        """Name, weights (by the hash of their values), package version and device."""
+        """Name, weights (by the hash of their values), package version, and the kind of device where it is no CPU."""
+        kind = self._device.partition(":")[0]
         spec = {
             "name": "open-clip",
             "version": 1,
@@ -69,7 +70,7 @@ class OpenClipEncoder:
             "weights": self._weights_sha256,
             "open_clip": str(need("open_clip", "An open_clip model", "local").__version__),
         }
-        return {**spec, "cut": True} if self._cut else spec
+        return {**spec, **({} if kind == "cpu" else {"device": kind}), **({"cut": True} if self._cut else {})}
 
     def encode_images(self, images: Sequence[bytes]) -> Vectors:
         """Return rows of length 1, shape (N, D)."""

@@ -25,6 +25,8 @@ _MOST = 10_000
 _KNOCK = 5.0
 _CLIENT = "ray://"
 """Before the address of a cluster's client server, by which a machine outside of the cluster works on it."""
+_JOINS = 3
+"""Tries to begin through a client server: Ray 2.60 loses one in some of the processes that it forks for its clients."""
 _SHARED_MEMORY = 256 * 2**20
 _SHARE = 0.4
 """Of a processor, that a worker reserves: whoever reserves all of them leaves Ray none for itself."""
@@ -88,6 +90,36 @@ def _reach(address: str) -> None:
     host, colon, port = address.removeprefix(_CLIENT).rpartition(":")
     if colon and port.isdigit() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
+
+
+def join(ray: Any, address: str, quiet: dict[str, Any]) -> None:
+    """Connect to a cluster, again where its client server lost the process that it forked for this command.
+
+    Raises:
+        ConnectionAbortedError: it lost every one. Exception: whatever else Ray raises.
+    """
+    for tries in range(1, _JOINS + 1):
+        try:
+            ray.init(address=address, **quiet)
+            return
+        except ConnectionAbortedError:  # "Initialization failure from server"
+            if tries == _JOINS:
+                raise
+
+
+def refusal(address: str, error: Exception) -> UsageError:
+    """Return the sentence for a cluster that cannot be joined, in Ray's own words."""
+    if isinstance(error, ConnectionAbortedError):  # its first lines are a trace through Ray's server
+        told = str(error).rstrip().rpartition("\n")[2].rstrip(".")
+        return UsageError(
+            f"The client server of the Ray cluster at {address!r} began nothing for this command: {told}.",
+            hint="Give the command again, or begin the head by `GRPC_ENABLE_FORK_SUPPORT=0 ray start --head`.",
+        )
+    return UsageError(
+        f"There is no Ray cluster at {address!r}: {first_line(error)}.",
+        hint="Begin one with `ray start --head` (~/.ray/auth_token is the same on all machines), or give "
+        "--workers for this machine.",
+    )
 
 
 def _has_token() -> bool:
@@ -165,7 +197,7 @@ class Fleet:
         """Return Ray, connected.
 
         Raises:
-            UsageError: there is no such cluster.
+            UsageError: there is no such cluster, or it lets nobody in.
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -182,13 +214,9 @@ class Fleet:
         if place.address is not None:
             try:
                 _reach(place.address)
-                ray.init(address=place.address, **quiet)
+                join(ray, place.address, quiet)
             except Exception as error:
-                raise UsageError(
-                    f"There is no Ray cluster at {place.address!r}: {first_line(error)}.",
-                    hint="Begin one with `ray start --head` (~/.ray/auth_token is the same on all machines), or give "
-                    "--workers for this machine.",
-                ) from error
+                raise refusal(place.address, error) from error
         else:
             if place.kind == "cuda":  # Ray gives each worker one of those that it sees
                 os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, place.names))

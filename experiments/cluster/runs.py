@@ -18,7 +18,7 @@ from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, load_for, planned_at
+from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, load_for, planned_at
 from katha.experiments.cluster.suites import first_stage
 from katha.experiments.cluster.work import Done, Drains, Ending, Item, Station, Work, open_store
 from katha.models.client import keyless
@@ -29,11 +29,17 @@ from katha.store import Store
 
 @dataclass(frozen=True)
 class StoryRun:
-    """The run of one story. out: its folder. run_id: on whose account everything is, in whatever process."""
+    """The run of one story. out: its folder. run_id: on whose account everything is, in whatever process. plan: drawn
+    instead of the planner's."""
 
     record: StoryRecord
     out: Path
     run_id: str
+    plan: Plan | None = None
+
+    def settings(self, config: Settings) -> Settings:
+        """Return `config` for this story: a plan that was given says how many panels there are."""
+        return config if self.plan is None else config.model_copy(update={"panels": len(self.plan.panels)})
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class Running:
 
         def run(part: StoryRun) -> Memory:
             with tempfile.TemporaryDirectory(prefix="katha-") as place, suppress(*OF_ONE_STORY):  # the command tells it
-                run_story(part.record, self.config, Path(place) / "run", plugins=made, run_id=part.run_id)
+                of, config = Path(place) / "run", part.settings(self.config)
+                run_story(part.record, config, of, plan=part.plan, plugins=made, run_id=part.run_id)
             return hands.memory
 
         def work(load: Load) -> Ending:
@@ -80,7 +87,8 @@ class FinishedRuns:
         return self._run(part, self._plain)
 
     def _run(self, part: StoryRun, plugins: Plugins) -> RunResult:
-        return run_story(part.record, self._config, part.out, plugins=plugins, run_id=part.run_id)
+        config = part.settings(self._config)
+        return run_story(part.record, config, part.out, plan=part.plan, plugins=plugins, run_id=part.run_id)
 
 
 def runs_by_workers(
@@ -97,9 +105,9 @@ def runs_by_workers(
     Raises:
         UsageError: there is no such cluster. StoreError: the disk failed.
     """
-    begin = first_stage(config, plugins)
+    planned, drawn = first_stage(config, plugins), drawn_at(config.renderer, plugins.renderer)
     home = Running(config, owner, plugins)
-    items = (Item(begin, part.record.story_id, Load(part)) for part in parts)
+    items = (Item(planned if part.plan is None else drawn, part.record.story_id, Load(part)) for part in parts)
 
     def kept(item: Item, memory: Memory) -> None:
         keep(item.load.of, memory)

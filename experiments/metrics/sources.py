@@ -14,7 +14,7 @@ from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
 from katha.experiments.eval_folder import EvalFolder, EvalState
 from katha.experiments.runner import read_kept, read_records
-from katha.jsonio import digest, read_json, sha256_hex
+from katha.jsonio import digest, read_json, read_record, sha256_hex
 from katha.pictures import read_picture
 from katha.schema import Answer, Board, Plan, StoryRecord
 from katha.schema.narratives import Narrative
@@ -146,7 +146,7 @@ def _board(
 
 def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Path | None = None) -> Source:
     """Return the boards that an evaluation judged; those of the comparison in `whole` are found where it lies now."""
-    state = EvalState.model_validate(read_json(folder / "eval.json"))
+    state = read_record(folder / "eval.json", EvalState)
     place = EvalFolder(folder)
     records = _chosen(read_records(place.stories, StoryRecord), wanted)
     folders = {name: Path(at) for name, at in state.boards.items()}
@@ -177,7 +177,7 @@ def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> Source
 
 def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
     place = AblationFolder(folder)
-    state = AblationState.model_validate(read_json(place.state_file))
+    state = read_record(place.state_file, AblationState)
     boards = []
     for story_id in state.stories:
         result = read_kept(place.story(story_id) / "result.json", StoryResult)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,8 +22,8 @@ from katha.errors import (
     first_line,
     unreadable,
 )
-from katha.jsonio import digest, file_sha256, read_json, write_json
-from katha.models.checkpoints import HUB_NAME, hub_commit, need
+from katha.jsonio import digest, file_sha256, open_input, read_json, write_json
+from katha.models.checkpoints import HUB_NAME, hub_commit, need, sound_configuration
 from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, Packing, diffusion_data
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 """The tensors of one file, by name."""
 _SINGLE = (".safetensors", ".gguf")
 _EXTRA = "packed"
+_YES = frozenset(("1", "on", "yes", "true"))
+"""What diffusers takes for yes in an environment variable."""
 
 
 def read_header(file: Path) -> Shapes:
@@ -49,17 +52,17 @@ def read_header(file: Path) -> Shapes:
         return _gguf_header(file)
     broken = InputFileError(f"{str(file)!r} is no whole safetensors file.", hint="Download it again.")
     try:
-        with file.open("rb") as stream:
+        with open_input(file) as stream:
             length = int.from_bytes(stream.read(8), "little")
             if not 0 < length < _LONGEST_HEADER:
                 raise broken
             rows = json.loads(stream.read(length))
             rows.pop("__metadata__", None)
             shapes = {name: tuple(map(int, row["shape"])) for name, row in rows.items()}
-            end = max((row["data_offsets"][1] for row in rows.values()), default=0)
+            end = max((int(row["data_offsets"][1]) for row in rows.values()), default=0)
     except OSError as error:
         raise unreadable(file, error) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise broken from error
     if file.stat().st_size < 8 + length + end:
         raise InputFileError(f"{str(file)!r} is cut off.", hint="Download it again.")
@@ -72,7 +75,7 @@ def _gguf_header(file: Path) -> Shapes:
         return {row.name: tuple(int(size) for size in reversed(row.shape)) for row in reader(file).tensors}
     except OSError as error:
         raise unreadable(file, error) from error
-    except (ValueError, IndexError, KeyError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise InputFileError(f"{str(file)!r} is no whole GGUF file.", hint="Download it again.") from error
 
 
@@ -141,7 +144,8 @@ class Checkpoint:
     @property
     def sigmas(self) -> Sequence[float]:
         """The levels of noise that its publisher draws with, a step each; empty where the scheduler makes them."""
-        return tuple(read_json(self.folder / "model_index.json").get("sample_sigmas") or ())
+        with sound_configuration(self.name):
+            return tuple(map(float, read_json(self.folder / "model_index.json").get("sample_sigmas") or ()))
 
     def config(self, component: str) -> Mapping[str, Any]:
         """Return the configuration of one component; empty where it has none."""
@@ -203,7 +207,8 @@ def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Pack
     """Return what packs the weights of `checkpoint`, looked up in the data.
 
     Raises:
-        UsageError: something that is not read here, or that cannot be moved or changed as the options ask.
+        UsageError: something that is not read here, or by code that nobody trusted, or that cannot be moved or changed
+            as the options ask.
         MissingExtraError: its package is missing.
     """
     named, known, found = checkpoint.name, diffusion_data().packings, []
@@ -217,7 +222,13 @@ def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Pack
         if find_spec(packing.package) is None:
             raise MissingExtraError(
                 f"{named!r} holds a {part} that is packed by {method!r}: that needs {packing.package}.",
-                hint=f"Install it with: pip install 'katha[{_EXTRA}]'.",
+                hint=f"Install it with: pip install 'katha[{packing.extra}]'.",
+            )
+        if packing.trust is not None and os.environ.get(packing.trust, "").lower() not in _YES:
+            raise UsageError(
+                f"{named!r} holds a {part} that is packed by {method!r}: to read it diffusers fetches code "
+                "from the hub and runs it.",
+                hint=f"Set {packing.trust}=true if you trust that code, or give the checkpoint of plain floats.",
             )
         if options.memory not in packing.rungs:
             raise UsageError(

@@ -14,7 +14,7 @@ from katha.errors import UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
-from katha.renderers.diffusion.memory import Encoded, Loaded, sibling, unwarned
+from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
 from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
@@ -40,15 +40,14 @@ class PromptReader(ABC):
     tokenizer_folder = "tokenizer"
 
     def __init__(self, checkpoint: Checkpoint, limit: int) -> None:
-        self.limit = limit
-        self._folder = checkpoint.folder / self.tokenizer_folder
+        self.limit, self._checkpoint = limit, checkpoint
 
     @cached_property
     def tokenizer(self) -> Any:
         """The tokenizer of the encoder that reads the whole prompt; no weights are loaded for it."""
         from transformers import AutoTokenizer
 
-        return AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+        return load_tokenizer(AutoTokenizer, self._checkpoint, self.tokenizer_folder)
 
     def count(self, prompt: str) -> int:
         """Return how many tokens the prompt takes."""
@@ -131,7 +130,7 @@ class SystemReader(ChatReader):
         """The processor, which holds the tokenizer."""
         from transformers import AutoProcessor
 
-        return AutoProcessor.from_pretrained(self._folder, local_files_only=True)
+        return load_tokenizer(AutoProcessor, self._checkpoint, self.tokenizer_folder)
 
     def count(self, prompt: str) -> int:
         """Return the tokens of instruction and prompt."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, KathaError, UsageError, first_line
-from katha.models.checkpoints import device_models
+from katha.models.checkpoints import check_device, device_models
 from katha.renderers.diffusion.checkpoint import Checkpoint, files_sha256, part_numbers, read_header, read_part
 from katha.renderers.diffusion.options import diffusion_data
 from katha.renderers.diffusion.placement import Parking
@@ -141,6 +141,21 @@ def sibling(pipe: Any, kind: str) -> Any:
     return sibling
 
 
+def load_tokenizer(kind: Any, checkpoint: Checkpoint, part: str) -> Any:
+    """Return the tokenizer of a component, read by the class `kind` of transformers; no weights are read.
+
+    Raises:
+        InputFileError: its files are damaged.
+    """
+    try:
+        return kind.from_pretrained(checkpoint.folder / part, local_files_only=True)
+    except Exception as error:  # of many kinds, all meaning that these files are no tokenizer
+        raise InputFileError(
+            f"{checkpoint.name!r}, {part}, cannot be read: {first_line(error)}.",
+            hint="Download the whole checkpoint again.",
+        ) from error
+
+
 def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None = None) -> Any:
     """Load the diffusers pipeline of `checkpoint`, on the CPU, in evaluation mode.
 
@@ -158,9 +173,10 @@ def load_pipeline(checkpoint: Checkpoint, *, dtype: str, scheduler: str | None =
     except MemoryError as error:
         raise UsageError(f"{checkpoint.name!r} does not fit into memory.", hint="Use a smaller dtype.") from error
     except Exception as error:  # the loaders raise many kinds, all meaning that these files are no such model
-        raise InputFileError(
-            f"{checkpoint.name!r} cannot be loaded: {first_line(error)}", hint="Download the whole checkpoint again."
-        ) from error
+        hint = "Download the whole checkpoint again."
+        if checkpoint.packing:
+            hint = f"Give one of plain floats if {' or '.join(checkpoint.packing.values())} does not run here. {hint}"
+        raise InputFileError(f"{checkpoint.name!r} cannot be loaded: {first_line(error)}", hint=hint) from error
     _check_weights(checkpoint, pipe)
     pipe.set_progress_bar_config(disable=True)
     if scheduler is not None:
@@ -277,10 +293,11 @@ class PipelinePool:
     @contextmanager
     def use(self, key: str, device: str, load: Callable[[], Loaded]) -> Iterator[Loaded]:
         """Context manager: the pipeline of `key`, loaded by `load` unless it is the one in memory, for nobody else
-        meanwhile (UsageError where another process draws on `device`)."""
+        meanwhile (UsageError where there is no `device`, or another process draws on it)."""
         with self._lock:
             if self._loaded is None or self._key != key:
                 self.release()
+                check_device(device)
                 with ExitStack() as held:
                     held.enter_context(hold_device(device))
                     self._loaded, self._key = load(), key

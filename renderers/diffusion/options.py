@@ -85,6 +85,8 @@ class Packing:
     device: str | None = None
     dtype: str | None = None
     adapters: bool = False
+    extra: str = "packed"
+    trust: str | None = None
 
 
 @dataclass(frozen=True)

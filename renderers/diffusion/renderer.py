@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
-from katha.models.checkpoints import best_device, device_models, free_bytes, require_local
+from katha.models.checkpoints import best_device, device_models, free_bytes, require_local, sound_configuration
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint, packings_of
 from katha.renderers.diffusion.memory import (
@@ -122,13 +122,13 @@ class DiffusionRenderer(ABC):
         self.packings = packings_of(self.checkpoint, self.options)
         self._check_device()
         self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
-        self.facts = self.checkpoint.facts(self.family.denoiser)
-        own = self.family.variant(self.facts)
+        with sound_configuration(self.checkpoint.name):
+            self.facts = self.checkpoint.facts(self.family.denoiser)
+            own, side = self.family.variant(self.facts), self._native_side()
         self.family = replace(self.family, size_multiple=own.size_multiple or self.family.size_multiple)
         self.steps = own.steps if self.options.steps is None else self.options.steps
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens
-        side = self._native_side()
         self.capabilities = replace(
             type(self).capabilities, size_multiple=self.family.size_multiple, default_size=(side, side)
         )
@@ -367,7 +367,10 @@ class DiffusionRenderer(ABC):
         rung = options.memory if loaded else None
         added, read = self.beside
         denoiser = self.family.denoiser
-        needs = needs_of(self.checkpoint, self.dtype, frames, denoiser=denoiser, loaded=rung, added=added, read=read)
+        with sound_configuration(self.checkpoint.name):
+            needs = needs_of(
+                self.checkpoint, self.dtype, frames, denoiser=denoiser, loaded=rung, added=added, read=read
+            )
         try:
             fits = check_fits(needs, options.memory, self.device)
         except UsageError:
@@ -391,10 +394,10 @@ class DiffusionRenderer(ABC):
 
     def _check_device(self) -> None:
         """Refuse packed weights that diffusers reads on another kind of device only (UsageError)."""
-        for part, packing in zip(self.checkpoint.packing, self.packings, strict=True):
+        for (part, method), packing in zip(self.checkpoint.packing.items(), self.packings, strict=True):
             if packing.device is not None and self.device not in (packing.device, f"{packing.device}:0"):
                 raise UsageError(
-                    f"{self.checkpoint.name!r} holds a {part} that is packed by {packing.package}, which diffusers "
+                    f"{self.checkpoint.name!r} holds a {part} that is packed by {method}, which diffusers "
                     f"reads on {packing.device} only, not on {self.device!r}.",
                     hint="Give the checkpoint of plain floats, or its GGUF file; CUDA_VISIBLE_DEVICES chooses a card.",
                 )

@@ -14,7 +14,7 @@ from katha.jsonio import digest, sha256_hex
 from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
-from katha.renderers.diffusion.memory import Encoded, Loaded, sibling, unwarned
+from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
 from katha.renderers.diffusion.options import DiffusionOptions
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.references import CharacterPictures
@@ -353,4 +353,4 @@ class SdxlRenderer(DiffusionRenderer):
     def _tokenizer(self) -> Any:
         from transformers import CLIPTokenizer
 
-        return CLIPTokenizer.from_pretrained(self.checkpoint.folder / "tokenizer", local_files_only=True)
+        return load_tokenizer(CLIPTokenizer, self.checkpoint, "tokenizer")

@@ -21,10 +21,13 @@ from functools import cache
 from importlib.resources import files
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, StoreError, UsageError, first_line, unreadable
 
+_R = TypeVar("_R", bound=BaseModel)
 MOST_YAML = 16_000_000
 """Bytes of a preset, suite, lock or list of methods."""
 MOST_JSON = 32_000_000
@@ -162,6 +165,21 @@ def read_json(path: Path, *, limit: int | None = MOST_KEPT_JSON) -> Any:
         ) from error
     except ValueError as error:
         raise InputFileError(f"{str(path)!r} is not JSON: {error}.") from error
+
+
+def read_record(path: Path, kind: type[_R]) -> _R:
+    """Return the record in a JSON file.
+
+    Raises:
+        InputFileError: the file cannot be read or does not have its form; the field is named.
+    """
+    value = read_json(path)
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise InputFileError(f"{str(path)!r}, field {field!r}: {first['msg']}.") from error
 
 
 def read_yaml(path: Path) -> Any:

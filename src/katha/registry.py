@@ -54,10 +54,10 @@ def read_options(given: Iterable[str] | str) -> dict[str, str | list[str]]:
     """
     found: dict[str, str | list[str]] = {}
     for item in shlex.split(given) if isinstance(given, str) else given:
-        key, equals, value = item.partition("=")
+        key, equals, value = item.partition("=") if isinstance(item, str) else ("", "", "")
         name = key.strip().replace("-", "_")
         if not equals or not name.isidentifier():
-            raise UsageError(f"The option {item!r} is not KEY=VALUE.", hint="For example steps=4.")
+            raise UsageError(f"The option {str(item)[:200]!r} is not KEY=VALUE.", hint="For example steps=4.")
         before = found.get(name)
         found[name] = value if before is None else [*([before] if isinstance(before, str) else before), value]
     return found

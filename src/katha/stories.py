@@ -26,6 +26,9 @@ _RECORD_SUFFIXES = (".json", ".jsonl")
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _TITLE_LIMIT = 120
 _SMALL_WORD = 3
+_LISTED = re.compile(r"\s*(?:[-*+•–]\s|\d+[.)]\s|(?:INT|EXT|EST|I/E)[. /])")
+_SPOKEN = re.compile(r"[^\n:]{1,25}(?::\d\d[^\n:]{0,25})?:\s")
+"""How a point of a list, a scene of a script, and a line of a conversation begin: none of them is a title."""
 
 
 def load_story(spec: str, mapping: RecordMapping | None = None) -> StoryRecord:
@@ -202,7 +205,9 @@ def story_of_text(words: str, name: str | None = None) -> StoryRecord:
     first, _, rest = text.partition("\n\n")
     if _is_heading(text.partition("\n")[0]):
         first, _, rest = text.partition("\n")
-    has_title = bool(rest.strip()) and "\n" not in first and len(first) <= _TITLE_LIMIT and first[-1] not in ".!?\"'"
+    alike = all(_SPOKEN.match(line) for line in text.split("\n", 2)[:2])
+    told = first[-1:] in tuple(".!?\"'") or _LISTED.match(first) is not None or alike
+    has_title = bool(rest.strip()) and "\n" not in first and len(first) <= _TITLE_LIMIT and not told
     title, body = (first.strip("# ").strip(), rest.strip()) if has_title else (stem.replace("_", " ").title(), text)
     return StoryRecord(story_id=stem, title=title, story_text=body)
 

@@ -449,6 +449,9 @@ def test_vistorybench_finds_the_shots(run: Path) -> None:
         (["--to", "png", "--out", "full"], "something in it"),
         (["--to", "pdf", "--font", "nosuch.ttf"], "no TrueType font"),
         (["--to", "gif", "--seconds", "nan"], "seconds"),
+        (["--to", "gif", "--audio", "song.wav"], "--audio does nothing in 'gif'"),
+        (["--to", "epub", "--layout", "book"], "--layout does nothing in 'epub'"),
+        (["--to", "pdf", "--text", "facing"], "--text is of books"),
     ],
 )
 def test_wrong_use_is_one_sentence(run: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:

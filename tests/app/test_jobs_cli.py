@@ -97,7 +97,7 @@ def test_one_is_stopped_by_its_lock_and_number(place: Path) -> None:
         assert process.stdout.readline() == "begun\n"
         assert find_job(Path("out/now")).status == "running"
         assert katha("stop", "out/now").exit_code == 0
-        assert process.wait(30) != 0
+        assert process.wait(120) != 0
     assert read_json(Path("out/now/workers") / FILE)["status"] == "stopped"
     with pytest.raises(UsageError, match="Nothing is at work"):
         find_job(Path("out/now")).stop()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from bad_inputs import EXAMPLE, SMALL
 from calls import Called, call
+from fault_server import REPLIES, failing
 
 RECORD, TEXT = str(EXAMPLE.with_suffix(".json")), str(EXAMPLE.with_suffix(".txt"))
 Katha = Callable[..., Called]
@@ -196,6 +197,25 @@ def test_nobody_listens_is_told_within_patience(tmp_path: Path, seconds: str) ->
     assert told.code == 1
     assert "given up after" in told.err
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "incomplete"
+
+
+def test_a_storm_of_refusals_is_told_given_up_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP 429 to every call: how long it will go on is said, nothing is scored, and later all is asked again."""
+    words = ["run", TEXT, *SMALL[:2], *SMALL[4:], "--judge", "openai:m", "--patience", "1", "--out", "run"]
+    with failing(0.0) as server:
+        with monkeypatch.context() as storm:
+            storm.setitem(REPLIES, "storm", lambda _: (429, b"", {"retry-after": "30"}))
+            storm.setattr(server, "kind_of", lambda raw: "storm")
+            told = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=120)
+        state = json.loads((tmp_path / "run" / "run.json").read_text())
+        assert (told.code, state["status"]) == (1, "incomplete")
+        assert "(--patience)" in told.err
+        assert "given up after 1 s without an answer" in told.err
+        assert {row["status"] for row in state["failures"]} == {"transport_failed"}
+        assert server.served == 0
+        again = call([*words, "--base-url", server.url], tmp_path, tmp_path / "cache", seconds=120)
+    assert again.code == 0, again.err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "finished"
 
 
 def test_the_cache_can_be_looked_at(katha: Katha, tmp_path: Path) -> None:

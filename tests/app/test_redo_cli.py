@@ -148,6 +148,13 @@ def test_pictures_of_characters_are_put_on_their_sheets(run: Path, tmp_path: Pat
         (("--frame", 1), "Nothing is to change in frame 1"),
         (("--frame", 99, "--seed", 1), "no frame 99"),
         (("--takes", 3), "--takes needs a frame"),
+        (("--seed", 7), "--seed needs a frame"),
+        (("--prompt", "The fox sleeps."), "--prompt needs a frame"),
+        (("--frame", 1, "--takes", 3, "--seed", 7), "--takes takes no --seed"),
+        (("--frame", 1, "--seed", 7, "--undo"), "--undo takes no --frame"),
+        (("--list", "--memory", "full"), "--list takes no --memory"),
+        (("--list", "--renderer-option", "a=b"), "--list takes no --renderer-option"),
+        (("--diff", "--forward"), "--diff and --forward are two commands"),
         (("--undo",), "nothing to undo"),
         (("--to", "../x"), "no version"),
         (("--mask", "1,2,3,4"), "--mask needs a frame"),
@@ -176,7 +183,7 @@ def test_the_sheet_has_room_for_title_and_captions(run: Path) -> None:
 @pytest.mark.parametrize("change", ["no transitions", "two panels"])
 def test_small_plans_are_drawn_to_their_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    plan = json.loads(katha("plan", STORY, "--panels", 5 if change == "no transitions" else 2).output)
+    plan = json.loads(katha("plan", STORY, "--panels", 5 if change == "no transitions" else 2).stdout)
     if change == "no transitions":
         plan["transitions"] = []
     (tmp_path / "plan.json").write_text(json.dumps(plan))

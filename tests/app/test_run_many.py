@@ -15,9 +15,11 @@ from crews import settings
 from doubles import story, tale
 from typer.testing import CliRunner
 
+import katha
 from katha.agents.run import run_story
 from katha.app.cli.main import app
 from katha.app.many import StoryEnd, StoryPlan, plan_stories, run_stories
+from katha.config import Settings
 from katha.errors import OutputFolderError, UsageError
 from katha.experiments.cluster.standing import Standing
 from katha.schema import StoryRecord
@@ -44,7 +46,7 @@ def by(name: str, workers: str | None = None, **drawing: str) -> list[StoryEnd]:
     """Run the stories into the folder `name`, with a cache of its own."""
     os.environ["KATHA_CACHE"] = str(Path(f"{name}.work/cache").absolute())
     Path(f"{name}.work").mkdir(exist_ok=True)
-    config = settings(Path(f"{name}.work").absolute(), drawing=drawing)
+    config = settings(Path(f"{name}.work").absolute(), drawing=drawing, panels=5)
     said: list[str] = []
 
     def heard(standing: Standing, sentence: str) -> None:
@@ -71,7 +73,7 @@ def test_many_stories_are_those_of_single_runs(place: Path, monkeypatch: pytest.
     ]
     os.environ["KATHA_CACHE"] = str(place / "single.cache")
     for record in many()[:2]:
-        run_story(record, settings(place / "many.work"), place / "single" / record.story_id)
+        run_story(record, settings(place / "many.work", panels=5), place / "single" / record.story_id)
     assert files(place / "single") == files(place / "many")
     drawn = crews.lines(place / "many.work/frames")
     assert [end.reused for end in by("many")] == [True, True, False]
@@ -126,7 +128,11 @@ def test_a_folder_and_a_file_of_many_by_the_command_line(place: Path, monkeypatc
     assert (place / "boards/fox_and_crow/report.html").is_file()
     one = json.loads(call("run", "tales", "--out", "boards", "--ids", "fox_and_crow", "--json").stdout)
     assert [(end["story_id"], end["reused"]) for end in one["stories"]] == [("fox_and_crow", True)]
-    for words in (("tales/fox_and_crow.txt", "--ids", "a"), ("tales", "--plan", "plan.json")):
+    for words in (
+        ("tales/fox_and_crow.txt", "--ids", "a"),
+        ("tales", "--plan", "plan.json"),
+        ("tales", "--import", "."),
+    ):
         assert isinstance(call("run", *words).exception, UsageError)
 
 
@@ -136,7 +142,7 @@ def planned(name: str, workers: str | None = None, **options: object) -> list[St
     place.mkdir(exist_ok=True)
     told: dict[str, object] = {"log": str(place / "plans"), "refused": "s1", **options}
     own: dict[str, Any] = {"planner": "crews:FullPlanner", "planner_options": told, "workers": workers}
-    return plan_stories([*many(), tale("s2"), tale("s3")], settings(place), out=name, **own)
+    return plan_stories([*many(), tale("s2"), tale("s3")], settings(place, panels=5), out=name, **own)
 
 
 def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +173,51 @@ def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(OutputFolderError, match="another version of 's0'"):
         plan_stories(
             [tale("s0", scenes=4)],
-            settings(place),
+            settings(place, panels=5),
             out="alone",
             planner="crews:FullPlanner",
             planner_options={"log": str(place / "alone.work/plans"), "refused": "s1"},
         )
+
+
+def asking(name: str) -> Settings:
+    """Settings with a planner that notes in `asked` each plan that it is asked for."""
+    work = Path(f"{name}.work").absolute()
+    work.mkdir()
+    os.environ["KATHA_CACHE"] = str(work / "cache")
+    own = {"planner": "crews:FullPlanner", "planner_options": {"log": str(Path("asked").absolute())}}
+    return settings(work).model_copy(update=own)
+
+
+def test_many_stories_are_drawn_by_their_plans(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is edited, one is missing, one has another number of panels: as by single runs, alone and by workers."""
+    monkeypatch.setenv("KATHA_CACHE", str(place / "cache"))
+    found = plan_stories([tale("s0"), tale("s2", 3)], settings(place), out="plans")
+    found[0].path.write_bytes(found[0].path.read_bytes().replace(b"a lion", b"an old lion"))
+    stories = [tale("s0"), tale("s1"), tale("s2", 3)]
+    alone = run_stories(stories, asking("alone"), out="alone", plans="plans")
+    ours = run_stories(stories, asking("ours"), out="ours", plans="plans", workers="cpu:1")
+    assert [(end.story_id, end.status) for end in alone] == [
+        ("s0", "finished"),
+        ("s1", "incomplete"),
+        ("s2", "finished"),
+    ]
+    assert alone[1].failed.startswith(
+        "'plans' holds no plan of the story 's1'. `katha plan STORIES --out plans` makes "
+    )
+    assert [(end.failed, end.frames) for end in ours] == [(end.failed, end.frames) for end in alone]
+    made = {name: data for name, data in files(place / "ours").items() if name[:8] != "workers/"}
+    assert made == files(place / "alone")
+    assert b"an old lion" in made["s0/plan.json"]
+    assert crews.lines(place / "asked") == []
+    config = asking("single")
+    for record, plan in ((stories[0], "plans/s0/plan.json"), (stories[2], "plans")):
+        katha.run_story(record, config, out=f"single/{record.story_id}", plan=plan)
+    assert files(place / "single") == made
+    with pytest.raises(UsageError, match="is no folder, and many stories have many plans"):
+        run_stories(stories, config, out="other", plans="plans/s0/plan.json")
+    with pytest.raises(OutputFolderError, match="another plan"):
+        run_stories(stories, config, out="single")
 
 
 def test_many_plans_by_the_command_line(place: Path) -> None:
@@ -185,6 +231,11 @@ def test_many_plans_by_the_command_line(place: Path) -> None:
     done = call("tales", "--panels", "4")
     assert done.exit_code == 0
     assert "fox_and_crow: 4 panels, out/plans/fox_and_crow/plan.json" in done.stdout
+    (place / "out/plans/lion_and_mouse/plan.json").unlink()
+    dry = CliRunner().invoke(app, ["run", "tales", "--plan", "out/plans", "--dry-run", "--json"])
+    needs = json.loads(dry.stdout)
+    assert [need["name"] for need in needs["needs"] if need["kind"] == "plans"] == []
+    assert any(note.startswith("lion_and_mouse: not counted. 'out/plans' holds no plan") for note in needs["notes"])
     one = call("tales/fox_and_crow.txt", "--panels", "4")
     assert json.loads(one.stdout) == json.loads((place / "out/plans/fox_and_crow/plan.json").read_bytes())
     rows = json.loads(call("tales", "--panels", "4", "--ids", "fox_and_crow", "--json").stdout)["stories"]

@@ -112,8 +112,12 @@ def test_the_frames_of_a_board_are_encoded_in_one_go(weights: dict[str, str], tm
 
 def test_it_computes_on_the_accelerator(weights: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("katha.eval_bridge.metrics.encoders.best_device", lambda: "meta")
-    assert OpenClipSimilarity(weights["tiny-clip"])._encoder._device == "meta"
-    assert OpenClipSimilarity(weights["tiny-clip"], device="cpu")._encoder._device == "cpu"
+    named = {None: "meta", "cpu": None, "cuda:1": "cuda"}  # the values differ in their last places: other features
+    for given, kind in named.items():
+        encoder = OpenClipSimilarity(weights["tiny-clip"], device=given)._encoder
+        encoder.__dict__["_weights_sha256"] = "0"
+        assert encoder._device == (given or "meta")
+        assert encoder.spec().get("device") == kind
 
 
 @pytest.mark.parametrize("argument", ["ViT-B-32@laion2b_s34b_b79k", "hf-hub:timm/ViT-B-16-SigLIP"])

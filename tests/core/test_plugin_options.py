@@ -106,6 +106,12 @@ def test_a_class_path_may_have_an_argument() -> None:
     assert made.given[:2] == ("a:b", 7)
 
 
+def test_an_option_of_a_file_that_is_no_text_is_one_sentence() -> None:
+    for odd in ([{"a": [None]}], [None], [7]):
+        with pytest.raises(UsageError, match=r"The option .* is not KEY=VALUE"):
+            config.resolve({"renderer_options": odd}, environment={})
+
+
 def test_options_come_from_flags_files_and_the_environment_in_that_order() -> None:
     environment = {"KATHA_RENDERER_OPTIONS": "steps=1 lora='a b'", "KATHA_BRIDGE_RENDERER": "sketch"}
     found = config.resolve({}, environment=environment)

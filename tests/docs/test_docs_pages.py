@@ -29,7 +29,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*
 BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUTS = {
     "add-your-own": ["out/captions/report.html", "out/captions/table.json"],
-    "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/kite/report.html"],
+    "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/birthday/report.html"],
     "interchange": ["hub/eval.yaml", "hub/README.md", "results/base/.eval_results/katha.yaml"],
     "judge-your-boards": ["out/eval/report.html", "out/both/report.html"],
     "picture-book": ["lantern.png", "lantern.pdf", "lantern.epub", "lantern.otioz", "lantern.gif"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -173,6 +173,42 @@ def test_scripts_are_stories_that_katha_and_its_metrics_read(tmp_path: Path) -> 
         read_story(root / "01", "ch")
     with pytest.raises(InputFileError, match="holds no story"):
         list(read_dataset(root / "01"))
+
+
+def _changed(folder: Path, change: Callable[[Any], object]) -> Path:
+    path = folder / "story.json"
+    told = json.loads(path.read_text())
+    change(told)
+    path.write_text(json.dumps(told))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda told: told.update(Characters=["Fern"]), "field 'Characters'"),
+        (lambda told: told.update(Characters={"Fern": None}), "field 'Characters.Fern'"),
+        (lambda told: told.update(Shots={}), "field 'Shots'"),
+        (lambda told: told.update(Shots=[7]), "field 'Shots.0'"),
+        (lambda told: told["Shots"][0].update({"Plot Correspondence": 7}), "'Plot Correspondence' is missing"),
+        (lambda told: told["Characters"].update({"..": {}}), r"'\.\.' cannot be the name of a character"),
+        (lambda told: told["Characters"].update({"x": {"name_en": "."}}), r"'\.' cannot be the name"),
+        (lambda told: told["Characters"].update({"/": {}}), "is out of the folder"),
+        (lambda told: told["Characters"].update({"../../02/image/Fern": {}}), "is out of the folder"),
+    ],
+)
+def test_a_script_that_is_none_is_one_sentence(tmp_path: Path, change: Callable[[Any], object], says: str) -> None:
+    with pytest.raises((RecordError, InputFileError), match=says):
+        read_story(_changed(_dataset(tmp_path) / "01", change))
+
+
+def test_who_appears_may_be_left_out_and_pictures_are_no_links_out(tmp_path: Path) -> None:
+    folder = _changed(_dataset(tmp_path) / "01", lambda told: told["Shots"][1].update({"Characters Appearing": 3}))
+    assert [scene.characters for scene in read_story(folder).scenes] == [[], [], ["Fern"]]
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (folder / "image" / "Fern" / "01.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(InputFileError, match="is out of the folder"):
+        read_story(folder)
 
 
 def test_the_command_writes_stories_references_and_boards(tmp_path: Path) -> None:

@@ -85,6 +85,26 @@ BREAKS: dict[str, tuple[Callable[[Path], object], type[KathaError], str]] = {
         InputFileError,
         "cannot be loaded",
     ),
+    "a template that is cut": (
+        lambda at: (at / "chat_template.jinja").write_text("{% for message in messages %}{{ mess"),
+        InputFileError,
+        "holds what cannot be",
+    ),
+    "a stop that is no number": (
+        lambda at: change(at / "generation_config.json", lambda value: value.update(eos_token_id=["x", {}])),
+        InputFileError,
+        "holds what cannot be",
+    ),
+    "a list of layers that is none": (
+        lambda at: change(at / "config.json", lambda value: value["text_config"].update(layer_types=7)),
+        InputFileError,
+        "holds what cannot be",
+    ),
+    "architectures that are none": (
+        lambda at: change(at / "config.json", lambda value: value.update(architectures={"a": 1})),
+        InputFileError,
+        "names no architecture",
+    ),
     "no chat template": (lambda at: (at / "chat_template.jinja").unlink(), InputFileError, "no chat template"),
 }
 

@@ -22,7 +22,7 @@ from katha.jsonio import loads
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.pictograms import pictograms
-from katha.renderers.sketch.places import place_ids
+from katha.renderers.sketch.places import place_data, place_ids
 from katha.renderers.sketch.scenes import Scene, SceneThing, frame_scene
 
 ROOT = Path(__file__).parents[2]
@@ -238,7 +238,7 @@ def test_a_window_is_cut_where_it_says(x: float, y: float, half: float) -> None:
 
 def test_every_class_is_something_that_the_sketch_draws() -> None:
     concepts = load_concepts()
-    assert set(concepts.settings) == {*place_ids(), "none"}
+    assert set(concepts.settings) == {*(place_data(name).seen for name in place_ids()), "none"}
     assert {name for name in concepts.actions if ":" not in name} <= set(deed_ids())
     assert set(concepts.thresholds) == {"character", "prop"}
     assert set(load_reader().gallery.words) <= set(pictograms())

@@ -181,8 +181,6 @@ def test_an_evaluation_whose_worker_is_killed(bench: Bench, tmp_path: Path) -> N
 
 def test_a_worker_without_the_model_is_told_of_and_the_others_go_on(bench: Bench, tmp_path: Path) -> None:
     alone, absent = bench.run("alone", 0, evaluation), tmp_path / "absent"
-    absent.mkdir()
-    (absent / "0").touch()  # the first worker that comes is the second here
 
     def command(out: Path, work: Path, fleet: Fleet | None) -> object:
         made = settings(work)

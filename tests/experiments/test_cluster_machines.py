@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
+import re
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,10 @@ from typing import Any
 import crews
 import pytest
 from evals import draw, records
+from services import quiet_port
 
 from katha.config import Settings
-from katha.errors import KathaError
-from katha.experiments.cluster.fleet import Fleet, Place
+from katha.experiments.cluster.fleet import Fleet, Place, join, refusal
 from katha.experiments.cluster.judged import make_judge
 from katha.experiments.cluster.standing import Standing
 from katha.experiments.eval_folder import EvalSettings
@@ -34,10 +37,11 @@ def machines() -> Iterator[Any]:
         patch.setenv("PYTHONPATH", str(Path(crews.__file__).parent))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        patch.setenv("GRPC_ENABLE_FORK_SUPPORT", "0")  # with it Ray's client server loses processes as it forks
+        patch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "120")  # 30 may be too few on a busy machine
         from ray.cluster_utils import Cluster
 
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = quiet_port()
         head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
         cluster = Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port})
         cluster.door = f"ray://127.0.0.1:{port}"
@@ -82,39 +86,72 @@ def test_a_machine_is_lost_and_the_rest_goes_on(machines: Any, tmp_path: Path, m
     assert all("died" in sentence or "has found no room" in sentence for sentence in said)
 
 
+def katha(name: str, *words: str) -> list[str]:
+    """A process that judges the boards of the folder into the folder `name`."""
+    told = ("eval", "stories.jsonl", "--boards", "flux=flux", "--judge", "crews:FullJudge", "--resamples", "20")
+    log = ("--judge-option", f"log={Path.cwd() / name}.answers")
+    return [sys.executable, "-c", "from katha.app.cli.main import main; main()", *told, *log, "--out", name, *words]
+
+
 @pytest.mark.skipif(
     "KATHA_RAY_CLIENT" not in os.environ,
-    reason="Ray's client server may not begin in its 30 s beside other tests; KATHA_RAY_CLIENT=1 runs it",
+    reason="Ray's client server lost processes beside other tests, and its cure is not proved yet; KATHA_RAY_CLIENT=1",
 )
 def test_a_command_outside_of_the_cluster_works_through_its_client_server(
     machines: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`ray://`: the driver is a process of the head's; the command's own has only a line to it, which breaks."""
-    import ray
+    monkeypatch.chdir(tmp_path)
+    stories, there = records(4), ("--cluster", machines.door, "--workers", "2")
+    draw(Path("flux"), stories)
+    Path("stories.jsonl").write_text("".join(record.model_dump_json() + "\n" for record in stories))
 
-    said: list[str] = []
-    lines = [machines.head_node]
+    def run(name: str, *words: str) -> subprocess.Popen[str]:
+        monkeypatch.setenv("KATHA_CACHE", str(tmp_path / f"{name}.cache"))
+        return subprocess.Popen(katha(name, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def place(name: str) -> Path:
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv("KATHA_CACHE", str(tmp_path / name / "cache"))
-        return tmp_path / name
-
-    def heard(standing: Standing, sentence: str) -> None:
-        said.extend([sentence] if sentence else [])
-
-    def breaks(standing: Standing, sentence: str) -> None:
-        if standing.ended and lines:
-            lines.pop()._kill_process_type("ray_client_server")
-
-    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")
-    alone, there = judged(tmp_path / "alone", place("first"), None, 4), Place(None, count=2, address=machines.door)
-    with Fleet(there, heard) as fleet:
-        out = judged(tmp_path / "out", place("second"), fleet, 4)
-        assert ray.util.client.ray.is_connected()
-    assert not said
+    for name, words in (("alone", ()), ("out", there)):
+        with run(name, *words) as process:
+            assert process.communicate()[1].count("\n") == 0
+        assert process.returncode == 0
     for name in ("answers.jsonl", "scores.json"):
-        assert (out / name).read_bytes() == (alone / name).read_bytes()
-    assert "begins on" in (out / "workers/worker-1.log").read_text()
-    with Fleet(there, breaks) as fleet, pytest.raises(KathaError, match="broke: "):
-        judged(tmp_path / "broken", place("third"), fleet, 4)
+        assert Path("out", name).read_bytes() == Path("alone", name).read_bytes()
+    assert "begins on" in Path("out/workers/worker-1.log").read_text()
+    monkeypatch.setenv("RAY_CLIENT_RECONNECT_GRACE_PERIOD", "1")  # half a minute unless told
+    with run("broken", *there, "--judge-option", f"gate={tmp_path / 'gate'}") as process:
+        while not crews.lines(tmp_path / "broken.answers") and process.poll() is None:
+            threading.Event().wait(0.05)
+        machines.head_node._kill_process_type("ray_client_server")
+        said = process.communicate()[1]
+        Path("gate").touch()
+    assert process.returncode == 1
+    assert re.search(r"The line to 'ray://\S+' broke: .* give the same command again", said), said
+
+
+class Rays:
+    """A Ray whose client server loses the first processes that it forks, as it does now and then."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.asked = lost, 0
+
+    def init(self, **_: Any) -> None:
+        self.asked += 1
+        if self.asked <= self.lost:
+            raise ConnectionAbortedError(
+                "Initialization failure from server:\nTraceback (most recent call last):\n"
+                "RuntimeError: Starting Ray client server failed. See ray_client_server_23000.err for detailed logs.\n"
+            )
+
+
+@pytest.mark.parametrize("lost", [0, 2, 3])
+def test_a_client_server_is_asked_again_and_not_for_ever(lost: int) -> None:
+    ray = Rays(lost)
+    if lost < 3:
+        join(ray, "ray://host:1", {})
+    else:
+        with pytest.raises(ConnectionAbortedError) as caught:
+            join(ray, "ray://host:1", {})
+        said = str(refusal("ray://host:1", caught.value))
+        assert "'ray://host:1' began nothing for this command: RuntimeError: Starting Ray client server failed." in said
+        assert "GRPC_ENABLE_FORK_SUPPORT=0 ray start --head" in said
+    assert ray.asked == min(lost + 1, 3)

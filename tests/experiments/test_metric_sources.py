@@ -10,6 +10,7 @@ import pytest
 from doubles import plugins, prepare, story, tale
 
 from katha.agents.run import run_story
+from katha.app.exports.archives import JudgedFolder
 from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.errors import InputFileError
@@ -22,6 +23,7 @@ from katha.experiments.ablate.story import run_ablation
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.relation import board_gaps
 from katha.experiments.metrics.sources import Beside, Source, find_sources
+from katha.experiments.robustness import read_study
 from katha.schema.metrics import MetricTable
 
 CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
@@ -84,3 +86,18 @@ def test_an_ablation_is_a_source_of_every_row_s_boards(tmp_path: Path) -> None:
         assert by_method[method].cells["ssim/similarity"].value == pytest.approx(float(np.mean(values)))
     (chosen,) = find_sources([str(tmp_path / "ablation")], stories[:1], Beside())
     assert {place.record.story_id for place in chosen.boards} == {"s1"}
+
+
+@pytest.mark.parametrize("state", ["eval.json", "ablation.json", "compare.json"])
+def test_a_folder_whose_state_is_none_is_named(tmp_path: Path, state: str) -> None:
+    """As one that was received, or is of another version."""
+    (tmp_path / state).write_text('{"format": 1, "status": 7}')
+    (tmp_path / "table.json").write_text('{"rows": "many"}')
+    with pytest.raises(InputFileError, match=r"(eval|ablation|table)\.json', field '|has not come to its end"):
+        find_sources([str(tmp_path)], None, Beside())
+    with pytest.raises(InputFileError, match=r"(eval|table)\.json', field '"):
+        read_study(tmp_path)
+    (tmp_path / "answers.jsonl").write_text("")
+    (tmp_path / "scores.json").write_text("[]")
+    with pytest.raises(InputFileError, match=r"scores\.json', field '': Input should be"):
+        JudgedFolder(tmp_path)

@@ -267,6 +267,18 @@ def test_broken_models_and_missing_packages_are_named(
     (broken / "model.safetensors").write_bytes(b"\x00" * 64)
     with pytest.raises(InputFileError, match="cannot be loaded"):
         LocalModel(str(broken)).complete([Turn("user", "x")], {"type": "object"})
+    cut = shutil.copytree(gemma, tmp_path / "cut")
+    (cut / "chat_template.jinja").write_text("{% for message in messages %}{{ mess")
+    with pytest.raises(InputFileError, match=r"holds what cannot be.*Download the whole model again"):
+        LocalModel(str(cut)).complete([Turn("user", "x")], {"type": "object"})
+    listed = tmp_path / "listed"
+    listed.mkdir()
+    (listed / "adapter_config.json").write_text("[]")
+    (listed / "adapter_model.safetensors").write_bytes(b"")
+    with pytest.raises(InputFileError, match=r"adapter_config\.json' holds no JSON object"):
+        LocalModel(str(gemma), adapter=listed)
+    with pytest.raises(UsageError, match=r"cannot be put on 'cuda:77'.*Choose one of cpu"):
+        LocalModel(str(gemma), device="cuda:77").complete([Turn("user", "x")], {"type": "object"})
     with pytest.raises(ModelError, match="hf download google/gemma-3-4b-it"):
         LocalModel()
     with pytest.raises(UsageError, match="dtype is"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from katha.errors import PlanError, UsageError
 from katha.planners.base import validate_plan
-from katha.planners.rule import RulePlanner
+from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import Planner, PlanRequest
 from katha.schema import Plan, StoryRecord
 from katha.text import read_story
@@ -213,7 +213,7 @@ def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
         ("Ein Löwe schlief im Wald. Eine kleine Maus lief über seine Nase und weckte ihn auf.", "English"),
         ("Un león dormía en el bosque. Un ratón corrió sobre su nariz y lo despertó.", "English"),
         ("獅子が森で眠っていた。小さなねずみが鼻の上を走った。", "English"),
-        ("The price of it went up in that year, and the year after that.", "Nothing happens"),
+        ("The price of it went up in that year, and the year after that.", "nothing happens"),
         ("- milk\n- bread\n- two apples\n- soap", "list"),
         ("Ingredients: 200 g flour, 2 eggs, 100 ml milk, 50 g sugar.\nMix all and bake for 20 minutes.", "recipe"),
     ],
@@ -382,6 +382,16 @@ def test_other_kinds_of_text_are_read_with_a_word_about_them() -> None:
     assert long.coverage is not None
     assert "in parts" in long.coverage.note
     assert len(long.panels) == 12
+    assert panels_for(pages, 5) == 24
+    assert panels_for(pages[: len(pages) // 4], 5) == 8
+
+
+def test_a_prompt_tells_what_everybody_in_the_picture_feels() -> None:
+    made = plan("The fox talks to the crow, and the crow is happy. The angry lion has the mouse under his paw.", 2)
+    assert [panel.prompt for panel in made.panels] == [
+        "The fox talks to the crow. The crow is happy.",
+        "The lion has the mouse under the paw and is angry.",
+    ]
 
 
 def test_whose_mouth_it_is_stands_by() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -249,6 +250,33 @@ def damage_index(folder: Path) -> None:
     (folder / "model_index.json").write_text("{}")
 
 
+def damage_offsets(folder: Path) -> None:
+    rows = json.dumps({"conv_in.weight": {"dtype": "F32", "shape": [1], "data_offsets": [0, "4 bytes"]}}).encode()
+    file = folder / "unet" / "diffusion_pytorch_model.safetensors"
+    file.write_bytes(len(rows).to_bytes(8, "little") + rows + bytes(4))
+
+
+def damage_pipe(folder: Path) -> None:
+    file = folder / "unet" / "diffusion_pytorch_model.safetensors"
+    file.unlink()
+    os.mkfifo(file)
+
+
+def damage_tokenizer(folder: Path) -> None:
+    for file in (folder / "tokenizer").glob("*.json"):
+        file.write_text('{"cut": ')
+
+
+def damage_config(**values: Any) -> Callable[[Path], None]:
+    """Values in the configuration of the denoiser that no such model has."""
+
+    def damage(folder: Path) -> None:
+        path = folder / "unet" / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+    return damage
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -260,6 +288,13 @@ def damage_index(folder: Path) -> None:
         (damage_reshape, "cannot be loaded"),
         (damage_lose_tokenizer, "lacks its 'tokenizer'"),
         (damage_index, "names no pipeline"),
+        (damage_offsets, "no whole safetensors file"),
+        (damage_pipe, "no regular file"),
+        (damage_tokenizer, "cannot be loaded"),
+        (damage_config(sample_size="large"), "holds what cannot be"),
+        (damage_config(block_out_channels=7), "holds what cannot be"),
+        (damage_config(layers_per_block=None), "holds what cannot be"),
+        (damage_config(cross_attention_dim="wide"), "cannot be loaded"),
     ],
 )
 def test_a_damaged_checkpoint_is_never_drawn_with(
@@ -280,11 +315,37 @@ def test_a_damaged_checkpoint_is_never_drawn_with(
         ({"dtype": "float128"}, "no dtype 'float128'. Use float32"),
         ({"scheduler": "magic"}, "no scheduler 'magic'. Known: ddim"),
         ({"device": "toaster"}, "'toaster'"),
+        ({"device": "meta"}, "cannot be put on 'meta'"),
+        ({"device": "cuda:x"}, "cannot be put on 'cuda:x'"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(model: Model, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         draw(sdxl(model("sdxl"), **options))
+
+
+def test_a_damaged_tokenizer_is_told_where_prompts_are_counted(copy: Callable[[str], Path]) -> None:
+    folder = copy("sdxl")
+    damage_tokenizer(folder)
+    with pytest.raises(InputFileError, match=r"tokenizer, cannot be read.*Download the whole checkpoint again"):
+        draw(sdxl(folder, long_prompts="refuse"))
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_is_read(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine with two accelerators, where torch's own errors are an AssertionError and others."""
+
+    def unknown(*_: object) -> None:
+        raise AssertionError("Invalid device id")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for name in ("get_device_properties", "mem_get_info", "memory_reserved"):
+        monkeypatch.setattr(torch.cuda, name, unknown)
+    monkeypatch.setattr("katha.renderers.diffusion.renderer.load_pipeline", unknown)
+    with pytest.raises(UsageError, match=r"cannot be put on 'cuda:9'.*Choose one of cpu, cuda:0, cuda:1"):
+        draw(sdxl(model("sdxl"), device="cuda:9"))
 
 
 @pytest.mark.parametrize(

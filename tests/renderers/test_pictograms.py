@@ -14,6 +14,7 @@ from katha.errors import RenderError
 from katha.renderers.sketch.pictograms import (
     ACTS,
     MOODS,
+    STATES,
     Picture,
     act_pictogram,
     draw_pictogram,
@@ -22,7 +23,9 @@ from katha.renderers.sketch.pictograms import (
     nouns,
     pictogram,
     pictograms,
+    put_states,
     stage_height,
+    stated_drawing,
 )
 from katha.renderers.sketch.pictograms.data import ACTING, FACES, KINDS, STANDS
 from katha.renderers.sketch.pictograms.heads import heads
@@ -130,6 +133,36 @@ def test_actors_without_a_rig_act_and_feel(name: str) -> None:
     assert len(set(felt.values())) >= len(MOODS) - 3
     for side in (1, -1):
         assert "nan" not in act_pictogram(name, 80, act="speak", mood="happy", facing=side).svg
+
+
+@pytest.mark.parametrize("name", ["amphora", "door", "printer", "automobile", "closed-book", "wheel", "red-apple"])
+def test_what_has_become_of_a_thing_is_seen(name: str) -> None:
+    found, plain = pictogram(name), draw_pictogram(name, 90)
+    shown = 0
+    for state in STATES:
+        other, shapes = stated_drawing(name, found.kind, (state,))
+        drawn = put_states(plain, found.kind, (state,))
+        assert drawn == put_states(plain, found.kind, (state,))
+        ElementTree.fromstring(f'<svg xmlns:xlink="http://www.w3.org/1999/xlink">{drawn.svg}</svg>')
+        shown += bool(shapes) or other != name or drawn.svg != plain.svg
+    assert shown >= 18
+
+
+def test_a_state_is_cut_off_at_the_outline_and_halves_stay_near() -> None:
+    plain, cracked = (
+        draw_pictogram("amphora", 90),
+        put_states(draw_pictogram("amphora", 90), "container", ("cracked",)),
+    )
+    beside = (pixels(plain) > 250).all(axis=2)
+    changed = np.abs(pixels(cracked) - pixels(plain)).max(axis=2) > 100
+    assert changed.sum() > 200
+    assert (changed & beside).sum() < 0.05 * changed.sum()
+    halves = put_states(plain, "container", ("broken",))
+    _, xs = np.nonzero((pixels(halves) < 250).any(axis=2))
+    assert xs.min() >= 300 + halves.bbox[0] - 3
+    assert xs.max() <= 300 + halves.bbox[2] + 3
+    with pytest.raises(RenderError, match="no state 'vexed'"):
+        put_states(plain, "container", ("vexed",))
 
 
 def test_unknown_acts_and_moods_are_named() -> None:

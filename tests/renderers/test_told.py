@@ -150,6 +150,57 @@ def only(scene: Scene) -> SceneActor:
     return actor
 
 
+STATED = [
+    # sentence, thing or actor, its states
+    ("The boy carried the broken vase.", "vase", ("broken",)),
+    ("The vase broke.", "vase", ("broken",)),
+    ("The girl dried her wet skirt.", "skirt", ("wet",)),
+    ("The man knocked at the locked door.", "door", ("locked",)),
+    ("Petra opened the window.", "window", ("open",)),
+    ("The baker threw the burnt rolls into the bin.", "roll", ("burnt",)),
+    ("Smoke came out of the printer.", "printer", ("smoking",)),
+    ("The lamp went out.", "lamp", ("unlit",)),
+    ("The door was not locked.", "door", ()),
+    ("The boy wanted to break the vase.", "vase", ()),
+]
+
+
+@pytest.mark.parametrize(("sentence", "name", "states"), STATED, ids=[row[0] for row in STATED])
+def test_what_has_become_of_a_thing_is_in_the_scene(sentence: str, name: str, states: tuple[str, ...]) -> None:
+    scene = scene_of(FrameRequest(sentence, 1, 768, 512))
+    found = {thing.word: thing.states for thing in scene.things} | {actor.id: actor.states for actor in scene.actors}
+    assert found.get(name, ()) == states
+
+
+PLACED = [
+    # sentence, the panel's place, the stage, the weather
+    ("Jamie pressed the button.", "the lift", "lift", None),
+    ("The nurse ran.", "the corridor", "corridor", None),
+    ("Lucia hit the ball.", "the tennis court", "tennis_court", None),
+    ("The man slept.", "the tent", "tent_inside", None),
+    ("The captain rang the bell.", "the sea", "ship_deck", None),
+    ("The sailor swam.", "the sea", "open_sea", None),
+    ("The spaceship Orion flies past the planet.", "the space station", "space", None),
+    ("The street was flooded.", "the street", "street", "flood"),
+    ("The lights went out.", "the living room", "living_room", "dark"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "place", "stage", "weather"), PLACED, ids=[row[0] for row in PLACED])
+def test_a_panel_is_where_it_says(sentence: str, place: str, stage: str, weather: str | None) -> None:
+    scene = scene_of(FrameRequest(sentence, 1, 768, 512, place=place))
+    assert (scene.setting, scene.weather) == (stage, weather)
+
+
+def test_a_thing_is_what_its_place_makes_of_it_and_a_lift_that_is_given_is_none() -> None:
+    court = scene_of(FrameRequest("Lucia hit the ball.", 1, 768, 512, place="the tennis court", must_show=("ball",)))
+    assert {thing.word for thing in court.things} == {"tennis ball"}
+    lift = scene_of(FrameRequest("The farmer gave a lift to the boy.", 1, 768, 512, must_show=("lift",)))
+    assert lift.things == ()
+    large, small = (scene_of(FrameRequest(f"The boy carried a {word} box.", 1, 768, 512)) for word in ("huge", "tiny"))
+    assert large.things[0].cm > 2 * small.things[0].cm
+
+
 @pytest.mark.parametrize(("prompt", "setting", "actors", "things"), SENTENCES, ids=[one[0] for one in SENTENCES])
 def test_a_sentence_is_drawn_as_it_says(
     prompt: str, setting: str | None, actors: dict[str, str], things: list[str]

@@ -6,15 +6,19 @@ A case is made from its number alone, so that a failure can be made again: `case
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import random
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from PIL import Image
+from schemas import MODELS, text_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "lion_and_mouse"
@@ -98,12 +102,68 @@ class Sources:
             "lock": (ROOT / "configs" / "presets" / "embedded.yaml").read_bytes(),
             "judgments": f"story_id,question_id,right\n{record['story_id']},{question['question_id']},1\n".encode(),
             "pairs": json.dumps(pair).encode(),
+            **_more(),
         }
         return cls(texts, run, boards)
 
 
-def broken(source: bytes, dice: random.Random) -> bytes:
-    """Return a valid file changed in one of the ways in which files are broken."""
+def _picture(form: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.radial_gradient("L").resize((96, 64)).convert("RGB").save(file, form, **options)
+    return file.getvalue()
+
+
+def _more() -> dict[str, bytes]:
+    """Formats that no run writes: what other programs save, models' own files, a command's with workers."""
+    weights = {"conditioner.embedders.1.model.x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}
+    header = json.dumps(weights).encode()
+    shot = {name: {"en": "The fox runs."} for name in SHOT} | {"Characters Appearing": {"key": ["Fox"]}}
+    person = {
+        "name_en": "Fox",
+        "name_ch": "F",
+        "tag": "realistic_human",
+        "prompt_en": "a red fox",
+        "num_of_appearance": 1,
+    }
+    board = {"uid": "AAAA1", "url": "board-1.png", "action": "The fox runs.", "duration": 2000, "layers": {}}
+    made: dict[str, Any] = {
+        "mapping": {"keys": {"story": {"story_text": ["tale"]}}, "values": {}},
+        "storyboarder": {
+            "version": "3.0.0",
+            "defaultBoardTiming": 2000,
+            "boards": [board, {**board, "uid": "AAAA2", "url": "board-2.png"}],
+        },
+        "map": {"scene": {"workflow": "scene.json", "prompt": "6.text", "seed": "3.seed", "characters": ["12.image"]}},
+        "workflow": WORKFLOW,
+        "vistory": {"Characters": {"Fox": person}, "Shots": [{"index": 1, **shot}, {"index": 2, **shot}]},
+        "model_index": {"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]},
+        "config": {"architectures": ["Qwen2VLForConditionalGeneration"], "model_type": "qwen2_vl", "text_config": {}},
+        "adapter": {"base_model_name_or_path": "nobody/nothing", "peft_type": "LORA"},
+        "job": {
+            "format": 1,
+            "command": ["run", "x.txt"],
+            "folder": "/nowhere",
+            "host": "h",
+            "pid": 1,
+            "begun": 1.0,
+            "updated": 2.0,
+            "status": "ended",
+        },
+    }
+    return {
+        **{name: json.dumps(value).encode() for name, value in made.items()},
+        "ratings": b"rater,story_id,method,visual\nr1,lion_and_mouse,a,1\nr2,lion_and_mouse,a,0\n",
+        "picture": _picture("PNG"),
+        "pdf": _picture("PDF", save_all=True, append_images=[Image.linear_gradient("L").convert("RGB")]),
+        "weights": struct.pack("<Q", len(header)) + header + bytes(4),
+        "gguf": struct.pack("<4sIQQ", b"GGUF", 3, 0, 0),
+    }
+
+
+def broken(kind: str, source: bytes, dice: random.Random) -> bytes:
+    """Return a valid file changed in one of the ways in which files are broken, or one that its schema half allows."""
+    if kind in MODELS and dice.random() < SCHEMATIC:
+        return text_of(kind, dice.randrange(1 << 30)).encode()
     ways: tuple[Callable[[bytes, random.Random], bytes], ...] = (
         _raw,
         _cut,
@@ -187,7 +247,29 @@ def changed(value: Any, dice: random.Random) -> Any:
 # Which verb reads which file, and by which words. `{}` is the broken file; the others are valid.
 
 Words = tuple[str, ...]
+OTHER = str(EXAMPLE.with_name("fox_and_crow.json"))
 STORY, RECORD = str(EXAMPLE.with_suffix(".txt")), str(EXAMPLE.with_suffix(".json"))
+SCHEMATIC = 0.25
+"""How many of the files that have a schema are made from it."""
+SHOT = ("Plot Correspondence", "Setting Description", "Shot Perspective Design", "Static Shot Description")
+WORKFLOW = {
+    "3": {"class_type": "KSampler", "inputs": {"seed": 1}},
+    "6": {"class_type": "CLIPTextEncode", "inputs": {"text": "x"}},
+    "12": {"class_type": "LoadImage", "inputs": {"image": "x.png"}},
+}
+COMFY = (
+    *(
+        "run",
+        STORY,
+        "--renderer",
+        "comfyui:map.yaml",
+        "--renderer-option",
+        "base_url=http://127.0.0.1:9",
+        "--dry-run",
+    ),
+    *SMALL[2:],
+)
+DRAWN = ("--judge", "pixel", "--mode", "base", "--seeds", "1", "--dry-run")
 VERBS: tuple[tuple[str, str, Words], ...] = (
     ("text", "x.txt", ("plan", "{}")),
     ("text", "x.txt", ("run", "{}", *SMALL)),
@@ -240,7 +322,66 @@ VERBS: tuple[tuple[str, str, Words], ...] = (
     ("answers", "answers.jsonl", ("report", "IN")),
     ("storyboard", "storyboard.json", ("eval", RECORD, "--boards", "BOARD", "--judge", "pixel", *FEW, "--out", "o")),
     ("storyboard", "storyboard.json", ("run", RECORD, "--renderer", "folder:BOARD", *SMALL[2:4], "--mode", "base")),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "cbz", "--out", "o.cbz")),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "otio", "--out", "o.otio")),
+    ("storyboard", "storyboard.json", ("export", "IN", "--to", "png", "--out", "o")),
+    ("plan", "plan.json", ("export", "IN", "--to", "storyboarder", "--out", "o")),
+    ("run.json", "run.json", ("export", "IN", "--to", "cbz", "--out", "o.cbz")),
+    ("answers", "answers.jsonl", ("export", "IN", "--to", "hub-results", "--dataset", "a/b", "--out", "o")),
+    ("plan", "plan.json", ("metrics", "IN", "--metric", "continuity", *FEW, "--out", "o")),
+    ("record", "x.jsonl", ("metrics", "BOARDS", "--stories", "{}", "--metric", "continuity", *FEW, "--out", "o")),
+    ("record", "x.jsonl", ("people", "pack", "{}", "--boards", "BOARDS", "--raters", "3", "--out", "o")),
+    ("ratings", "x.csv", ("people", "score", "{}", *FEW, "--out", "o")),
+    ("record", "x.jsonl", ("bench", "convert", "{}", "--out", "c.jsonl")),
+    ("mapping", "x.yaml", ("bench", "convert", RECORD, "--mapping", "{}", "--out", "c.jsonl")),
+    ("mapping", "x.yaml", ("run", RECORD, "--mapping", "{}", *SMALL)),
+    ("record", "x.jsonl", ("bench", "publish", "{}", "--name", "a/b", "--out", "o")),
+    ("variants", "x.jsonl", ("bench", "contrasts", RECORD, "--variants", "{}", "--out", "c.jsonl")),
+    ("record", "x.jsonl", ("bench", "mix", "{}", OTHER, "--out", "m.jsonl")),
+    ("vistory", "d/01/story.json", ("bench", "vistorybench", "d", "--out", "o")),
+    ("answers", "x.jsonl", ("bench", "tables", RECORD, "--answers", "{}", *FEW, "--out", "o")),
+    ("storyboarder", "x.storyboarder", ("run", "--import", "{}", "--judge", "pixel", "--dry-run")),
+    ("pdf", "x.pdf", ("run", STORY, "--import", "{}", "--judge", "pixel", "--dry-run")),
+    ("map", "map.yaml", COMFY),
+    ("workflow", "scene.json", COMFY),
+    ("picture", "cast/Lion.png", (*COMFY, "--characters", "cast")),
+    ("weights", "x.safetensors", ("run", STORY, "--renderer", "sdxl:{}", *DRAWN)),
+    ("gguf", "x.gguf", ("run", STORY, "--renderer", "flux:{}", *DRAWN)),
+    ("model_index", "m/model_index.json", ("run", STORY, "--renderer", "flux:m", *DRAWN)),
+    ("config", "m/transformer/config.json", ("run", STORY, "--renderer", "flux:m", *DRAWN)),
+    (
+        "config",
+        "m/config.json",
+        ("eval", RECORD, "--boards", "BOARDS", "--judge", "local:m", "--dry-run", "--out", "o"),
+    ),
+    ("adapter", "a/adapter_config.json", ("train", "merge", "a", "--out", "o")),
+    ("record", "x.jsonl", ("train", "planner", "{}", "--base", "nobody/nothing", "--out", "o")),
+    ("job", "o/workers/job.json", ("jobs", "list", "o")),
 )
+BESIDE = {
+    "map.yaml": "map",
+    "scene.json": "workflow",
+    "m/x.safetensors": "weights",
+    "m/model_index.json": "model_index",
+    "m/transformer/config.json": "config",
+    "m/transformer/x.safetensors": "weights",
+    **{f"images/board-{number}.png": "picture" for number in (1, 2)},
+}
+"""Valid files that lie beside the broken one, by the format that each has."""
+APART = {
+    "renderers": "reads no file",
+    "planners": "reads no file",
+    "judges": "reads no file",
+    "doctor": "reads the cache alone: tests/core/test_damage.py",
+    "new": "reads no file",
+    "desk": "a server: tests/app/test_desk.py",
+    "mcp": "a server: tests/app/test_mcp.py",
+    "store": "reads the cache alone: tests/core/test_damage.py",
+    "jobs watch": "waits for another process",
+    "jobs stop": "ends the process that the file names",
+    "jobs resume": "begins what the file names",
+}
+"""Verbs that are given no bad file here, and why."""
 CHEAP = tuple(row for row in VERBS if not any(word in row[2] for word in ("run", "ablate", "compare", "tune", "eval")))
 """Those that end without drawing or judging: most of a run's cases are about reading, not about what follows."""
 
@@ -288,7 +429,11 @@ def case(number: int, sources: Sources, folder: Path) -> list[str]:
     inside = "IN" in words or ("BOARD" in " ".join(words) and "BOARDS" not in words)
     if inside:
         _copy(sources, folder, board="IN" not in words)
+    for beside, text in BESIDE.items():
+        (folder / beside).parent.mkdir(parents=True, exist_ok=True)
+        (folder / beside).write_bytes(sources.texts[text])
     place = (folder / "in" if "IN" in words else folder / "board" / "lion_and_mouse" if inside else folder) / name
+    place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     way = dice.randrange(40)
     if way == 0:
@@ -301,7 +446,7 @@ def case(number: int, sources: Sources, folder: Path) -> list[str]:
         with place.open("wb") as file:
             file.truncate(1 << dice.randrange(20, 42))
     elif way != 4:
-        place.write_bytes(broken(sources.texts[kind], dice))
+        place.write_bytes(broken(kind, sources.texts[kind], dice))
     (folder / "gold.csv").write_bytes(sources.texts["judgments"])
     known = {
         "{}": name,

@@ -316,7 +316,7 @@ def _left(here: Site, whole: Whole, made: Round) -> list[str]:
     return [*faults, f"the store has damage: {looked}"] if broken else faults
 
 
-def _until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+def _until(true: Callable[[], bool], seconds: float = 120.0) -> bool:
     waiting, end = threading.Event(), time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

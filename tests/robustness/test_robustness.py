@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import soak
+import typer
+from bad_inputs import APART, VERBS
 from fault_server import KINDS
+from pydantic import ValidationError
+from schemas import MODELS, text_of
+
+from katha.app.cli import main as cli
+from katha.errors import KathaError
 
 
 def test_bad_inputs_are_sentences(tmp_path: Path) -> None:
     found = soak.bad_inputs(tmp_path, 80, 25.0)
     assert found.faults == []
     assert found.done >= 20
+
+
+def test_every_verb_is_given_bad_files() -> None:
+    every, verbs = set[str](), typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+    for name in cli.VERBS:
+        inner = list(getattr(verbs[name], "commands", ()))
+        every |= {f"{name} {one}" for one in inner} if inner and name not in APART else {name}
+    given = {" ".join(words[:2]) for _, _, words in VERBS} | {words[0] for _, _, words in VERBS}
+    assert every - given - set(APART) == set()
+    assert set(APART) <= every
+
+
+def test_files_are_made_from_schemas_whole_and_broken() -> None:
+    outcomes = Counter[bool]()
+    for kind, model in MODELS.items():
+        texts = [text_of(kind, number) for number in range(6)]
+        assert texts[:2] == [text_of(kind, number) for number in range(2)]
+        assert len(set(texts)) > 3
+        for text in texts:
+            try:
+                model.model_validate_json(text)
+                outcomes[True] += 1
+            except (ValidationError, KathaError):  # and nothing else: a validator sees what it was not written for
+                outcomes[False] += 1
+    assert outcomes[False] > outcomes[True] > 5
 
 
 def test_questions_to_a_failing_server_are_all_accounted_for(tmp_path: Path) -> None:

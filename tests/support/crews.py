@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,25 +43,31 @@ def die_once(mark: Path | None) -> None:
 
 class FullJudge(PixelJudge):
     """log: gets a line an answer. dies: a file that the first process to ask makes before it dies. refused: of five
-    questions, how many are refused whenever they are asked. absent: a folder in which each process leaves its number;
-    the second one that comes lacks the model."""
+    questions, how many are refused whenever they are asked. absent: a file that the first process to come makes; it
+    lacks the model. gate: a file without which no packet gets a second answer."""
 
     exclusive = True
 
     def __init__(
-        self, *, log: Path | None = None, dies: Path | None = None, refused: int = 0, absent: Path | None = None
+        self,
+        *,
+        log: Path | None = None,
+        dies: Path | None = None,
+        refused: int = 0,
+        absent: Path | None = None,
+        gate: Path | None = None,
     ) -> None:
         super().__init__(name="full", log=log)
-        self.dies, self.refused = dies, refused
-        if absent is not None:
-            (absent / str(os.getpid())).touch()
-            if sorted(absent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[1:2] == [absent / str(os.getpid())]:
-                raise ModelError("The model is not on this machine.")
+        self.dies, self.refused, self.gate = dies, refused, gate
+        if is_first(absent):
+            raise ModelError("The model is not on this machine.")
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         for number, reply in enumerate(super().ask(evidence, prompts)):
             if number == 1:
                 die_once(self.dies)
+                while self.gate is not None and not self.gate.exists():
+                    threading.Event().wait(0.05)
             refused = sum(prompts[number].question.encode()) % 5 < self.refused
             yield JudgeReply("refused", error="no") if refused else reply
 

@@ -6,17 +6,27 @@ import getpass
 import glob
 import os
 import pwd
+import random
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 _NOT_ROOT = ("postgres", "nobody")
 _QUICK = ("fsync=off", "synchronous_commit=on", "shared_buffers=16MB", "max_connections=60", "listen_addresses=")
 _MISSING = "The tests of the shared store need PostgreSQL: apt-get install postgresql"
+
+
+def quiet_port() -> int:
+    """Return a free port that no outgoing connection is given: who serves on it later, or again, finds it free."""
+    for port in random.sample(range(25_000, 32_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("a hundred ports are taken")
 
 
 class PostgresServer:
@@ -48,7 +58,7 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                timeout=60,
+                timeout=180,
                 **self._as,
             )
         assert done.returncode == 0, (self.folder / f"{name}.log").read_text()
@@ -97,7 +107,7 @@ class S3Server:
 
     def __init__(self) -> None:
         self.room: int | None = None
-        self._port = self._count = 0
+        self._port, self._count = quiet_port(), 0
         self.start()
         self.environment: Mapping[str, str] = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
@@ -107,12 +117,11 @@ class S3Server:
         }
 
     def start(self) -> None:
-        """Serve, on the port that was first found free; what was written before is still there."""
+        """Serve, always on one port; what was written before is still there."""
         from moto.server import ThreadedMotoServer
 
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port, verbose=False)
         self._server.start()
-        self._port = self._server.get_host_and_port()[1]
         served: Any = self._server._server
         inner = served.app
 

@@ -10,7 +10,7 @@ import reading_labels as labels
 import reading_stories as stories
 import yaml
 
-from katha.text import Event, Reading, read_story
+from katha.text import Event, Reading, Teller, read_story
 
 SENTENCES: dict[str, list[dict[str, Any]]] = yaml.safe_load((labels.DATA / "sentences.yaml").read_text("utf-8"))
 STORIES: list[dict[str, Any]] = yaml.safe_load((labels.DATA / "stories.yaml").read_text("utf-8"))
@@ -341,3 +341,31 @@ def test_the_hands_that_something_is_pulled_out_of_are_another_s() -> None:
 def test_one_after_another_is_nobody_new() -> None:
     reading = read_story("A lion met a mouse. She bit through the rope, one strand after another. The mouse laughed.")
     assert [entity.name for entity in reading.entities if entity.noun == "mouse"] == ["the mouse"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Benno ran a garage. One winter evening a woman knocked on his door.", "The woman knocks on Benno's door."),
+        ("Two sisters, Hana and Yuki, shared a red bicycle.", "Hana and Yuki share a red bicycle."),
+        (
+            "Socks, books and a toothbrush rolled everywhere.",
+            "Socks, books and a toothbrush roll everywhere.",
+        ),
+        (
+            "A toddler crawled to the pool. His father was on the phone. The lifeguard ran and scooped him up.",
+            "The lifeguard scoops the toddler up.",
+        ),
+        ("The fox eats the cheese; the crow is ashamed.", "The fox eats the cheese."),
+        ("Jonas waited. By the time his wife came home, he had fallen asleep.", "Jonas's wife comes home."),
+        ("Ada caught a trout and let it go.", "The trout goes."),
+        ("A seagull stole a bun. Ada bought two new ones.", "Ada buys two new ones."),
+        ("Ada put it in her ear. All she could hear was bubbles.", "Ada hears."),
+        ("A fire broke out, according to police.", "A fire breaks out."),
+        ("A woman had two daughters. The girls danced.", "The two daughters dance."),
+    ],
+)
+def test_what_was_misread_in_ordinary_stories(text: str, told: str) -> None:
+    reading = read_story(text)
+    teller = Teller(reading)
+    assert told in [teller.sentence(event) for event in reading.events]

@@ -16,7 +16,7 @@ from katha.jsonio import write_bytes_atomic, write_json
 from katha.renderers.sketch import SketchRenderer
 from katha.renderers.sketch.deeds import deed_ids, people
 from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
-from katha.renderers.sketch.places import place_ids
+from katha.renderers.sketch.places import place_data, place_ids
 from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, draw_set
 from training.reader.gallery import gallery_bytes, make_gallery
@@ -38,7 +38,7 @@ def drawn_concepts() -> Concepts:
         characters=(*creatures(), *(name for name in looks if name not in ALIKE)),
         actions=(*deed_ids(), *(f"{ACT}{name}" for name in ACTS)),
         emotions=("none", *(name for name in MOODS if name not in ("loving", "worried"))),
-        settings=(*place_ids(), "none"),
+        settings=(*dict.fromkeys(place_data(name).seen for name in place_ids()), "none"),
         times=("day", "dawn", "dusk", "night"),
         acting=tuple(name for name in drawn_pictograms() if pictograms()[name].acts == "yes"),
     )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from katha.eval_bridge.reader.network import Fit
 from katha.renderers.sketch.deeds import deed, people
 from katha.renderers.sketch.pictograms import pictograms
+from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes import Frame, Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.things import Box, Sprite
 
@@ -104,7 +105,8 @@ def label_frame(scene: Scene, frame: Frame, width: int, height: int, fit: Fit) -
             found = _thing(sheet, nth, sprite, actor, things.get(sprite.id))
         if found is not None:
             items.append(found)
-    return FrameLabels(tuple(items), scene.setting or "none", scene.time or "day")
+    place = place_data(scene.setting).seen if scene.setting else "none"
+    return FrameLabels(tuple(items), place, scene.time or "day")
 
 
 def _figure(sheet: _Sheet, nth: int, sprite: Sprite, actor: SceneActor) -> Item | None:

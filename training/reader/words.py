@@ -13,7 +13,7 @@ from typing import Any
 from katha.jsonio import write_json
 from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words, people
 from katha.renderers.sketch.pictograms import nouns
-from katha.renderers.sketch.places import place_words
+from katha.renderers.sketch.places import place_data, place_words
 from katha.renderers.sketch.scenes import actor_of
 from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
 from katha.vocabulary import load_vocabulary
@@ -32,7 +32,7 @@ def words_table() -> dict[str, Any]:
         "nouns": _nouns(),
         "people": sorted({person_class(base, None) for base in people()["bases"]} | set(people()["outfits"])),
         "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
-        "places": {**_places(), **place_words()},
+        "places": {word: place_data(name).seen for word, name in {**_places(), **place_words()}.items()},
         "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
         "by_object": {
             verb: {word: _seen(name) for word, name in rows.items()} for verb, rows in senses["by_object"].items()

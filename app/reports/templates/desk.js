@@ -89,7 +89,7 @@ document.addEventListener("keydown", (event) => {
 // A new story: it is read first, and what it costs is said before anything is drawn.
 function told() {
   const fields = $("#story").elements;
-  return { title: fields.title.value, text: fields.text.value, panels: Number(fields.panels.value), style: fields.style.value };
+  return { title: fields.title.value, text: fields.text.value, panels: Number(fields.panels.value) || null, style: fields.style.value };
 }
 
 $("#story").addEventListener("submit", (event) => {

@@ -4,22 +4,26 @@
 data: a new word is a word in a row, a new pictogram a row and a run of `training.pictograms`.
 """
 
-from katha.renderers.sketch.pictograms.acting import ACTS, MOODS, act_pictogram
+from katha.renderers.sketch.pictograms.acting import ACTS, MOODS, STATES, act_pictogram, put_states, stated_drawing
 from katha.renderers.sketch.pictograms.data import Noun, Pictogram, find_noun, nouns, pictogram, pictograms
-from katha.renderers.sketch.pictograms.draw import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.pictograms.draw import Picture, draw_pictogram, draw_shapes, draw_stand_in, stage_height
 
 __all__ = [
     "ACTS",
     "MOODS",
+    "STATES",
     "Noun",
     "Pictogram",
     "Picture",
     "act_pictogram",
     "draw_pictogram",
+    "draw_shapes",
     "draw_stand_in",
     "find_noun",
     "nouns",
     "pictogram",
     "pictograms",
+    "put_states",
     "stage_height",
+    "stated_drawing",
 ]

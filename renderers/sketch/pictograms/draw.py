@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from katha.renderers.sketch.pictograms.data import Pictogram, pictogram
+from katha.renderers.sketch.props.shapes import Shape
 from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK, OUTLINE, PAPER, mix
 from katha.renderers.sketch.svg import el, group, number, smooth
 
-__all__ = ["Box", "Picture", "draw_pictogram", "draw_stand_in", "stage_height"]
+__all__ = ["Box", "Picture", "draw_pictogram", "draw_shapes", "draw_stand_in", "stage_height", "tipped"]
 
 Box = tuple[float, float, float, float]
 
@@ -93,6 +95,32 @@ def draw_pictogram(name: str, height: float, *, facing: int = 1, turn: float = 0
     r = min(bx1 - bx0, by1 - by0) * 0.32
     ahead = facing * 0.22 * (bx1 - bx0) if found.kind == "animal" and found.faces != "front" else 0.0
     return Picture(inner, box, box, ((bx0 + bx1) / 2 + ahead, by0 + r * 1.1, r))
+
+
+def draw_shapes(shapes: Sequence[Shape], height: float, facing: int = 1) -> Picture:
+    """Shapes as a pictogram is drawn: `height` units tall with their foot at (0, 0), an outline around the whole."""
+    drawn = [shape.at(0.0) for shape in shapes]
+    x0s, y0s, x1s, y1s = zip(*(box for _, box in drawn), strict=True)
+    x0, y0, x1, y1 = min(x0s), min(y0s), max(x1s), max(y1s)
+    scale, svg = height / (y1 - y0), "".join(svg for svg, _ in drawn)
+    line = 1.6 * _weight(height) / scale
+    under = el("g", svg, stroke=INK, stroke_width=f"{line:.3f}", stroke_linejoin="round")
+    put = f"scale({facing * scale:.4f} {scale:.4f}) translate({number(-(x0 + x1) / 2)} {number(-y1)})"
+    wide = (x1 - x0) * scale
+    box = (-wide / 2, -height, wide / 2, 0.0)
+    return Picture(group(under + tint(svg, PAPER, _SOFT), transform=put), box, box, (0.0, -0.7 * height, 0.25 * height))
+
+
+def tipped(picture: Picture, turn: float) -> Picture:
+    """A picture turned about its middle (clockwise, degrees) and put down on the ground again."""
+    x0, y0, x1, y1 = picture.solid
+    wide, tall = x1 - x0, y1 - y0
+    lift = _resting(wide, tall, turn)
+    put = f"translate(0 {number(lift)}) rotate({number(turn)} {number((x0 + x1) / 2)} {number((y0 + y1) / 2)})"
+    box = _turned((-wide / 2, -tall, wide / 2, 0.0), turn, lift)
+    cx, cy = (x0 + x1) / 2, (box[1] + box[3]) / 2
+    box = (box[0] + cx, box[1], box[2] + cx, box[3])
+    return Picture(group(picture.svg, transform=put), box, box, (cx, cy, picture.head[2]))
 
 
 def draw_stand_in(kind: str, cm: float) -> Picture:

@@ -20,7 +20,8 @@ class PlaceData:
     """One place: where its ground begins (stage units), where feet stand (share of the height), what is drawn.
 
     `layers` lie behind the actors, farthest first, `front` before them. `water` is the band (top, bottom) in units
-    under the horizon where swimmers swim.
+    under the horizon where swimmers swim. seen: the place that the reader's networks know it by.
+    roofed: no rain falls before the actors.
     """
 
     id: str
@@ -33,6 +34,8 @@ class PlaceData:
     water: tuple[float, float] | None
     layers: tuple[Mapping[str, Any], ...]
     front: tuple[Mapping[str, Any], ...]
+    seen: str = ""
+    roofed: bool = False
 
 
 def place_ids() -> tuple[str, ...]:
@@ -74,4 +77,6 @@ def _read(name: str, row: Mapping[str, Any]) -> PlaceData:
         water=(float(water[0]), float(water[1])) if water else None,
         layers=(*older.get("layers", ()), *row.get("layers", ())),
         front=tuple(row.get("front", ())),
+        seen=row.get("seen", name),
+        roofed=bool(row.get("roofed", False)),
     )

@@ -11,7 +11,7 @@ from typing import Any
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.draw import draw_pictogram
 from katha.renderers.sketch.places.data import PlaceData, place_data
-from katha.renderers.sketch.places.weather import TIMES, WEATHERS, before, heavens, sky_for, whitened
+from katha.renderers.sketch.places.weather import TIMES, WEATHERS, anywhere, before, heavens, sky_for, whitened
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.settings import air, motifs
 from katha.renderers.sketch.settings.stage import HEIGHT, Sky, Stage, tint
@@ -64,7 +64,7 @@ def draw_place(
 
     `without` names pictograms that the scene itself has: the place's own are left out.
 
-    Indoors the weather is seen through windows only; where there is no air it is left out.
+    Indoors the weather is seen through windows only (but for flood and darkness); where there is no air it is left out.
 
     Raises:
         RenderError: no such place, time or weather, or its entry names what cannot be drawn.
@@ -83,12 +83,12 @@ def draw_place(
     seen = weather if weather in ("rain", "storm") else None
     stage = Stage(across, horizon, sky, seen, rng, air.light_at(sky, across, horizon, rng))
     back = _behind(stage, data, weather, without) if data else _paper(stage, time, weather)
-    inside = data is not None and data.indoors
+    inside = data is not None and (data.indoors or data.roofed)
     band = data.water if data else None
     return Place(
         back=_scaled(back, scale),
         front=_scaled(_lit(_drawn(stage, data.front, data.id), _tinted(sky, data)), scale) if data else "",
-        over="" if inside else _scaled(before(stage, weather), scale),
+        over=_scaled(anywhere(stage, weather) + ("" if inside else before(stage, weather)), scale),
         horizon=horizon * scale,
         stand=(data.stand if data else 0.88) * height,
         spots=tuple(spot * width for spot in (data.spots if data else (0.3, 0.5, 0.7))),

@@ -104,6 +104,8 @@ class Cast:
         character = self.named.get(entity.id)
         phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
         called = f"{entity.name} {character.name}" if character else entity.name
+        if entity.noun and character is None and not entity.named and noun_of(entity.noun) is None:
+            phrases = [entity.name, *phrases]  # the spaceship Orion
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         count = entity.count if entity.count else 3

@@ -468,8 +468,8 @@ class Doing(Making):
             return
         for role in event.all("agent") if not event.negated else ():
             self._role_thing(role, None, "object")
-        for role in event.all("patient", "instrument", "place", "companion"):
-            if role.role != "place" or not self._is_setting(role, deed("stand")):
+        for role in event.all("patient", "instrument", "place", "source", "companion"):
+            if role.role not in ("place", "source") or not self._is_setting(role, deed("stand")):
                 self._role_thing(role, None, "object")
 
     def _sign(self, event: Event) -> None:

@@ -13,10 +13,17 @@ from katha.renderers.sketch.scenes.cast import Cast
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
+    done_state,
+    here_called,
     in_table,
+    is_idiom,
     near_noun,
     noun_of,
+    place_of,
     shot_of,
+    size_of,
+    source_state,
+    states_of,
 )
 from katha.text.types import Entity, Role
 
@@ -33,6 +40,8 @@ QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
+_BODILY = frozenset({"wet", "dirty", "frozen"})
+"""What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
@@ -42,11 +51,17 @@ class Making:
 
     def __init__(self, request: FrameRequest) -> None:
         self.request = request
+        self.place = place_of(request.place) if request.place else None
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
+        if self.reading is not None:
+            verbs = {event.verb for event in self.reading.events}
+            shown = [one for one in request.must_show if not any(is_idiom(verb, one) for verb in verbs)]
+            here = [here_called(self.place, one) for one in shown]
+            self.request = replace(request, must_show=tuple(one for one in here if one))
         self.actors: dict[str, SceneActor] = {}
         self.things: dict[str, SceneThing] = {}
         self.missing: list[str] = []
@@ -60,6 +75,12 @@ class Making:
         if key not in self.actors:
             assert self.reading is not None
             actor = self.cast.actor(self.reading.entity(key))
+            actor = replace(actor, states=self._states(self.reading.entity(key)))
+            if actor.cm is not None and actor.kind == "pictogram":
+                actor = replace(actor, cm=actor.cm * size_of(self.reading.entity(key).looks))
+            if self.things.pop(key, None) is not None:  # it was only there, and now it does something
+                for other, one in self.actors.items():
+                    self.actors[other] = replace(one, target=actor.id) if one.target == key else one
             if any(actor.id == other.id for other in self.actors.values()):
                 actor = replace(actor, id=f"{actor.id} {key}")
             self.actors[key] = actor
@@ -88,8 +109,12 @@ class Making:
         toy = entity.noun and (noun := noun_of(entity.noun)) is not None and noun.kind == "toy"
         if toy and key not in self._doers():
             return False
-        if key in self.named or entity.kind not in LIVING:
-            return key in self.named
+        if key in self.named:
+            kind = noun_of(self.named[key].kind)
+            # An engine that acts elsewhere in the story is only there.
+            return entity.kind in LIVING or kind is None or kind.acts == "yes" or key in self._doers()
+        if entity.kind not in LIVING:
+            return False
         noun = noun_of(entity.noun) if entity.kind in ("being", "animal") else None
         return noun is None or noun.kind != "toy" or key in self._doers()
 
@@ -112,12 +137,17 @@ class Making:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
         measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
         head = head if measured else entity.noun or head  # a jar of water is a jar
-        if entity.id in self.things or entity.id in self.actors:
+        here = here_called(self.place, head)
+        if head == "water" and self._flows(entity.id):
+            here = "puddle"
+        own = here != head
+        head = here
+        if entity.id in self.things or entity.id in self.actors or self._idiom(entity.id):
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
-        named = [] if measured else [*([entity.name] if whole else []), entity.noun]
+        named = [] if measured or own else [*([entity.name] if whole else []), entity.noun]
         noun = noun_of(*named, head)  # a photo of the wife is a photo
         noun = noun or near_noun(head)
         if noun is None:
@@ -136,8 +166,38 @@ class Making:
         else:
             sort = entity.sort
             thing = SceneThing(entity.id, head, None, sort, _SIZES.get(sort, 30.0), "ground", what, holder, count)
-        self.things[entity.id] = thing
+        by = size_of(entity.looks)
+        self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity))
         return entity.id
+
+    def _flows(self, key: str) -> bool:
+        """Whether water does something of its own accord (drips, leaks, runs down), so that it is seen."""
+        assert self.reading is not None
+        return any(key in event.who("agent") and event.standing == "told" for event in self.reading.events)
+
+    def _idiom(self, key: str) -> bool:
+        assert self.reading is not None
+        noun = self._entity(key).noun
+        return any(is_idiom(event.verb, noun) for event in self.reading.events if key in event.who("patient"))
+
+    def _states(self, entity: Entity) -> tuple[str, ...]:
+        """What has become of somebody or something: what is told of its looks, and what happens to it."""
+        assert self.reading is not None
+        words, found = [look.lower() for look in entity.looks], list[str]()
+        for event in self.reading.events:
+            if event.standing != "told" or event.negated or event.modality in ("want", "will", "may", "try"):
+                continue
+            doers, patients = event.who("agent"), event.who("patient")
+            if entity.id in (doers or patients):
+                words += [word for text in event.state for word in text.lower().split()]
+            if entity.id in (patients or doers):
+                done = done_state(event.predicate, event.verb)
+                found += [done] if done is not None else []
+            if entity.id in event.who("source", "place"):
+                out = [source_state(self._entity(key).noun) for key in doers]
+                found += [one for one in out if one is not None]
+        alive = entity.kind in LIVING
+        return tuple(dict.fromkeys((*(one for one in found if not alive or one in _BODILY), *states_of(words))))
 
 
 def phrase_of(entity: Entity) -> str:

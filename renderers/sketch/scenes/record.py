@@ -30,6 +30,7 @@ class SceneActor:
     deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
     None free. count: how many of them. says: the pictogram of what is spoken about. at: the id of the thing or actor
     that they are `where` of. posture: a deed of resting (sit) in which the hands do the deed.
+    states: what became of it.
     """
 
     id: str
@@ -52,6 +53,7 @@ class SceneActor:
     at: str | None = field(default=None, repr=False)
     where: Beside | None = field(default=None, repr=False)
     posture: str | None = field(default=None, repr=False)
+    states: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class SceneThing:
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
     the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
     whose deed it belongs to. at: the id of another thing, or of an actor, that it is `where` of.
+    states: what became of it.
     """
 
     id: str
@@ -74,6 +77,7 @@ class SceneThing:
     count: int = 1
     at: str | None = None
     where: Laid = "on"
+    states: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,15 @@ __all__ = [
     "beside_of",
     "concept_of",
     "deed_of_verb",
+    "done_state",
     "failed_deed",
     "features_of",
     "hair_of",
+    "here_called",
     "how_many",
     "implied_place",
     "in_table",
+    "is_idiom",
     "lifeless_deed",
     "means_deed",
     "mood_of",
@@ -41,20 +44,38 @@ __all__ = [
     "shot_of",
     "sign_of",
     "singular",
+    "size_of",
+    "source_state",
     "stage_by_kinds",
     "state_deed",
+    "states_of",
     "stopped_deed",
     "struck_deed",
     "time_of",
 ]
 
+_OWN_NAME = re.compile(r"(?: [A-Z][\w'-]*)+$")
+"""The name of a ship or machine behind its noun: "the spaceship Orion"."""
 _WORD = re.compile(r"[a-zé'-]+")
 _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman", "farmer"})
 """People of the vocabulary whom the scene's own rig draws better."""
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
-_LISTS = ("weak", "skip", "captors", "mounts", "teen", "single", "by_picture", "aimed", "placing", "found", "seeking")
+_LISTS = (
+    "weak",
+    "skip",
+    "captors",
+    "mounts",
+    "teen",
+    "single",
+    "by_picture",
+    "on_deck",
+    "aimed",
+    "placing",
+    "found",
+    "seeking",
+)
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
 _AFTER = re.compile(r"^(the|a|an|some|his|her|their|its|my|our|your|this|that|two|three|four|five|many|several) ")
@@ -151,6 +172,42 @@ def part_of(noun: str) -> str | None:
 def sign_of(words: Iterable[str]) -> str | None:
     """The pictogram that shows the state of a place or thing: a lock for "closed"."""
     return next((name for word in words for name, listed in _data()["signs"].items() if word in listed.split()), None)
+
+
+def states_of(words: Iterable[str]) -> tuple[str, ...]:
+    """What shows on a thing of which these words are told: ("wet", "dirty")."""
+    return tuple(dict.fromkeys(name for word in words if (name := _states("states").get(word)) is not None))
+
+
+def done_state(*phrases: str) -> str | None:
+    """What the first known verb leaves its object in, or what does it of its own accord: "go out", "break"."""
+    return next((name for phrase in phrases if (name := _states("done").get(phrase.replace(" ", "_")))), None)
+
+
+def source_state(noun: str) -> str | None:
+    """What something is that this comes out of: steam is steaming."""
+    return next((name for name, listed in _data()["from"].items() if noun in listed.split()), None)
+
+
+def is_idiom(verb: str, noun: str) -> bool:
+    """Whether what is given or taken is no thing: a lift, a chance."""
+    return noun in _data()["idioms"].get(verb, "").split()
+
+
+def here_called(place: str | None, noun: str) -> str:
+    """What a noun is in a place: a ball on a tennis court is a tennis ball; "" where the place shows it itself."""
+    found: str = _data()["here"].get(place or "", {}).get(noun, noun)
+    return found
+
+
+def size_of(words: Iterable[str]) -> float:
+    """How much larger than usual a thing is of which these words are told."""
+    return next((float(by) for word in words for by, listed in _data()["sizes"].items() if word in listed.split()), 1.0)
+
+
+@cache
+def _states(part: str) -> Mapping[str, str]:
+    return {word: name for name, listed in _data()[part].items() for word in listed.split()}
 
 
 def mood_of(words: Iterable[str]) -> str | None:
@@ -257,7 +314,8 @@ def noun_of(*phrases: str) -> Noun | None:
             found = find_noun(spelt) or find_noun(singular(spelt))
             if found is not None:
                 return found
-    return None
+    bare = [_OWN_NAME.sub("", phrase) for phrase in phrases if phrase[:1].islower() and _OWN_NAME.search(phrase)]
+    return noun_of(*bare) if bare else None
 
 
 def concept_of(*phrases: str) -> str | None:

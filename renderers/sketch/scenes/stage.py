@@ -19,7 +19,15 @@ from katha.renderers.sketch.deeds import (
     with_phase,
 )
 from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import act_pictogram, draw_pictogram, draw_stand_in, pictogram, stage_height
+from katha.renderers.sketch.pictograms import (
+    Picture,
+    act_pictogram,
+    draw_pictogram,
+    draw_stand_in,
+    pictogram,
+    put_states,
+    stage_height,
+)
 from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
@@ -79,6 +87,7 @@ _HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
 _TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
 """Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
+_FIRE = "fire"
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -180,6 +189,10 @@ def _cluster(
     goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
     if row.id == "put" and objects and not tools:
         row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
+    open_air = scene.setting is not None and not place_data(scene.setting).indoors
+    if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
+        row = replace(row, set=None, thing="over_fire")
+        goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
     if not objects and row.set is not None and _shares(scene, actor):
         row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
@@ -350,7 +363,11 @@ def _where(thing: SceneThing, row: Deed) -> str:
 
 
 def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float) -> Sprite:
-    return Sprite(actor.id, body.behind + body.svg, body.solid, 0.0, 0.0, lift, body.head, acts=True, key=True,
+    svg = body.behind + body.svg
+    if actor.states:
+        kind = "person" if actor.kind == "person" or has_hands(actor.concept) else "animal"
+        svg = put_states(Picture(svg, body.solid, body.solid, body.head), kind, actor.states, facing).svg
+    return Sprite(actor.id, svg, body.solid, 0.0, 0.0, lift, body.head, acts=True, key=True,
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
@@ -409,15 +426,17 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
         else:
             mood = actor.mood if actor.mood in MOODS else None
             plain = act_pictogram(actor.pictogram, height, act=row.act, mood=mood, facing=facing)
+        if actor.states:
+            plain = put_states(plain, actor.kind_of, actor.states, facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
-        around = plain.bbox if row.act in _WITH_SIGNS else plain.solid
+        around = plain.bbox if row.act in _WITH_SIGNS or actor.states else plain.solid
         drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
                        acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0)  # fmt: skip
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
         implied = thing.id.endswith(f":{thing.word}") and thing.held_by == actor.id
-        if implied and row.far not in ("eyes", "hand", "hands"):
+        if implied and row.far not in ("eyes", "hand", "hands", "staff"):
             continue
         offers = (implied or row.thing in ("hand", "hands", "flying")) and stage_height(thing.cm) < _GOAL
         if offers:

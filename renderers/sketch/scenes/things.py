@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from katha.renderers.sketch.deeds import Body, Deed, pieces
-from katha.renderers.sketch.pictograms import Picture, draw_pictogram, draw_stand_in, stage_height
+from katha.renderers.sketch.pictograms import (
+    Picture,
+    draw_pictogram,
+    draw_shapes,
+    draw_stand_in,
+    put_states,
+    stage_height,
+    stated_drawing,
+)
 from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
@@ -138,9 +146,18 @@ def shrunk(sprite: Sprite, scale: float) -> Sprite:
 
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
-    """The pictogram of a thing, or the stand-in of its kind, `height` units tall."""
+    """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
+    if thing.states:
+        return put_states(_drawn(thing, height, facing, turn), thing.kind, thing.states, facing)
+    return _drawn(thing, height, facing, turn)
+
+
+def _drawn(thing: SceneThing, height: float, facing: int, turn: float) -> Picture:
     if thing.pictogram is not None:
-        return draw_pictogram(thing.pictogram, height, facing=facing, turn=turn)
+        name, shapes = stated_drawing(thing.pictogram, thing.kind, thing.states)
+        if name is None:
+            return draw_shapes(shapes, height, facing)
+        return draw_pictogram(name, height, facing=facing, turn=turn)
     plain = draw_stand_in(thing.kind, thing.cm)
     scale = height / (plain.bbox[3] - plain.bbox[1])
     box: Box = tuple(value * scale for value in plain.bbox)  # type: ignore[assignment]
@@ -244,6 +261,11 @@ def _above(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
 def _above_front(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     x, y = max((body.joints["hand"], body.joints["far"]), key=lambda point: point[0] * f)
     return x + f * (0.4 * wide + 2), y + 0.3 * tall, 1.0
+
+
+def _over_fire(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x = max(f * body.joints["hand"][0], f * body.joints["far"][0])
+    return f * (x + 12.0), -32.0, 1.0
 
 
 def _mouth(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -374,7 +396,7 @@ _PLACES: Mapping[str, Where] = {
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
     "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
-    "roof": _roof, "between": _between, "overhead": _overhead,
+    "roof": _roof, "over_fire": _over_fire, "between": _between, "overhead": _overhead,
 }  # fmt: skip
 
 

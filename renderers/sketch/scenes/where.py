@@ -10,6 +10,7 @@ from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, platform_of, time_of
+from katha.renderers.sketch.tables import load_table
 from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
 
@@ -38,7 +39,7 @@ class Where:
         if self.request.place:
             found = place_of(self.request.place)
             if found is not None:
-                return self._outside(found)
+                return self._on_deck(self._outside(found), events)
             if noun_of(self.request.place) is None:
                 self.missing.append(self.request.place)
         if self.reading is None:
@@ -65,9 +66,22 @@ class Where:
             self._unknown_place(held[0].noun)
         return named
 
+    def _on_deck(self, place: str, events: Sequence[Event]) -> str:
+        """The ship's deck for people who do at sea what nobody does in the water."""
+        people = {one.id for one in self.reading.entities if one.kind in ("person", "group")} if self.reading else set()
+        done = [event.verb for event in events if people & set(event.who("agent"))]
+        return (
+            "ship_deck"
+            if place == "open_sea" and done and not any(in_table("on_deck", verb) for verb in done)
+            else place
+        )
+
     def _outside(self, place: str) -> str:
         """Where a vehicle is seen from that is drawn itself: who misses the train is not in its carriage."""
         shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle"}
+        for event in self.reading.events if self.reading is not None else ():
+            acting = [self.reading.entity(key) for key in event.who("agent")] if self.reading is not None else []
+            shown |= {one.name.lower() for one in acting if one.kind not in ("person", "group", "animal")}
         missed = any(place_of(word) == place for word in shown) and not self.roads
         return platform_of(place) if missed else place
 
@@ -78,8 +92,9 @@ class Where:
             words = found.group(1).split()
             for size in range(1, len(words) + 1):
                 phrase = " ".join(words[:size])
-                longer = " ".join(words[size - 1 : size + 1])  # "the bus" of "the bus stop"
-                if place_of(phrase) is not None and not {words[size - 1], longer} & drawn:
+                if find_noun(" ".join(words[size - 1 : size + 1])) is not None and size < len(words):
+                    continue  # the bus of "at the bus stop"
+                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
                     return place_of(phrase)
         return None
 
@@ -108,12 +123,28 @@ class Where:
         return _TIMES.get(held[0]) if held else time_of(self._bare_text())
 
     def weather(self) -> str | None:
+        if (state := self._state()) is not None:
+            return state
         held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
         if held:
             return held[0]
         said = " ".join(found.group(1) for found in _IN_WEATHER.finditer(self.prompt))
         words = re.findall(r"[a-z]+", f"{said} {self._bare_text()} {self.request.place}".lower())
         return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
+
+    def _state(self) -> str | None:
+        """Water on the ground or no light, where the text tells it of a place or of all the lamps."""
+        for event in self.reading.events if self.reading is not None else ():
+            if event.standing != "told" or event.negated:
+                continue
+            words = {word for text in event.state for word in text.lower().split()} | {event.verb, event.predicate}
+            heads = {role.head.lower() for role in event.roles}
+            for name, row in load_table("scenes", "senses.yaml")["over_all"].items():
+                tells, of = set(row["tells"].split()), set(row["of"].split())
+                spelt = {word.replace(" ", "_") for word in words}
+                if spelt & tells and (heads & of or any(place_of(head) is not None for head in heads)):
+                    return str(name)
+        return None
 
     def winter(self) -> bool:
         return self.reading is not None and any(one.season == "winter" for one in self.reading.sentences)

@@ -9,14 +9,15 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from katha.errors import InputFileError, MissingExtraError, ModelError, UsageError, first_line
+from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
 from katha.jsonio import digest, file_sha256, read_json
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -113,13 +114,44 @@ def read_config(name: str, folder: Path) -> Mapping[str, Any]:
         config = read_json(path)
     except InputFileError as error:
         raise InputFileError(error.message, hint=again) from error
-    if not (isinstance(config, dict) and config.get("architectures") and config.get("model_type")):
+    config = config if isinstance(config, dict) else {}
+    kinds = config.get("architectures")
+    named = isinstance(kinds, list) and bool(kinds) and all(isinstance(kind, str) for kind in kinds)
+    if not (named and isinstance(config.get("model_type"), str)):
         raise InputFileError(f"{str(path)!r} names no architecture.", hint=again)
     if not any(folder.glob("*.safetensors")):
         raise InputFileError(
             f"{name!r} holds no weights (*.safetensors).", hint="Download the whole model again; pickles are not read."
         )
     return config
+
+
+@contextmanager
+def sound_configuration(name: str) -> Iterator[None]:
+    """Context manager: what is made of the files beside a model's weights alone, which may hold anything.
+
+    Raises:
+        InputFileError: a value is of a type, or a size, that it cannot be, or a template is none.
+    """
+    try:
+        yield
+    except (KathaError, MemoryError):
+        raise
+    except Exception as error:  # the libraries raise many kinds, some of them plain `Exception`
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, which need not be imported here
+            raise
+        raise InputFileError(
+            f"A configuration file of {name!r} holds what cannot be: {first_line(error).rstrip('.')}.",
+            hint="Download the whole model again.",
+        ) from error
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file holds (InputFileError where it holds none)."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise InputFileError(f"{str(path)!r} holds no JSON object.", hint=_AGAIN)
+    return value
 
 
 def hub_commit(folder: Path) -> str | None:
@@ -179,7 +211,7 @@ def check_adapter(folder: Path, source: ModelSource) -> Path:
             f"{str(folder)!r} holds no adapter (adapter_config.json and weights in safetensors).",
             hint="Train one with `katha train planner`.",
         )
-    config = read_json(path / "adapter_config.json")
+    config = _object(path / "adapter_config.json")
     note = adapter_note(path)
     if note and note.get("base_revision") != source.revision:
         raise _other(path, str(note.get("base", config.get("base_model_name_or_path"))), source.name)
@@ -189,7 +221,7 @@ def check_adapter(folder: Path, source: ModelSource) -> Path:
 def adapter_note(folder: Path) -> dict[str, Any]:
     """Return what was written beside the adapter when it was trained; empty for an adapter from elsewhere."""
     path = folder.expanduser() / ADAPTER_NOTE
-    return dict(read_json(path)) if path.is_file() else {}
+    return _object(path) if path.is_file() else {}
 
 
 def adapter_base(folder: Path) -> str:
@@ -199,7 +231,7 @@ def adapter_base(folder: Path) -> str:
         InputFileError: it is no adapter, or names none.
     """
     path = folder.expanduser() / "adapter_config.json"
-    config = read_json(path) if path.is_file() else {}
+    config = _object(path) if path.is_file() else {}
     base = adapter_note(folder).get("base") or config.get("base_model_name_or_path")
     if not base:
         raise InputFileError(f"{str(folder)!r} names no base model.", hint="Give --base, or a folder with an adapter.")
@@ -210,7 +242,8 @@ def load_adapter(model: Any, folder: Path, name: str) -> Any:
     """Return the model with the adapter on it.
 
     Raises:
-        InputFileError: its weights have other shapes than the model's, or other names, which peft would pass over.
+        InputFileError: its weights have other shapes than the model's, or other names, which peft would pass over; or
+            its configuration is none.
     """
     from peft import PeftModel
     from safetensors import SafetensorError, safe_open
@@ -225,9 +258,16 @@ def load_adapter(model: Any, folder: Path, name: str) -> Any:
                 f"The adapter {str(folder)!r} cannot be read: {error}.", hint="Train it again."
             ) from error
         if not all(_fits_layer(layers, key, shape) for key, shape in shapes.items()):
-            config = read_json(folder / "adapter_config.json")
+            config = _object(folder / "adapter_config.json")
             raise _other(folder, str(config.get("base_model_name_or_path")), name)
-    return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
+    try:
+        return PeftModel.from_pretrained(model, str(folder), local_files_only=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # of many kinds, all meaning that its configuration is none for this model
+        raise InputFileError(
+            f"The adapter {str(folder)!r} cannot be put on {name!r}: {first_line(error)}", hint="Train it again."
+        ) from error
 
 
 def _fits_layer(layers: Mapping[str, Any], key: str, shape: Sequence[int]) -> bool:
@@ -304,6 +344,20 @@ def best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not here or holds no values, before weights are read for it (UsageError)."""
+    import torch
+
+    try:
+        torch.empty(1, device=device).cpu()
+    except (RuntimeError, AssertionError) as error:
+        here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+        here += ["mps"] if torch.backends.mps.is_available() else []
+        raise UsageError(
+            f"The model cannot be put on {device!r}: {first_line(error)}", hint=f"Choose one of {', '.join(here)}."
+        ) from error
 
 
 def let_go(holder: HoldsModel) -> None:

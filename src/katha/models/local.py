@@ -28,6 +28,7 @@ from katha.models.checkpoints import (
     adapter_base,
     best_device,
     check_adapter,
+    check_device,
     device_models,
     find_folder,
     folder_revision,
@@ -37,6 +38,7 @@ from katha.models.checkpoints import (
     load_pretrained,
     read_config,
     require_local,
+    sound_configuration,
 )
 
 DEFAULT_MODEL = "google/gemma-3-4b-it"
@@ -173,6 +175,7 @@ class LocalModel:
         if self._loaded is None:
             import xgrammar
 
+            check_device(self._device)
             try:
                 _check_room(self._source, self._device, self._dtype)
             except ModelError:
@@ -182,12 +185,14 @@ class LocalModel:
             if self._adapter is not None:
                 model = load_adapter(model, self._adapter, self._source.name)
             model.eval()
-            stops = _plain_decoding(model, tokenizer)
-            width = model.get_output_embeddings().weight.shape[0]
-            info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width, stop_token_ids=list(stops))
-            window = int(model.config.get_text_config().max_position_embeddings)
-            compiler = xgrammar.GrammarCompiler(info, max_threads=1)
-            self._loaded = _Loaded(model, tokenizer, compiler, stops, window)
+            with sound_configuration(self._source.name):
+                stops = _plain_decoding(model, tokenizer)
+                width = model.get_output_embeddings().weight.shape[0]
+                info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width, stop_token_ids=list(stops))
+                window = int(model.config.get_text_config().max_position_embeddings)
+                made = _Loaded(model, tokenizer, xgrammar.GrammarCompiler(info, max_threads=1), stops, window)
+                self._prompt(made, [Turn("user", "x")])  # a template that is none is told now, not at each story
+            self._loaded = made
         return self._loaded
 
 
@@ -248,6 +253,7 @@ def load_weights(source: ModelSource, device: str, dtype: str, *, quantize: str 
         InputFileError: weights or tokenizer are missing, damaged or without a chat template. ModelError: no room.
         UsageError: no such device.
     """
+    check_device(device)
     if quantize is None:
         _check_room(source, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer

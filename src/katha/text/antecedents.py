@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Mention
 from katha.text.types import EntityKind
+from katha.text.words import inflected
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -24,6 +25,8 @@ __all__ = ["Antecedents"]
 _SEX = {"he": "male", "she": "female"}
 _ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
 _UNLIKELY = -1.6
+_ASIDE = 0.5
+"""What a role in "when ..." is worth in the sentence after it, beside one in the main clause."""
 _NOBODY = -2.0
 _MOST = 1.5
 _EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
@@ -61,6 +64,8 @@ class Antecedents:
             return self._thing(mention)
         if who == "they":
             return self._they(mention)
+        if who == "all" and any(child.dep_ == "relcl" for child in mention.token.children):
+            return None  # "all she could hear"
         if who in _EVERYBODY:
             return self._everyone(mention)
         if who in _ONES:
@@ -81,7 +86,9 @@ class Antecedents:
         at = entity.at(mention.sentence)
         score = -0.8 * max(0, mention.sentence - at)
         # Who was last one of "they" is hardly "she" next.
-        score += _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
+        aside = last.clause is not None and last.clause.link == "advcl" and last.key[0] == mention.key[0] - 1
+        share = _ASIDE if aside else 1.0
+        score += share * _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
         score += 0.06 * min(len(entity.sentences), 6)
@@ -137,11 +144,8 @@ class Antecedents:
         if kind == "alive":
             return entity.kind in (*ALIVE, "group")
         if kind == "small":
-            return entity.kind in ("thing", "animal", "being") and self.words.sort(entity.noun) not in (
-                "vehicle",
-                "building",
-                "structure",
-            )
+            light = self.words.sort(entity.noun) not in ("vehicle", "building", "structure")
+            return entity.age == "child" or (light and entity.kind in ("thing", "animal", "being"))
         words, nouns = self.words, [noun for noun in (entity.noun, *entity.nouns) if noun]
         return any(words.is_a(kind, noun) for noun in nouns)
 
@@ -154,12 +158,9 @@ class Antecedents:
         return sorted(found, key=lambda item: (item[0], item[1].id), reverse=True)
 
     def _agent(self, mention: Mention) -> Known | None:
-        clause = mention.clause
-        for token in clause.of("agent", "patient") if clause is not None else ():
-            other = self.memory.mentions.get((mention.key[0], token.i))
-            if other is not None and other is not mention and other.entity is not None:
-                return self.memory.entities[other.entity]
-        return None
+        tokens = mention.clause.of("agent", "patient") if mention.clause is not None else ()
+        others = (other.entity for other in self.memory.beside(mention, tokens) if other is not mention)
+        return next((self.memory.entities[other] for other in others if other is not None), None)
 
     def _barred(self, mention: Mention) -> set[str]:
         """Entities of the same clause that a pronoun which is not possessive cannot mean; nor does "they" mean those
@@ -167,21 +168,20 @@ class Antecedents:
         clause, memory = self._clause(mention), self.memory
         if clause is None or mention.form == "poss":
             owned = memory.owned.get(mention.key)
-            mine: list[Mention | None] = [owned]
-            if mention.pronoun == "they":
-                mine += [memory.mentions.get((mention.key[0], token.i)) for token in self._head_agents(mention)]
-            ids = {one.entity for one in mine if one is not None and one.entity}
-            return {one for one in ids if one in memory.entities and not memory.entities[one].plural}
+            mine = [owned] if owned is not None else []
+            mine += memory.beside(mention, self._head_agents(mention)) if mention.pronoun == "they" else []
+            alone = (known for one in mine if (known := memory.of(one)) is not None and not known.plural)
+            return {known.id for known in alone}
         tokens = [filler.token for filler in clause.fillers if filler.token.i != mention.token.i]
         parent = clause.parent
         if parent is not None and any(filler.token.i == mention.token.i for filler in parent.fillers):
             tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
         if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
             tokens += parent.of("agent")
-        found = [memory.mentions.get((mention.key[0], token.i)) for token in tokens]
-        named = {other.name for other in found if other is not None and other.entity is None and other.name}
+        found = memory.beside(mention, tokens)
+        named = {other.name for other in found if other.entity is None and other.name}
         later = {one.id for one in memory.entities.values() if named & set(one.names)}
-        ids = {other.entity for other in found if other is not None and other.owner != mention.key and other.entity}
+        ids = {other.entity for other in found if other.owner != mention.key and other.entity}
         return ids | later | {one for item in ids for one in memory.entities[item].members}
 
     def _clause(self, mention: Mention) -> Clause | None:
@@ -211,7 +211,9 @@ class Antecedents:
         )
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
-            scored = self._best((score - (0.0 if e.kind == "person" or e.speaks else 0.8), e) for score, e in scored)
+            # "His father" is hardly the father's own.
+            unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
+            scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
@@ -240,9 +242,8 @@ class Antecedents:
     def _later(self, mention: Mention) -> Known | None:
         """Who is named only after the pronoun: "When she got home, Mina lay down"."""
         parent = mention.clause.parent if mention.clause is not None and mention.clause.link == "advcl" else None
-        for token in parent.of("agent") if parent is not None else ():
-            other = self.memory.mentions.get((mention.key[0], token.i))
-            if other is not None and other.key > mention.key and not other.pronoun:
+        for other in self.memory.beside(mention, parent.of("agent") if parent is not None else ()):
+            if other.key > mention.key and not other.pronoun:
                 found = self.noun(other)
                 if found is not None and found.alive and found.sex in (_SEX[mention.pronoun], None):
                     return found
@@ -281,10 +282,8 @@ class Antecedents:
         clause = mention.clause
         if clause is None or clause.lemma != "be" or mention.role != "agent":
             return None
-        for token in clause.state:
-            told = self.memory.mentions.get((mention.key[0], token.i))
-            sort = self.words.sort(told.noun) if told is not None else ""
-            if told is not None and (sort in ALIVE or told.name or self.words.has("kin", told.noun)):
+        for told in self.memory.beside(mention, clause.state):
+            if self.words.sort(told.noun) in ALIVE or told.name or self.words.has("kin", told.noun):
                 vague = [e for e in self.memory.near(mention, 2) if e.vague]
                 return self.memory.nearest(vague, mention) or self.noun(told)
         return None
@@ -300,9 +299,7 @@ class Antecedents:
                 words.sort(token.lemma_) not in ("time", "abstract") for token in things
             )
         states = [token.lemma_.lower() for token in clause.state]
-        if any(
-            one in words.sets["seasons"] or words.has("time_nouns", one) or words.group("times", one) for one in states
-        ):
+        if any(words.is_time(one, "") for one in states):
             return True
         if not states and clause.time and clause.lemma == "be" and not clause.of("place"):
             return True
@@ -423,10 +420,8 @@ class Antecedents:
 
     def _of(self, mention: Mention) -> Mention | None:
         """What is named after "of": a pronoun there stands for what "one" of it does."""
-        inner = next(
-            (c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"), None
-        )
-        other = self.memory.mentions.get((mention.key[0], inner.i)) if inner is not None else None
+        inner = [c for p in mention.token.children if p.lower_ == "of" for c in p.children if c.dep_ == "pobj"]
+        other = next(iter(self.memory.beside(mention, inner[:1])), None)
         if other is not None and other.clause is None and other.pronoun:
             other.clause, other.role, other.part = mention.clause, mention.role, True
         return other
@@ -463,7 +458,8 @@ class Antecedents:
         one = self._part(like, self._kind_of(like), like if like.plural else None)
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)
-        one.phrases.append(" ".join(f"the {looks} {like.noun}".split()))
+        one.plural, one.count = mention.plural, mention.count
+        one.phrases.append(" ".join(f"the {looks} {inflected(like.noun) if mention.plural else like.noun}".split()))
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one

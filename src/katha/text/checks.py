@@ -7,12 +7,13 @@ into prose, its scene headings kept apart as places and times.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from katha.text.reading import Scene, read_story
-from katha.text.sentences import clean
-from katha.text.types import Reading, TextCheck
-from katha.text.words import load_words
+from katha.text.sentences import BULLET, clean, turns_of
+from katha.text.types import InputKind, Reading, TextCheck
+from katha.text.words import age_in_years, load_words
 
 __all__ = ["Script", "check_input", "check_words", "parse_script", "read_text"]
 
@@ -33,12 +34,30 @@ _AMOUNT = re.compile(
 )
 _CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
 _AGE = re.compile(r"\b([A-Z][A-Z'’. -]*[A-Z]) \((\d+)s?\)")
-_BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)]|\[[ x]?\])\s+")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
-_GROWN, _AGED = 15, 60
 _LONG = 3_000
 _FEWEST_WORDS = 2
-_FEWEST_ENGLISH = 0.15
+_FEWEST_ENGLISH, _FEWEST_ENGLISH_FEW, _LEAST_LATIN = 0.15, 0.1, 0.7
+_FEW_WORDS, _FEWEST_LETTERS, _FEWEST_FOREIGN, _PART = 12, 6, 3, 12
+_QUOTED = re.compile(r"[\"“„«][^\"“”»\n]*[\"”»]")
+_NOT_ENGLISH = "{} does not read as English, the only language read here; translate it, or choose another planner."
+_ONLY = ("empty", "language", "recipe", "no_event")
+_SAID: Mapping[InputKind, str] = {
+    "story": "",
+    "empty": "There is no story here yet; tell in a few sentences who does what.",
+    "language": _NOT_ENGLISH,
+    "recipe": "This is a recipe, not a story; tell who cooks, and what happens.",
+    "script": "This is a script: its scenes, actions and dialogue are read as a story.",
+    "conversation": "This is a conversation: who speaks is drawn, not what they speak of.",
+    "list": "This is a list: each of its points is read as a sentence of a story.",
+    "poem": "This is a poem: it is read as a story, and what tells no event is not drawn.",
+    "no_event": "Nothing happens in this text that a picture could show; say who does what, and where.",
+    "one_sentence": "This is one sentence: it is drawn as it is, and more sentences give more pictures.",
+    "long": "This text has about {} words: it is planned in parts, and a text for each chapter shows more of it.",
+}
+"""What a person is told of each kind of text; those of `_ONLY` are not read on."""
+_NO_STORY = "This is a list, not a story; join its points into sentences that tell what happens."
+_ORDERS = "These are instructions, not a story; tell who follows them, and what happens."
 
 
 @dataclass(frozen=True)
@@ -57,26 +76,32 @@ def check_input(text: str) -> TextCheck:
     if plain is not None:
         return plain
     shape = _shape(lines, text)
-    if shape is not None and shape.kind != "poem":
+    if shape is not None and not shape.usable:
         return shape
     reading = read_story(text)
     orders = _orders(reading)
     if orders is not None:
         return orders
+    if shape is not None and shape.kind in ("list", "poem") and not _tells(reading, shape):
+        return TextCheck("list", _NO_STORY, usable=False)
     if not any(event.visible for event in reading.events) and not reading.speeches:
-        message = "Nothing happens in this text that a picture could show: say who does what, and where."
-        return TextCheck("no_event", message, usable=False)
+        return _is("no_event")
     if shape is not None:
         return shape
     if len(reading.sentences) == 1:
-        return TextCheck(
-            "one_sentence", "This is one sentence: it is drawn as it is, and more sentences give more pictures."
-        )
-    if len(words) > _LONG:
-        return TextCheck(
-            "long", f"This text has about {len(words):,} words: it is planned in parts, one after the other."
-        )
-    return TextCheck("story")
+        return _is("one_sentence")
+    return _is("long", f"{len(words):,}") if len(words) > _LONG else _is("story")
+
+
+def _is(kind: InputKind, *words: str) -> TextCheck:
+    """A kind of text with what is said of it."""
+    return TextCheck(kind, _SAID[kind].format(*words), kind not in _ONLY)
+
+
+def _tells(reading: Reading, shape: TextCheck) -> bool:
+    """Whether the lines of a list tell what somebody does, most of them (of a poem in short lines: any)."""
+    shown = [any(event.visible and event.who("agent") for event in reading.of(one.index)) for one in reading.sentences]
+    return sum(shown) >= (0.6 * len(shown) if shape.kind == "list" else 1)
 
 
 def check_words(text: str) -> TextCheck | None:
@@ -84,15 +109,12 @@ def check_words(text: str) -> TextCheck | None:
     language; None where it has to be read."""
     words = _WORD.findall(text)
     if len(words) < _FEWEST_WORDS:
-        return TextCheck("empty", "There is no story here yet: tell in a few sentences who does what.", usable=False)
-    if _is_script(_lines(text)):
-        return TextCheck("script", "This is a script: its scenes, actions and dialogue are read as a story.")
-    if not _is_english(words):
-        message = (
-            "This text does not read as English, the only language read here: translate it, or choose another planner."
-        )
-        return TextCheck("language", message, usable=False)
-    return None
+        return _is("empty")
+    script = _is_script(_lines(text))
+    strange = _strange(text, words, script=script)
+    if strange is not None:
+        return _is("language", strange)
+    return _is("script") if script else None
 
 
 def _lines(text: str) -> list[str]:
@@ -114,15 +136,14 @@ def _orders(reading: Reading) -> TextCheck | None:
     """A recipe without amounts, or other instructions: most sentences begin with an order to nobody."""
     first = [next(iter(reading.of(one.index)), None) for one in reading.sentences]
     told = [event for event in first if event is not None and event.speech is None and not event.all("agent")]
-    ordered = [event for event in told if event.text.lower().startswith(event.verb)]
+    ordered = [event for event in told if reading.surface(event) == event.verb and not event.passive]
     if len(ordered) < max(3, 0.6 * len(first)):
         return None
     table = load_words()
     food = [role for event in ordered for role in event.all("patient", "instrument") if table.is_a("food", role.head)]
     if food:
-        return TextCheck("recipe", "This is a recipe, not a story: tell who cooks, and what happens.", usable=False)
-    message = "These are instructions, not a story: tell who follows them, and what happens."
-    return TextCheck("list", message, usable=False)
+        return _is("recipe")
+    return TextCheck("list", _ORDERS, usable=False)
 
 
 def _is_script(lines: list[str]) -> bool:
@@ -131,36 +152,57 @@ def _is_script(lines: list[str]) -> bool:
     )
 
 
-def _is_english(words: list[str]) -> bool:
+def _strange(text: str, words: list[str], *, script: bool) -> str | None:
+    """What of a text is not English: "This text" or "A part of this text (...)", None of an English one. A script has
+    lines with hardly an article."""
     lower = [word.lower() for word in words]
     latin = sum(word.isascii() for word in lower) / len(lower)
-    table = load_words()
-    closed = sum(table.has("english", word) for word in lower) / len(lower)
-    few = len(lower) < 12
-    return latin >= 0.7 and closed >= (0.1 if few else _FEWEST_ENGLISH)
+    few = len(lower) < _FEW_WORDS
+    closed = sum(load_words().has("english", word) for word in lower) / len(lower)
+    plain = latin >= _LEAST_LATIN and (script or closed >= (_FEWEST_ENGLISH_FEW if few else _FEWEST_ENGLISH))
+    if not plain or _is_foreign(text):
+        return "This text"
+    part = ""
+    for sentence in re.split(r"(?<=[.!?…。！？])\s*|\n", clean(_QUOTED.sub(" ", text))):
+        part = f"{part} {sentence}".strip()
+        if _is_foreign(sentence) or _is_foreign(part):
+            return f'A part of this text ("{" ".join(part.split()[:6])} ...")'
+        part = "" if len(part.split()) >= _PART else part
+    return None
+
+
+def _is_foreign(text: str) -> bool:
+    """Whether a text has more closed words of other languages than of English, or another script."""
+    letters, words, table = [one for one in text if one.isalpha()], _WORD.findall(text.lower()), load_words()
+    if len(letters) >= _FEWEST_LETTERS and sum(not one.isascii() for one in letters) > len(letters) / 2:
+        return True
+    foreign = sum(table.has("foreign", word) for word in words)
+    return foreign >= _FEWEST_FOREIGN and foreign > sum(table.has("english", word) for word in words)
 
 
 def _shape(lines: list[str], text: str) -> TextCheck | None:
-    """A recipe, list or poem by its lines."""
+    """A recipe, conversation, list or poem by its lines."""
     amounts = len(_AMOUNT.findall(text))
     if amounts >= 3 and (
         amounts >= 5 or re.search(r"\b(?:ingredients|method|serves|preheat|oven)\b", text, re.IGNORECASE)
     ):
-        return TextCheck("recipe", "This is a recipe, not a story: tell who cooks, and what happens.", usable=False)
+        return _is("recipe")
     if len(lines) < 3:
         return None
-    marked = sum(bool(_BULLET.match(line)) for line in lines)
+    marked = sum(bool(BULLET.match(line)) for line in lines)
     short = sum(len(_WORD.findall(line)) <= 4 and not _ENDS.search(line) for line in lines)
-    if marked >= 0.7 * len(lines) or short >= 0.8 * len(lines):
-        return TextCheck(
-            "list", "This is a list, not a story: join its points into sentences that tell what happens.", usable=False
-        )
+    if turns_of(text):
+        return _is("conversation")
+    if marked >= 0.7 * len(lines):
+        return _is("list")
+    if short >= 0.8 * len(lines):
+        return _is("poem")
     counts = [len(_WORD.findall(line)) for line in lines]
     verse = sum(2 <= count <= 11 for count in counts) >= 0.9 * len(lines)
     open_ended = sum(not _ENDS.search(line) for line in lines)
     capital = sum(line[0].isupper() or line[0] in "\"'“" for line in lines)
     if len(lines) >= 4 and verse and open_ended >= 0.4 * len(lines) and capital >= 0.6 * len(lines):
-        return TextCheck("poem", "This is a poem: it is read as a story, and what tells no event is not drawn.")
+        return _is("poem")
     return None
 
 
@@ -207,8 +249,7 @@ def parse_script(text: str) -> Script:
 
 def _aged(found: re.Match[str]) -> str:
     """ "ROSA (70)" as prose: "old ROSA"."""
-    years = int(found[2])
-    return f"{'old ' if years >= _AGED else 'young ' if years < _GROWN else ''}{found[1]}"
+    return {"child": "young ", "old": "old "}.get(age_in_years(int(found[2])), "") + found[1]
 
 
 def _named(place: str, names: list[str]) -> str:

@@ -23,7 +23,9 @@ _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
 )
 _AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
+_MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
+_WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
 
@@ -84,6 +86,16 @@ def conjuncts(token: Token) -> list[Token]:
 
 def _child(token: Token, *deps: str) -> Token | None:
     return next((child for child in token.children if child.dep_ in deps), None)
+
+
+def _has_to(token: Token) -> bool:
+    """Whether a verb is an infinitive with "to"."""
+    return any(child.lower_ == "to" and child.dep_ == "aux" for child in token.children)
+
+
+def _marks(token: Token) -> set[str]:
+    """The words that tie a clause to another: "because", "so that", "when"."""
+    return {child.lower_ for child in token.children if child.dep_ in ("mark", "advmod")}
 
 
 def _lower(token: Token) -> str:
@@ -176,11 +188,16 @@ def _repair_subjects(token: Token, words: Words) -> None:
         if verb is not None and _child(verb, "nsubj") is not None:
             verb.head, verb.dep_ = verb, "ROOT"
             token.head, token.dep_ = verb, "prep"
+    late = _child(token, "relcl") if token.dep_ == "ROOT" and _is_time(token, words) else None
+    if late is not None and _child(late, "nsubj") is not None:
+        late.head, late.dep_ = late, "ROOT"  # "One winter evening a woman knocked"
+        token.head, token.dep_ = late, "npadvmod"
     _join_name(token, subjects, words)
     if len(subjects) > 1:
         first, second = subjects[:2]
         filled = _child(first, "acl")
-        if second.i == first.i + 1 and second.tag_ == "NNP":
+        between = first.doc[first.i + 1 : second.i].text
+        if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
             second.head, second.dep_ = first, "appos"
         elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and _child(first, "cc") is not None:
             filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
@@ -191,12 +208,8 @@ def _repair_subjects(token: Token, words: Words) -> None:
     if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
         other = _child(subjects[0], "conj")
         known = any(words.has(name, _lower(token.head)) for name in ("fact", "report", "say", "think", "wish", "make"))
-        if (
-            other is not None
-            and not known
-            and _child(token.head, "dobj") is None
-            and not words.has("have", _lower(token))
-        ):
+        known = known or words.has("have", _lower(token)) or _child(token.head, "dobj") is not None
+        if other is not None and not known:
             subjects[0].head, subjects[0].dep_ = token.head, "dobj"
             other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
 
@@ -230,11 +243,7 @@ def _repair_objects(token: Token, words: Words) -> None:
     if token.dep_ == "dative" and token.pos_ == "PRON" and _child(verb, "dobj") is None:
         token.dep_ = "dobj"  # "gave it all to him"
     beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
-    if (
-        beside_verb
-        and _child(verb, "dobj") is None
-        and not any(part.text == "," for part in verb.doc[verb.i : token.i])
-    ):
+    if beside_verb and _child(verb, "dobj") is None and "," not in verb.doc[verb.i : token.i].text:
         token.dep_ = "dobj"  # "the mouse bites the rope"
     if token.dep_ == "dobj" and words.has("hand_over", _lower(verb)) and _child(verb, "dative") is None:
         whose, doer = _child(token, "poss"), _child(verb, "nsubj")
@@ -252,11 +261,13 @@ def _repair_objects(token: Token, words: Words) -> None:
             child.head = beside
         beside.head, beside.dep_ = verb, "dobj"
         token.dep_, token.pos_ = "oprd", "ADJ"
-    elif (
-        token.dep_ == "npadvmod" and words.has("give", _lower(verb)) and token.i > verb.i and not _is_time(token, words)
-    ):
+    elif token.dep_ == "npadvmod" and words.has("give", _lower(verb)) and not _is_time(token, words):
         first = _child(verb, "dobj")
-        if first is not None and first.i < token.i and words.sort(_lower(first)) in ("person", "animal", "being"):
+        if (
+            first is not None
+            and verb.i < token.i > first.i
+            and words.sort(_lower(first)) in ("person", "animal", "being")
+        ):
             first.dep_, token.dep_ = "dative", "dobj"
     elif token.dep_ == "ccomp" and token.tag_ == "VB" and beside is not None and beside.pos_ == "NOUN":
         beside.dep_ = "nsubj"
@@ -274,11 +285,7 @@ def _split_name(name: Token) -> None:
 
 
 def _find_subject(verb: Token, words: Words) -> None:
-    stray = [
-        child
-        for child in verb.children
-        if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod") and child.i < verb.i
-    ]
+    stray = [child for child in verb.lefts if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod")]
     for child in stray:
         if child.pos_ == "ADJ" and words.sort(child.lower_) in ("person", "animal", "being"):
             child.pos_, child.tag_, child.lemma_ = "NOUN", "NN", child.lower_
@@ -302,13 +309,7 @@ def _find_subject(verb: Token, words: Words) -> None:
 
 
 def _is_time(token: Token, words: Words) -> bool:
-    lemma = _lower(token)
-    return (
-        words.has("time_nouns", lemma)
-        or words.group("times", lemma) is not None
-        or words.has("seasons", lemma)
-        or (words.sort(lemma) == "time" and token.pos_ == "NOUN")
-    )
+    return words.is_time(_lower(token), token.pos_)
 
 
 def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
@@ -324,9 +325,9 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
             return inner, "can", "", "not" if able.lower_ == "unable" else ""
     if inner is None or inner.pos_ not in ("VERB", "AUX") or _child(verb, "dobj", "dative") is not None:
         return None
-    to = any(child.lower_ == "to" and child.dep_ == "aux" for child in inner.children)
     if _child(inner, "nsubj") is not None:
         return None
+    to = _has_to(inner)
     phase = words.group("phase", lemma)
     if phase is not None:
         return None if phase == "stop" and to else (inner, "", phase, "")
@@ -417,14 +418,15 @@ class _Builder:
         parent = self.by_token.get(head.i)
         clause.parent = parent if parent is not clause else None
         dep = top.dep_
-        mark = {child.lower_ for child in top.children if child.dep_ in ("mark", "advmod")}
-        to = any(child.lower_ == "to" and child.dep_ == "aux" for child in top.children)
+        mark, to = _marks(top), _has_to(top)
         if dep == "advcl" and (mark & {"because", "since"}):
             clause.link = "because"
         elif dep in ("advcl", "xcomp") and (to or ("so" in mark and "that" in mark)):
             clause.link = "purpose" if dep == "advcl" or not self._controlled(parent) else "content"
         elif dep in ("ccomp", "xcomp"):
-            clause.link = "content"
+            first, last = sorted((top.i, top.head.i))
+            beside = dep == "ccomp" and any(token.text == ";" for token in top.doc[first:last])
+            clause.link = "" if beside else "content"
         elif dep in ("relcl", "acl"):
             clause.link = "noun"
         else:
@@ -462,7 +464,7 @@ class _Builder:
             if len(subjects) > 1 and any(child.pos_ not in ("NOUN", "PROPN") for child in subjects):
                 subjects = subjects[:1]
             for subject in subjects:
-                clause.add(role, self._nouns(self._antecedent(subject)))
+                clause.add(role, conjuncts(self._antecedent(subject)))
             if subjects:
                 return
         clause.add(role, self._borrowed(clause))
@@ -477,9 +479,6 @@ class _Builder:
                 return node.head
         return token
 
-    def _nouns(self, token: Token) -> list[Token]:
-        return conjuncts(token)
-
     def _borrowed(self, clause: Clause) -> list[Token]:
         """The subject that a clause without one has from where it hangs."""
         top = clause.chain[0]
@@ -489,7 +488,7 @@ class _Builder:
             return []
         if top.dep_ in ("acl", "relcl") and top.head.pos_ in ("NOUN", "PROPN", "PRON"):
             to = any(child.lower_ == "to" for child in top.children)
-            return self._nouns(top.head) if not to else self._agent_of(parent)
+            return conjuncts(top.head) if not to else self._agent_of(parent)
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
@@ -515,7 +514,7 @@ class _Builder:
 
     def _late_objects(self, parent: Clause) -> list[Token]:
         found = _child(parent.verb, "dobj", "dative")
-        return self._nouns(found) if found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") else []
+        return conjuncts(found) if found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") else []
 
     def _agent_of(self, parent: Clause | None) -> list[Token]:
         if parent is None:
@@ -533,9 +532,8 @@ class _Builder:
                 self._object(clause, child)
             elif child.dep_ == "dative":
                 heads = [child] if noun else [word for word in child.children if word.dep_ == "pobj"]
-                clause.add(
-                    "recipient", [each for head in heads for each in self._nouns(head)], "" if noun else child.lower_
-                )
+                whom = [each for head in heads for each in conjuncts(head)]
+                clause.add("recipient", whom, "" if noun else child.lower_)
             elif child.dep_ in ("acomp", "attr", "oprd") or (child.dep_ == "advmod" and child.pos_ == "ADJ"):
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
@@ -550,7 +548,14 @@ class _Builder:
         bare = not any(child.dep_ in ("attr", "acomp") for child in clause.verb.children)
         where = any(child.lower_ in ("where", "when", "why", "whose") for child in clause.verb.subtree)
         stranded = any(child.dep_ == "prep" and not list(child.children) for child in clause.verb.children)
-        if noun.i not in subject and bare and not where and not stranded and clause.lemma != "be":
+        if (
+            noun.i not in subject
+            and not _is_time(noun, self.words)
+            and bare
+            and not where
+            and not stranded
+            and clause.lemma != "be"
+        ):
             clause.add("patient", [noun])
 
     def _object(self, clause: Clause, child: Token) -> None:
@@ -563,13 +568,9 @@ class _Builder:
             # "The queen was given a bird": who is the subject receives.
             for filler in clause.fillers:
                 filler.role = "recipient" if filler.role == "patient" else filler.role
-        told = self.words.has("told_to", clause.lemma) and (
-            self.words.sort(_lower(child)) in ("person", "animal", "being") or self.words.has("group", _lower(child))
-        )
-        named = self.words.has("told_to", clause.lemma) and (
-            child.tag_ == "NNP" or child.lower_ in ("him", "her", "me", "us", "them", "you")
-        )
-        clause.add("recipient" if told or named else "patient", self._nouns(antecedent))
+        whom = self._lives(child) or words.has("group", _lower(child))
+        told = words.has("told_to", clause.lemma) and (whom or child.lower_ in _WHOM)
+        clause.add("recipient" if told else "patient", conjuncts(antecedent))
         self._inner_places(clause, child)
 
     def _inner_places(self, clause: Clause, noun: Token) -> None:
@@ -580,23 +581,21 @@ class _Builder:
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
                 target = _child(prep, "pobj")
                 sort = self.words.sort(_lower(target)) if target is not None else ""
-                worn = sort in ("time", "feeling", "abstract", "") or (
-                    sort in ("clothing", "body") and prep.lower_ == "in"
-                )
-                named = target is not None and self.words.is_place(_lower(target))
-                if target is not None and (not worn or named):
+                worn = ("clothing", "body") if prep.lower_ == "in" else ()
+                placed = sort not in ("time", "feeling", "abstract", "", *worn)
+                if target is not None and (placed or self.words.is_place(_lower(target))):
                     self._preposition(clause, prep)
 
     def _state(self, clause: Clause, child: Token) -> None:
         if child.dep_ == "attr" and clause.existential:
             role: RoleName = "agent"
-            clause.add(role, self._nouns(child))
+            clause.add(role, conjuncts(child))
             self._inner_places(clause, child)
             return
         if child.pos_ in ("PRON", "DET") and child.tag_ in ("WP", "WDT"):
             return
         if child.dep_ == "attr" and child.i < clause.verb.i and not clause.of("agent"):
-            clause.add("agent", self._nouns(child))
+            clause.add("agent", conjuncts(child))
             return
         states = [child, *(word for word in child.children if word.dep_ == "conj" and not self._acts(word))]
         clause.state += [word for word in states if word.pos_ not in ("PUNCT",)]
@@ -636,12 +635,7 @@ class _Builder:
                 clause.manner_words.append(word)
             if word in ("away", "back", "off", "out") and not clause.particle and child.i > clause.verb.i:
                 clause.particle = word
-        elif (
-            child.dep_ == "advmod"
-            and child.pos_ == "ADV"
-            and child.tag_ == "RB"
-            and word not in ("not", "never", "n't")
-        ):
+        elif (child.dep_, child.pos_, child.tag_) == ("advmod", "ADV", "RB") and word not in ("not", "never", "n't"):
             clause.manner.append(word)
         for prep in child.children:
             if prep.dep_ == "prep":
@@ -655,6 +649,8 @@ class _Builder:
 
     def _preposition(self, clause: Clause, prep: Token) -> None:
         word = prep.lower_
+        if word == "according":
+            return
         inner = [child for child in prep.children if child.dep_ in ("prep", "pcomp") and child.pos_ in ("ADP", "SCONJ")]
         for child in inner:
             nested = _child(child, "pobj")
@@ -669,7 +665,7 @@ class _Builder:
                     # "across the field, away from the hunters", "to the shop in the village"
                     target = _child(late, "pobj")
                     if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
-                        clause.add("companion", self._nouns(target), "with")  # "stood at the door with Biscuit"
+                        clause.add("companion", conjuncts(target), "with")  # "stood at the door with Biscuit"
                     placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
                     if placed and target is not None and self.words.is_place(_lower(target)):
                         self._place_noun(clause, target, late.lower_)
@@ -679,23 +675,14 @@ class _Builder:
 
     def _place_noun(self, clause: Clause, head: Token, prep: str) -> None:
         words, lemma = self.words, _lower(head)
-        nouns = self._nouns(self._antecedent(head))
+        nouns = conjuncts(self._antecedent(head))
         sort = words.sort(lemma)
-        alive = (
-            sort in ("person", "animal", "being")
-            or words.has("group", lemma)
-            or head.pos_ == "PRON"
-            or head.tag_ == "NNP"
-        )
+        alive = self._lives(head) or words.has("group", lemma) or head.pos_ == "PRON"
         phrase = f"{prep} {_phrase(head)}"
-        if (
-            words.has("prepositional", f"{clause.lemma}_{prep}")
-            and not clause.of("patient")
-            and clause.particle in ("", "on")
-        ):
-            clause.particle = clause.particle or (
-                "on" if head.head.i > 0 and head.head.nbor(-1).lower_ == "on" else prep
-            )
+        bound = words.has("prepositional", f"{clause.lemma}_{prep}") and clause.particle in ("", "on")
+        if bound and not clause.of("patient"):
+            after_on = head.head.i > 0 and head.head.nbor(-1).lower_ == "on"
+            clause.particle = clause.particle or ("on" if after_on else prep)
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not _is_time(head, words):
             clause.add("agent", nouns, prep)
@@ -705,9 +692,8 @@ class _Builder:
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive)
         ):
-            clause.time.append(
-                f"{prep} {' '.join(word.text for word in head.subtree)}" if head.pos_ == "NUM" else phrase
-            )
+            whole = " ".join(word.text for word in head.subtree)
+            clause.time.append(f"{prep} {whole}" if head.pos_ == "NUM" else phrase)
         elif prep == "with":
             self._with(clause, nouns, head, phrase)
         elif prep == "by" and sort == "vehicle":
@@ -739,9 +725,7 @@ class _Builder:
     def _local(self, clause: Clause, nouns: list[Token], prep: str, *, alive: bool, phrase: str) -> None:
         words, lemma = self.words, clause.lemma
         head = nouns[0]
-        worn = (
-            prep == "in" and words.sort(_lower(head)) == "clothing" and not any(c.dep_ == "poss" for c in head.children)
-        )
+        worn = prep == "in" and words.sort(_lower(head)) == "clothing" and _child(head, "poss") is None
         if worn or (words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on")):
             clause.manner.append(phrase)
         elif prep in ("to", "at") and alive and words.has("give", lemma):
@@ -824,11 +808,8 @@ class _Builder:
             own = self._from_edge(clause)
         if clause.link == "result":
             return "told"
-        if (
-            own == "told"
-            and clause.parent is not None
-            and clause.link in ("content", "conj", "purpose", "advcl", "because", "pcomp")
-        ):
+        hangs = clause.link in ("content", "conj", "purpose", "advcl", "because", "pcomp")
+        if own == "told" and clause.parent is not None and hangs:
             higher = clause.parent.standing if clause.parent.verb.i < clause.verb.i or clause.link != "conj" else "told"
             # Joined verbs share what they hang from; a finite verb with a subject of its own stands alone.
             alone = clause.link == "conj" and _child(clause.verb, "nsubj", "nsubjpass") is not None
@@ -849,12 +830,12 @@ class _Builder:
 
     def _from_edge(self, clause: Clause) -> Standing:
         top, parent = clause.chain[0], clause.parent
-        marks = {child.lower_ for child in top.children if child.dep_ in ("mark", "advmod")}
+        marks = _marks(top)
         if top.dep_ == "advcl" and (marks & {"if", "unless"} or {"as", "though"} <= marks):
             return "imagined"
         if clause.link == "purpose":
             return "intended" if not {"so", "that"} <= marks or clause.modality or clause.verb.tag_ == "VB" else "told"
-        if top.dep_ in ("acl", "relcl") and any(c.lower_ == "to" and c.dep_ == "aux" for c in top.children):
+        if top.dep_ in ("acl", "relcl") and _has_to(top):
             return "intended"
         if parent is None or clause.link != "content":
             return "told"
@@ -886,9 +867,7 @@ class _Builder:
     def _statal(self, clause: Clause) -> None:
         """A passive that tells how something is, not what is done to it: "the door was locked"."""
         plain = [child for child in clause.verb.children if child.dep_ in ("aux", "auxpass")]
-        still = (
-            all(_lower(child) == "be" and child.tag_ in ("VBD", "VBZ", "VBP") for child in plain) and len(plain) == 1
-        )
+        still = [(_lower(child), child.tag_ in ("VBD", "VBZ", "VBP")) for child in plain] == [("be", True)]
         if clause.passive and still and self.words.has("statal", clause.lemma) and not clause.of("agent"):
             clause.state.append(clause.verb)
             clause.lemma, clause.passive = "be", False
@@ -897,18 +876,9 @@ class _Builder:
 
 
 def _modality(lemma: str, word: str) -> str:
-    names = {
-        "could": "can",
-        "ca": "can",
-        "might": "may",
-        "shall": "will",
-        "wo": "will",
-        "ought": "should",
-        "'ll": "will",
-    }
     if lemma == "would" or word in ("would", "'d"):
         return ""
-    return names.get(word, names.get(lemma, lemma))
+    return _MODALS.get(word, _MODALS.get(lemma, lemma))
 
 
 def _phrase(token: Token) -> str:

@@ -155,7 +155,7 @@ class Resolver:
             if not entity.names or entity.plural != mention.plural:
                 continue
             titles = (*entity.titles, *mention.titles)
-            sexes = {sex for title in titles if (sex := self.memory.noun_sex(title.lower()))}
+            sexes = {sex for title in titles if (sex := self.words.sexes.get(title.lower()))}
             shared = any(names & set(known.split()) for known in entity.names)
             whole = any(names <= set(known.split()) or set(known.split()) <= names for known in entity.names)
             if shared and whole and len(sexes) < 2:
@@ -224,7 +224,7 @@ class Resolver:
 
     def _mutual(self, noun: str, owner: str) -> list[Known]:
         """Who must be meant because of the tie the other way: Kofi, if "his sister Abena" and "her brother"."""
-        sex, words, found = self.memory.noun_sex(noun), self.words, []
+        sex, words, found = self.words.sexes.get(noun), self.words, []
         for kin in self.entities[owner].kin:
             sides = ((noun, kin.relation), (kin.relation, noun))
             alike = words.has("kin_equal", noun) and words.has("kin_equal", kin.relation)
@@ -240,7 +240,7 @@ class Resolver:
             return []
         pairs = [self.entities[key].members for key in self.memory.groups if owner in self.entities[key].members]
         others = [self.entities[one] for pair in pairs if len(pair) == _COUPLE for one in pair if one != owner]
-        sex = self.memory.noun_sex(noun)
+        sex = self.words.sexes.get(noun)
         return [one for one in others if one.kind == "person" and one.sex in (sex, None) and one.age != "child"]
 
     def _described(self, mention: Mention, owner: str | None) -> Known:
@@ -286,11 +286,15 @@ class Resolver:
             return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)
         if words.has("pair", noun):
             return self._plural_alias(mention, near)
-        if words.has("kin", noun) or not words.has("plain_person", noun):
+        if not words.has("plain_person", noun):
             return None
+        if any(child.dep_ == "prep" and words.has("apart", child.lower_) for child in mention.token.children):
+            return None  # "the girl behind him", "the man at the desk" are others
         able = [e for e in alone if self._could_be(e, mention)]
-        sex = memory.noun_sex(noun)
+        age = words.ages.get(noun)
+        sex = self.words.sexes.get(noun)
         known = [e for e in able if sex is not None and e.told_sex == sex]
+        known = known or [e for e in able if sex is None and age == e.age == "child"]
         # Who else is named in the clause is hardly the only one whom the words fit: it may be somebody new.
         return memory.nearest(known or (able if not beside else []), mention)
 
@@ -303,13 +307,13 @@ class Resolver:
         owned = self.memory.owned.get(mention.key)  # "Vera fell into the old man's arms": no more about Vera
         clause = mention.clause or (owned.clause if owned is not None else None)
         fillers = clause.fillers if clause is not None else ()
-        others = (self.memory.mentions.get((mention.key[0], filler.token.i)) for filler in fillers)
-        return {other.name for other in others if other is not None and other is not mention and other.name}
+        others = self.memory.beside(mention, (filler.token for filler in fillers))
+        return {other.name for other in others if other is not mention and other.name}
 
     def _could_be(self, entity: Known, mention: Mention) -> bool:
         if entity.kind != "person" or entity.narrator:
             return False
-        sex, age = self.memory.noun_sex(mention.noun), self.memory.noun_age(mention.noun)
+        sex, age = self.words.sexes.get(mention.noun), self.words.ages.get(mention.noun)
         if sex is not None and entity.sex not in (sex, None):
             return False
         if self._contrast(entity.adjectives, mention.adjectives):
@@ -317,7 +321,7 @@ class Resolver:
         old = "old" in mention.adjectives
         if entity.age is not None and age is not None and (entity.age == "child") != (age == "child" and not old):
             return False
-        persons = [noun for noun in entity.nouns if self.memory.noun_sex(noun) or self.memory.noun_age(noun)]
+        persons = [noun for noun in entity.nouns if self.words.sexes.get(noun) or self.words.ages.get(noun)]
         plain = not entity.names and not persons and sex is not None and entity.sex is None
         return not plain and not (old and entity.age == "child")
 
@@ -328,6 +332,8 @@ class Resolver:
         count = 2 if pair else mention.count
         groups = [e for e in near if e.members and count in (0, len(e.members))]
         fits = [e for e in groups if all(self._member_fits(self.entities[item], noun) for item in e.members)]
+        several = [e for e in near if e.plural and not e.members and self._same_people(e, noun)]
+        fits = fits or [e for e in several if count in (0, e.count) or not e.count]
         if fits:
             return self.memory.nearest(fits, mention)
         single = [e for e in near if e.alive and self._member_fits(e, noun)]
@@ -339,12 +345,20 @@ class Resolver:
             return None
         return self.memory.group(tuple(e.id for e in single[: max(2, many)]), mention)
 
+    def _same_people(self, entity: Known, noun: str) -> bool:
+        """Whether a group without names can be called so: "the girls" of "her two daughters"."""
+        words, other = self.words, entity.noun
+        sexes, ages = (words.sexes.get(noun), words.sexes.get(other)), (words.ages.get(noun), words.ages.get(other))
+        young = [age == "child" or words.has("kin_child", one) for one, age in zip((noun, other), ages, strict=True)]
+        alike = sexes[0] is not None and sexes[0] == sexes[1]
+        return words.has("plain_person", noun) and (alike or noun in ("child", "kid")) and young[0] == young[1]
+
     def _member_fits(self, entity: Known, noun: str) -> bool:
         if noun in entity.nouns or noun in ("friend", "two"):
             return True
         if self.words.has("pair", noun):
             return entity.kind == "person"
-        sex, age = self.memory.noun_sex(noun), self.memory.noun_age(noun)
+        sex, age = self.words.sexes.get(noun), self.words.ages.get(noun)
         if self.words.sort(noun) == "animal":
             return entity.kind == "animal" and noun == "animal"
         right = entity.kind == "person" and entity.sex in (sex, None) and entity.age in (age, None)
@@ -368,8 +382,11 @@ class Resolver:
         entity.placed = entity.placed or not mention.quoted
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
-            entity.acts = entity.acts or words.has("volition", clause.lemma) or clause.lemma == "say"
+            goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
+            entity.acts = entity.acts or (words.has("volition", clause.lemma) and not goes) or clause.lemma == "say"
             entity.speaks = entity.speaks or mention.speaks
+        if mention.pronoun:
+            entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]
         if mention.pronoun or mention.inner is not None:
             return
         self._describe(entity, mention)
@@ -405,11 +422,11 @@ class Resolver:
         """Take sex, age and kind from nouns, titles and adjectives. role: it may only be played ("was the wolf")."""
         words = self.words
         for noun in nouns:
-            sex = self.memory.noun_sex(noun)
+            sex = self.words.sexes.get(noun)
             if sex is not None and not entity.plural:
                 entity.votes[sex] += 3.0
                 entity.sure = True
-            age = self.memory.noun_age(noun)
+            age = self.words.ages.get(noun)
             if age is not None and (entity.age is None or age == "old") and entity.kind != "thing":
                 entity.age = age
             sort = words.sort(noun)
@@ -422,7 +439,9 @@ class Resolver:
             small = ("young", "baby") if entity.kind != "person" else words.sets["young_looks"]
             if entity.age is None and any(word in small for word in adjectives):
                 entity.age = "child"
-            if entity.age is None and any(noun in ("mr", "mrs", "madam", "sir") for noun in nouns):
+            if entity.age is None and entity.kind == "person" and "little" in nouns:
+                entity.age = "child"  # Little Erik
+            if entity.age is None and any(words.has("grown_titles", noun) for noun in nouns):
                 entity.age = "adult"
 
 

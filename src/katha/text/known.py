@@ -6,11 +6,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from katha.text.mentions import Key, Mention
 from katha.text.types import Entity, EntityKind, Kin
 from katha.text.words import Words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 __all__ = ["ALIVE", "Known", "Memory", "Speaking", "finish"]
 
@@ -113,6 +116,10 @@ class Memory:
         """Return the entity of a mention, if that is known by now."""
         return self.entities.get(mention.entity or "") if mention is not None else None
 
+    def beside(self, mention: Mention, tokens: Iterable[Token]) -> list[Mention]:
+        """Return the mentions that begin at these words of a mention's piece."""
+        return [found for token in tokens if (found := self.mentions.get((mention.key[0], token.i))) is not None]
+
     def group(self, members: tuple[str, ...], mention: Mention) -> Known:
         """Return the group with just these members."""
         known = next((key for key in self.groups if set(self.entities[key].members) == set(members)), None)
@@ -175,24 +182,6 @@ class Memory:
         if tie not in entity.kin and other != entity.id:
             entity.kin.append(tie)
 
-    def noun_sex(self, noun: str) -> Literal["male", "female"] | None:
-        """Return the sex that a noun or title tells."""
-        for name in ("kin", "titles"):
-            if (found := self.words.group(name, noun)) in ("male", "female"):
-                return "male" if found == "male" else "female"
-        if self.words.has("male", noun):
-            return "male"
-        return "female" if self.words.has("female", noun) else None
-
-    def noun_age(self, noun: str) -> Literal["child", "adult", "old"] | None:
-        """Return the age that a noun tells."""
-        words = self.words
-        if words.has("old", noun) or words.has("kin_old", noun):
-            return "old"
-        if words.has("child", noun):
-            return "child"
-        return "adult" if words.has("adult", noun) or words.has("kin_adult", noun) else None
-
 
 def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity:
     """Return the record of a gathered entity."""
@@ -205,7 +194,7 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
         noun=entity.noun,
         kind=entity.kind,
         sort=words.sort(entity.noun),
-        character=(alive or entity.acts) and entity.placed and not entity.unreal,
+        character=(alive or (entity.acts and entity.kind != "place")) and entity.placed and not entity.unreal,
         named=bool(entity.names),
         sex=entity.told_sex if not entity.plural else None,
         age=entity.age,

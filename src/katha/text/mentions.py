@@ -87,12 +87,30 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
 
 
+def _common_first(token: Token, words: Words) -> str:
+    """The singular of a sentence's first word that is a common noun, though the parser takes it for a name: "Water ran
+    into the cellar", "Firefighters came"; "" for any other."""
+    first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    if not first or token.pos_ != "PROPN" or token.dep_ in ("compound", "poss", "appos"):
+        return ""
+    if any(child.dep_ in ("compound", "nmod", "det") for child in token.children):
+        return ""
+    lower = token.lower_
+    if words.has("mass", lower):
+        return lower
+    one = lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else ""
+    known = words.sort(one) if one else ""
+    return one if known and known not in ("place", "water", "land", "region", "time") else ""
+
+
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
     if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
+    if _common_first(token, words):
+        return False
     if token.text in names and not has_article:
         return True
     if has_article:
@@ -108,12 +126,6 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
 
 
-def _time(token: Token, words: Words) -> bool:
-    lemma = token.lemma_.lower()
-    named = words.has("time_nouns", lemma) or words.group("times", lemma) or words.has("seasons", lemma)
-    return bool(named) or (words.sort(lemma) == "time" and token.pos_ == "NOUN")
-
-
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
@@ -125,7 +137,7 @@ def _wanted(token: Token, words: Words) -> bool:
         token.dep_ == "npadvmod" and token.tag_ == "NNP"
     ):
         return False
-    return not _time(token, words) and not (
+    return not words.is_time(token.lemma_.lower(), token.pos_) and not (
         words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
     )
 
@@ -143,9 +155,12 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     elif token.dep_ == "poss" or token.tag_ == "PRP$":
         mention.form = "poss"
     mention.plural = name in ("they", "we")
-    if lower in ("one", "other"):
+    if lower in ("one", "other", "ones"):
         mention.adjectives = tuple(child.lower_ for child in token.children if child.dep_ == "amod")
-        mention.also = tuple(_also(token, words))
+    mention.also = tuple(_also(token, words))
+    if lower == "ones":
+        numbers = [words.numbers.get(child.lower_, 0) for child in token.children if child.dep_ == "nummod"]
+        mention.pronoun, mention.plural, mention.count = "one", True, next(iter(numbers), 0)
 
 
 def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
@@ -160,7 +175,9 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
         mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
     else:
-        mention.noun = words.noun_lemma(token.lemma_.lower())
+        plain = _common_first(token, words)
+        mention.noun = plain or words.noun_lemma(token.lemma_.lower())
+        mention.plural = bool(plain) and plain != token.lower_
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
         if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
@@ -179,10 +196,13 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
                 mention.article = "other"
         elif child.dep_ == "poss":
             mention.owner = (mention.key[0], child.i)
+    if any(child.lower_ in ("a", "an", "another", "each", "every") for child in token.children):
+        mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
         mention.count = 0
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
-    made = tuple(("noun", word) for word in beside if words.sort(word) in ("person", "animal", "being"))
+    whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
+    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being"))
     mention.also = (*_also(token, words), *made)
     machine = next((word for word in beside if words.has("machines", word)), None)
     if machine is not None and words.sort(mention.noun) == "person":
@@ -192,25 +212,19 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     """Other names and nouns of the same one: "a robot named Pip", "Mr Brown, the baker", "her brother Tom"."""
     found: list[tuple[str, str]] = []
-    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()):
-        named = [word for word in token.head.children if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
-        found += [
-            ("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN" and word.i > token.head.i
-        ]
+    names = token.dep_ == "nsubj" and any(child.dep_ in ("dobj", "ccomp") for child in token.head.children)
+    if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()) and not names:
+        named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
+        found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in token.children:
-        if child.dep_ == "acl" and words.has("naming", child.lemma_.lower()):
-            found += [
-                ("name", _name_parts(word, words)[0])
-                for word in child.children
-                if word.dep_ in ("oprd", "dobj", "attr")
-            ]
-        if child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children):
-            found.append(
-                ("name", _name_parts(child, words)[0]) if _is_name(child, words) else ("noun", child.lemma_.lower())
-            )
-            for word in child.children:
-                if word.dep_ == "acl" and words.has("naming", word.lemma_.lower()):
-                    found += [("name", w.text) for w in word.children if w.dep_ in ("oprd", "dobj", "attr")]
+        appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children)
+        if appositive:
+            name = _is_name(child, words)
+            found.append(("name", _name_parts(child, words)[0]) if name else ("noun", child.lemma_.lower()))
+        for verb in (child, *(child.children if appositive else ())):
+            if verb.dep_ == "acl" and words.has("naming", verb.lemma_.lower()):
+                named = [word for word in verb.children if word.dep_ in ("oprd", "dobj", "attr")]
+                found += [("name", _name_parts(word, words)[0]) for word in named]
     return found
 
 

@@ -24,7 +24,7 @@ __all__ = ["MODEL_SHA256", "Parser", "load_parser", "model_sha256"]
 
 MODEL_SHA256 = "9dbd3281ca948d5d608a528bf9279708cd8a8a29d56b1fa0ec846b036ccdbdb4"
 """Of the files of the folder `model` (en_core_web_sm 3.8.0 without its parts for entities and sentences)."""
-_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_HYPHENED = re.compile(r"[^\W_]+(?:-[^\W\d_]+)+")
 _UNUSED = ("ner", "senter")
 
 

@@ -213,7 +213,7 @@ def _concept(role: Role, reading: Reading, vocabulary: Vocabulary) -> str | None
 def _claims(event: Event, reading: Reading, vocabulary: Vocabulary, led: int) -> Iterator[Claim]:
     """What one clause claims: a deed for each doer, and a feeling."""
     agents = [role for role in event.all("agent") if role.start >= led]
-    held = next((word for word in (*event.state, _surface(event, reading)) if _passive(word, vocabulary)), None)
+    held = next((word for word in (*event.state, reading.surface(event)) if _passive(word, vocabulary)), None)
     action = _action(event, vocabulary)
     if held is not None and (event.passive or event.verb == "be"):
         action = _passive(held, vocabulary)
@@ -226,11 +226,6 @@ def _claims(event: Event, reading: Reading, vocabulary: Vocabulary, led: int) ->
     for actor in dict.fromkeys(actors or [None]):
         if action is not None or emotion is not None or actor is not None:
             yield Claim(actor, action, target, emotion, event.negated)
-
-
-def _surface(event: Event, reading: Reading) -> str:
-    found = _WORD.match(reading.text, event.start)
-    return found.group().lower() if found else event.verb
 
 
 def _verb(word: str, vocabulary: Vocabulary) -> bool:

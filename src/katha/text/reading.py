@@ -10,14 +10,14 @@ from itertools import product
 
 from katha.text.clauses import Clause, clauses_of, phrase_of
 from katha.text.entities import Resolver
-from katha.text.known import Speaking, finish
+from katha.text.known import ALIVE, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
 from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
-from katha.text.words import Words, load_words
+from katha.text.words import Words, age_in_years, load_words
 
 __all__ = ["Scene", "read_story"]
 
@@ -109,7 +109,6 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
     return Setting(place, time)
 
 
-_GROWN, _AGED = 15, 60
 _MOST_OPEN = 4
 _LONG = 80
 _LONGEST_TITLE = 10
@@ -130,7 +129,7 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
         entity = resolver.entities.get(who.entity or "") if who is not None else None
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)
         if entity is not None and entity.kind in ("person", "being") and age:
-            entity.age = "child" if age < _GROWN else "old" if age >= _AGED else "adult"
+            entity.age = age_in_years(age)
 
 
 def _parse(pieces: Sequence[Piece]) -> list[Parsed]:
@@ -192,18 +191,10 @@ def _speakers(
 
 
 def _acting(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver) -> str | None:
-    for part in parts:
-        for clause in part.clauses:
-            if not part.quoted[clause.verb.i]:
-                for token in clause.of("agent"):
-                    mention = mentions.get((part.number, token.i))
-                    if (
-                        mention is not None
-                        and mention.entity
-                        and resolver.entities[mention.entity].kind in ("person", "animal", "being")
-                    ):
-                        return mention.entity
-    return None
+    clauses = [(part, clause) for part in parts for clause in part.clauses if not part.quoted[clause.verb.i]]
+    found = (mentions.get((part.number, token.i)) for part, clause in clauses for token in clause.of("agent"))
+    known = (resolver.memory.of(mention) for mention in found)
+    return next((one.id for one in known if one is not None and one.kind in ALIVE), None)
 
 
 def _called(parts: Sequence[Parsed], resolver: Resolver, speaker: str | None) -> tuple[str, ...]:
@@ -255,9 +246,8 @@ def _speeches(parsed: Sequence[Parsed], speaking: Mapping[int, Speaking]) -> tup
             if part.piece.open and begin == 0 and speeches:
                 speeches[-1] = replace(speeches[-1], text=f"{speeches[-1].text} {said}")
             else:
-                speeches.append(
-                    Speech(part.piece.sentence, said, part.piece.start + begin, who.speaker, who.addressees)
-                )
+                start = part.piece.start + begin
+                speeches.append(Speech(part.piece.sentence, said, start, who.speaker, who.addressees))
             for token in part.tokens:
                 if begin <= token.idx < end:
                     at[part.number, token.i] = len(speeches) - 1
@@ -298,13 +288,9 @@ class _Events:
     def _role(self, part: Parsed, clause: Clause, at: int) -> Role:
         filler = clause.fillers[at]
         mention = self.mentions.get((part.number, filler.token.i))
-        head = (
-            filler.token.text
-            if mention is not None and mention.name
-            else self.words.noun_lemma(filler.token.lemma_.lower())
-        )
-        if mention is not None and mention.pronoun:
-            head = mention.pronoun
+        head = self.words.noun_lemma(filler.token.lemma_.lower())
+        if mention is not None:
+            head = mention.pronoun or (filler.token.text if mention.name else head)
         entity = mention.entity if mention is not None and mention.entity in self.entities else None
         start = part.piece.start + filler.token.idx
         return Role(filler.role, phrase_of(filler.token), head, entity, filler.preposition, start)
@@ -349,24 +335,16 @@ class _Events:
         return replace(event, visible=self._visible(event))
 
     def _addressee(self, part: Parsed) -> str | None:
-        found = [
-            self.mentions[key].entity
-            for key in self.mentions
-            if key[0] == part.number and self.mentions[key].pronoun == "you"
-        ]
-        return next((item for item in found if item), None)
+        found = (one for key, one in self.mentions.items() if key[0] == part.number and one.pronoun == "you")
+        return next((one.entity for one in found if one.entity), None)
 
     def _text(self, part: Parsed, clause: Clause) -> str:
         """The clause's own words: its subtree without the clauses in it."""
-        others = {other.chain[0].i for other in part.clauses if other is not clause}
-        inner = {token.i for token in clause.verb.subtree} | {
-            token.i for upper in clause.chain for token in upper.subtree
-        }
+        others = {other.chain[0].i for other in part.clauses} - {token.i for token in clause.chain}
+        inner = {token.i for upper in clause.chain for token in upper.subtree}
         for other in sorted(others & inner):
-            if other not in {token.i for token in clause.chain}:
-                inner -= {token.i for token in part.tokens[other].subtree}
-        kept = [token for token in part.tokens if token.i in inner]
-        return "".join(token.text_with_ws for token in kept).strip(' ,.;:!?"')
+            inner -= {token.i for token in part.tokens[other].subtree}
+        return "".join(token.text_with_ws for token in part.tokens if token.i in inner).strip(' ,.;:!?"')
 
     def _feeling(self, event: Event, part: Parsed, clause: Clause) -> str | None:
         feelings = self.words.feelings

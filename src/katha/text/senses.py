@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from katha.text.words import Words
+from katha.text.words import Words, inflected
 
 __all__ = ["about", "lives_from", "said_plainly"]
 
@@ -35,16 +35,10 @@ class _Sense:
             before = "".join(rf"(?<!{re.escape(one)} )" for one in dict.fromkeys(phrase.split()[:-1]))
 
             def meant(found: re.Match[str], phrase: str = phrase) -> str:
-                return _plural(phrase, found[1])
+                return inflected(phrase) if found[1] else phrase
 
             text = re.sub(rf"{before}\b{word}((?:e?s)?)\b", meant, text)
         return text
-
-
-def _plural(phrase: str, ending: str) -> str:
-    if not ending:
-        return phrase
-    return f"{phrase}es" if phrase.endswith(("s", "x", "ch", "sh")) else f"{phrase}s"
 
 
 def about(words: Words, text: str) -> Words:
@@ -86,7 +80,10 @@ def _with(words: Words, other: tuple[tuple[str, str], ...]) -> Words:
     alive = {name: listed - changed.keys() for name, listed in words.sets.items() if name.split(".")[0] in _ALIVE}
     groups = {name: {word: part for word, part in rows.items() if word not in changed or name not in _ALIVE}
               for name, rows in words.groups.items()}  # fmt: skip
-    return replace(words, sets={**words.sets, **alive}, groups=groups, sorts={**words.sorts, **changed})
+    sexes = {word: sex for word, sex in words.sexes.items() if word not in changed}
+    ages = {word: age for word, age in words.ages.items() if word not in changed}
+    sets, sorts = {**words.sets, **alive}, {**words.sorts, **changed}
+    return replace(words, sets=sets, groups=groups, sorts=sorts, sexes=sexes, ages=ages)
 
 
 def _pattern(listed: str) -> re.Pattern[str]:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from katha.text.types import Entity, Event, Place, Reading, Role
-from katha.text.words import load_words
+from katha.text.words import inflected, load_words
 
-__all__ = ["Teller", "present"]
+__all__ = ["Teller", "joined", "present"]
 
 _ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some)\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
@@ -49,12 +49,11 @@ def present(verb: str, *, plural: bool = False) -> str:
         return "are" if verb == "be" else verb
     if verb in _THIRD:
         return _THIRD[verb]
-    if re.search(r"(?:s|x|z|ch|sh|o)$", verb):
-        return f"{verb}es"
-    return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}s"
+    return f"{verb}es" if verb.endswith("o") else inflected(verb)
 
 
-def _joined(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
+    """Return names as a list in words: "Ben, Ivy and Tom"."""
     unique = list(dict.fromkeys(name for name in names if name))
     return " and ".join([", ".join(unique[:-1]), unique[-1]] if len(unique) > 1 else unique)
 
@@ -163,7 +162,7 @@ class Teller:
         """Return an entity as a sentence names it: "Lena", "the old man", "Lena and Tom", "the ball"."""
         entity = self.one(key)
         if entity.members:
-            return _joined([self.name(member) for member in entity.members])
+            return joined([self.name(member) for member in entity.members])
         name = self.names.get(entity.id)
         if name is None:
             return self._owned(entity, entity.name, ())
@@ -183,7 +182,8 @@ class Teller:
         doers: who does the deed; what is theirs needs no owner's name.
         """
         if role.entity is None:
-            return "" if _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head) else role.text
+            bare = _BARE_PRONOUN.match(role.text) or load_words().has("negative", role.head)
+            return "" if bare else self._lower(role.text)
         entity = self.one(role.entity)
         if role.entity in doers and _BARE_PRONOUN.match(role.text):
             return role.text.lower() if role.text.lower() in _REFLEXIVE else ""
@@ -289,7 +289,7 @@ class Teller:
         names = [self.filler(role) for role in known]
         keys = tuple(str(role.entity) for role in known)
         many = len({name for name in names if name}) > 1 or any(self._several(self.one(key)) for key in keys)
-        return _joined(names), keys, many
+        return joined(names), keys, many
 
     def _several(self, entity: Entity) -> bool:
         last = entity.name.split()[-1].lower()
@@ -301,7 +301,7 @@ class Teller:
         verb, particle = event.verb, "" if self._apart(event, doers) else event.particle
         rest = self._complements(event, doers)
         if event.passive and not event.who("agent") and not self._goes(event):
-            done = self._participle(event)
+            done = self.reading.surface(event)
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         if verb in _NEEDS_OBJECT and not event.all("patient"):
             return ""
@@ -347,7 +347,7 @@ class Teller:
         return [key for key in to if self.one(key).id not in own]
 
     def _speaking(self, event: Event, plural: bool) -> str:
-        whom = _joined([self.name(key) for key in self.addressees(event)])
+        whom = joined([self.name(key) for key in self.addressees(event)])
         verb = event.verb if event.verb in _LOUD else "talk"
         return (
             f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
@@ -358,10 +358,6 @@ class Teller:
     def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
         return sentence == event.sentence and speaker in event.who("agent")
 
-    def _participle(self, event: Event) -> str:
-        found = re.search(_BE_DONE, event.text)
-        return found[1] if found is not None else f"{event.verb.removesuffix('e')}ed"
-
     def _object(self, role: Role, doers: Sequence[str]) -> str:
         text = self.filler(role, doers)
         return f"{role.preposition} {text}".strip() if text else ""
@@ -371,14 +367,15 @@ class Teller:
         gone = event.passive and not event.who("agent")
         apart = self._apart(event, doers)
         objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
-        things = re.sub(r"\bno\b", "any", _joined(objects)) if event.negated else _joined(objects)
+        things = re.sub(r"\bno\b", "any", joined(objects)) if event.negated else joined(objects)
         to = [role for role in event.all("recipient") if self.filler(role, doers)]
         parts = [things, event.particle if apart else ""]
         states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall")
         parts += self._states(event) if event.verb in states else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
-            before = role.preposition or ("to" if things else "")
+            given = "for" if load_words().has("for_verbs", event.verb) else "to"
+            before = role.preposition or (given if things else "")
             parts.append(f"{before} {whom}")
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
@@ -399,7 +396,7 @@ class Teller:
             f"{'an' if one[0] in 'aeiou' else 'a'} {one}" if own.get(one) == one and event.verb == "be"
             else own.get(one, one) for one in told
         ]  # fmt: skip
-        return (_joined(said),) if said else ()
+        return (joined(said),) if said else ()
 
     def _apart(self, event: Event, doers: Sequence[str]) -> bool:
         """Whether a particle goes behind its object: "carries Oliver back", "licks it up"."""

@@ -60,6 +60,7 @@ class _Track:
         for role in event.roles:
             thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
+            known = known and not (words.sort(role.head) == "vehicle" and words.has("motion", event.verb))
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
@@ -88,7 +89,8 @@ class _Track:
         """Whether somebody goes there, and not a thing that is thrown."""
         who = [self.entities[item] for item in event.who("agent") if item in self.entities]
         goes = self.words.has("motion", event.verb)
-        return not who or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
+        flows = any(self.words.has("mass", entity.noun) for entity in who)  # "water ran into the cellar"
+        return not who or flows or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
 
     def _role(self, role: Role, event: Event) -> None:
         words, how = self.words, role.preposition
@@ -101,9 +103,14 @@ class _Track:
         inner = re.fullmatch(r"\w+ (\w+) (\w+)", role.text.lower())
         if inner is not None and words.has("place", inner[1]) and words.has("inside_of", inner[2]):
             role = replace(role, head=inner[1], text=role.text.rsplit(" ", 1)[0])  # "the kitchen floor"
-        if self._at_door(role, event) or (how == "on" and role.head == "water"):
-            return  # who slips on water is not at the water
+        there = words.has("motion", event.verb) or words.has("stays", event.verb)
+        if self._at_door(role, event) or (role.head == "water" and (how == "on" or not there)):
+            return  # who slips on water or washes in it is not at the water
+        if words.sort(role.head) == "vehicle" and words.has("prep_by", how) and role.role == "place":
+            return  # who sits under a van is where the van is
         inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
+        if words.sort(role.head) == "vehicle" and words.has("beside_only", how):
+            return  # who lies under a car is where the car is
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
         if trade is not None and event.verb == "go" and whole is not None and not whole.named:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
@@ -116,7 +123,8 @@ class _Track:
         if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
         elif role.role == "goal" and arrives and self._moves(event):
-            if not words.has("toward", how) and not _UNDER_WAY.search(event.text):
+            there = how == "at" and words.has("arrive_at", event.verb)
+            if (there or not words.has("toward", how)) and not _UNDER_WAY.search(event.text):
                 self._set(role, event)
         elif role.role == "place" and (how == "" or words.has("prep_at", how) or words.has("prep_by", how)):
             there = words.has("prep_firm", how) or how == "" or (words.has("prep_by", how) and bool(event.who("agent")))
@@ -230,12 +238,15 @@ def track(
     for event in events:
         by_sentence.setdefault(event.sentence, []).append(event)
     found: list[Setting] = []
+    held: Place | None = None
     for index in range(sentences):
         heading = (headings or {}).get(index)
         if heading is not None:
-            state.place, state.time, state.weather = heading.place, heading.time or state.time, None
+            held, state.time, state.weather = heading.place, heading.time or state.time, None
         for event in by_sentence.get(index, ()):
             state.follow(event)
+        if headings:
+            state.place = held  # a scene of a script has one place
         if state.place is None and index < _OPENING:
             state.opens(index, by_sentence.get(index, ()))
         found.append(Setting(state.place, state.time, state.weather, state.season))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,13 +21,14 @@ __all__ = [
     "TextCheck",
 ]
 
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 EntityKind = Literal["person", "animal", "being", "thing", "place", "group", "abstract"]
 Standing = Literal["told", "said", "reported", "intended", "imagined"]
 """told: it happens in the story. said: only in direct speech. reported: in indirect speech ("said that ..."). intended:
 wanted, asked for, promised, or the purpose of a deed. imagined: thought, dreamed, feared, or under an "if"."""
 RoleName = Literal["agent", "patient", "recipient", "instrument", "companion", "place", "goal", "source", "topic"]
 InputKind = Literal[
-    "story", "empty", "language", "poem", "recipe", "script", "list", "one_sentence", "long", "no_event"
+    "story", "empty", "language", "poem", "recipe", "script", "conversation", "list", "one_sentence", "long", "no_event"
 ]
 
 
@@ -241,6 +243,11 @@ class Reading:
     def of(self, sentence: int) -> tuple[Event, ...]:
         """Return the events of one sentence."""
         return tuple(self.events[at] for at in self.sentences[sentence].events)
+
+    def surface(self, event: Event) -> str:
+        """Return an event's verb as the text has it, in lower case: "chased"."""
+        found = _WORD.match(self.text, event.start)
+        return found.group().lower() if found else event.verb
 
     @property
     def coverage(self) -> tuple[int, int]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from katha.jsonio import shipped_table
 
-__all__ = ["Words", "load_words"]
+__all__ = ["Age", "Sex", "Words", "age_in_years", "inflected", "load_words"]
 
+Sex = Literal["male", "female"]
+Age = Literal["child", "adult", "old"]
+_SEXES: tuple[Sex, ...] = ("female", "male")
+_AGES: tuple[tuple[str, Age], ...] = (
+    ("kin_adult", "adult"), ("adult", "adult"), ("child", "child"), ("kin_old", "old"), ("old", "old"),
+)  # fmt: skip
+"""The tables of nouns that tell an age, the surest last."""
+_GROWN, _AGED = 15, 60
 PLACES = frozenset({"building", "structure", "land", "water", "region", "vehicle", "place"})
 
 
@@ -29,6 +38,8 @@ class Words:
     feelings: Mapping[str, str]
     lemmas: Mapping[str, str]
     asked: Mapping[str, frozenset[str]]
+    sexes: Mapping[str, Sex]
+    ages: Mapping[str, Age]
 
     def has(self, name: str, word: str) -> bool:
         """Return whether the table `name` holds `word`."""
@@ -53,6 +64,11 @@ class Words:
     def wants(self, verb: str, particle: str = "") -> frozenset[str]:
         """Return the kinds of things that a verb asks for: wants("eat") is {"food"}."""
         return self.asked.get(verb, frozenset()) | self.asked.get(f"{verb}_{particle}", frozenset())
+
+    def is_time(self, noun: str, part: str) -> bool:
+        """Return whether a lemma, or a noun by its `part` of speech, tells when or how long."""
+        known = self.has("time_nouns", noun) or self.has("seasons", noun) or self.group("times", noun) is not None
+        return known or (self.sort(noun) == "time" and part == "NOUN")
 
     def is_place(self, noun: str) -> bool:
         """Return whether a scene can be set in or on it."""
@@ -86,4 +102,22 @@ def load_words() -> Words:
     feelings = {word: name for name, words in _yaml("feelings.yaml").items() for word in words.split()}
     asks = [(verb, name[6:]) for name, verbs in sets.items() if name.startswith("wants.") for verb in verbs]
     asked = {verb: frozenset(kind for one, kind in asks if one == verb) for verb, _ in asks}
-    return Words(sets, groups, numbers, sorts, feelings, lemmas, asked)
+    sexes: dict[str, Sex] = {}
+    for sex in _SEXES:
+        sexes.update(dict.fromkeys(sets[sex], sex))
+    for name in ("titles", "kin"):
+        sexes.update({noun: sex for sex in _SEXES for noun in sets[f"{name}.{sex}"]})
+    ages = {noun: age for name, age in _AGES for noun in sets[name]}
+    return Words(sets, groups, numbers, sorts, feelings, lemmas, asked, sexes, ages)
+
+
+def age_in_years(years: int) -> Age:
+    """Return which of the three ages a number of years is."""
+    return "child" if years < _GROWN else "old" if years >= _AGED else "adult"
+
+
+def inflected(word: str) -> str:
+    """Return a noun in the plural or a verb in the third person: "boxes", "carries", "plays"."""
+    if re.search(r"(?:s|x|z|ch|sh)$", word):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
