@@ -341,15 +341,13 @@ class Moment:
         """
         beside = [one for one in self.events if one is not self.main]
         half = self.story.half(self.main)
-        told = [
-            self._with_mood(event)
-            for event in (self.main, *beside, *([half] if half is not None and half not in beside else []))
-            if not self._is_mood(event)
-        ]
+        told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
         told += self._ends()
         weather = self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
+        if half is not None and half not in beside and not self._is_mood(half):
+            told.insert(0, self._with_mood(half))  # of two deeds alike in weight the last is drawn: the main one
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 
     def _other_moods(self, told: str) -> Iterator[str]:

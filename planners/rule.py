@@ -166,7 +166,7 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
     return Panel(
         index=index,
-        prompt=fit([moment.said(one) for one in moment.prompt()], tokens),
+        prompt=fit(told := [moment.said(one) for one in moment.prompt()], tokens, first=[_main(moment, told)]),
         negative_prompt=NEGATIVE_PROMPT,
         caption=caption,
         characters=[moment.story.teller.names[key] for key in moment.cast],
@@ -176,6 +176,12 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
         time_of_day=moment.here.time or "",
         shot_size=moment.shot(before),
     )
+
+
+def _main(moment: Moment, told: Sequence[str]) -> int:
+    """The place of the main event among the sentences of a prompt: what is kept where there is little room."""
+    own = moment.said(moment.deed).rstrip(".")
+    return next((at for at, one in enumerate(told) if one.startswith(own)), 0)
 
 
 def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:

@@ -223,6 +223,7 @@ def test_a_sentence_is_drawn_as_it_says(
         ("Mia takes a pan from the shelf. Mia stands on a chair.", "mia", "on", "chair"),
         ("Lena finds a kitten. Lena opens the box.", "kitten", "in", "box"),
         ("The kitten jumps onto Lena's lap.", "kitten", "lap", "lena"),
+        ("The teacher writes a word on the blackboard.", "teacher", None, None),
         ("The girl looks into the box.", "girl", None, None),
         ("Ben looks behind the door.", "ben", None, None),
     ],

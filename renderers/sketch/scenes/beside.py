@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from katha.renderers.sketch.pictograms import stage_height
 from katha.renderers.sketch.scenes.record import SceneThing
+from katha.renderers.sketch.scenes.senses import in_table
 from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, seat_of, union
 
 __all__ = ["put_beside"]
@@ -17,7 +18,7 @@ _ROOM, _ROOF = 1.3, 1.16
 _LOW, _RIM = 0.66, 0.5
 """Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
 its rim is seen from the second share of the height up."""
-_AROUND = 1.2
+_AROUND, _CAUGHT = 1.2, 0.6
 _FENCE = 58.0
 """Over what is jumped or flown is no higher than this."""
 _BACKED = frozenset({
@@ -101,6 +102,8 @@ def _behind(room: _Room) -> tuple[Sprite, float]:
 
 def _inside(room: _Room) -> tuple[Sprite, float]:
     """In what is as tall as somebody they stand before its inside; of what is lower the rim hides the legs."""
+    if in_table("captors", room.thing.word):
+        return room.drawn(_CAUGHT * room.tall, _CAUGHT * room.wide, 2.5), 0.0
     height = _natural(room, 0.5 * room.tall, _TALLEST)
     if height > 1.05 * room.tall:
         return room.drawn(height, _AROUND * room.wide, -0.8), 0.0

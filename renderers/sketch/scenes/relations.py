@@ -111,6 +111,8 @@ class Relations(Doing):
         if role.entity is None or role.entity == key:
             return None
         thing = self.things.get(role.entity)
+        if thing is not None and thing.stands == "wall" and self._beside(role) == "on":
+            return None  # nobody stands on a blackboard
         if thing is not None:
             actor = self.actors.get(key)
             ahead = actor is not None and thing.held_by == actor.id and deed(actor.deed).thing == "ahead"
