@@ -500,8 +500,7 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
         assert desk.end(signal.SIGKILL) == -signal.SIGKILL
     home = tmp_path / "home"
     (story,) = home.glob("*.txt")
-    # The page names the number of panels, which a terminal leaves to the text.
-    words = ("run", story, *WORDS, "--panels", "5", "--review", "--out", home / story.stem)
+    words = ("run", story, *WORDS, "--review", "--out", home / story.stem)
     with Terminal(words, tmp_path) as at:
         at.until("Your choice")
         at.type("r")
