@@ -509,7 +509,8 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
         assert at.end() == 0
     run = json.loads((home / story.stem / "run.json").read_text())
     assert run["status"] == "finished"
-    assert run["paid"]["frames_rendered"] == 12  # two boards and a bridge each, drawn once
+    scenes = len(json.loads((home / story.stem / "plan.json").read_text())["panels"])
+    assert run["paid"]["frames_rendered"] == 2 * (scenes + 1)  # two boards and a bridge each, drawn once
 
 
 def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:
