@@ -26,7 +26,9 @@ _KNOCK = 5.0
 _CLIENT = "ray://"
 """Before the address of a cluster's client server, by which a machine outside of the cluster works on it."""
 _JOINS = 3
-"""Tries to begin through a client server: Ray 2.60 loses one in some of the processes that it forks for its clients."""
+_PASSING = ("Initialization failure from server", "timed out during startup")
+"""What Ray 2.60 says where another try helps: its client server lost the process that it forked for a client; a busy
+machine did not begin a raylet within half a minute."""
 _SHARED_MEMORY = 256 * 2**20
 _SHARE = 0.4
 """Of a processor, that a worker reserves: whoever reserves all of them leaves Ray none for itself."""
@@ -92,19 +94,20 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
 
 
-def join(ray: Any, address: str, quiet: dict[str, Any]) -> None:
-    """Connect to a cluster, again where its client server lost the process that it forked for this command.
+def join(ray: Any, options: dict[str, Any]) -> None:
+    """Begin Ray with `options`, or connect to a cluster, again where that failed by what passes.
 
     Raises:
-        ConnectionAbortedError: it lost every one. Exception: whatever else Ray raises.
+        Exception: what Ray raises, at last.
     """
     for tries in range(1, _JOINS + 1):
         try:
-            ray.init(address=address, **quiet)
+            ray.init(**options)
             return
-        except ConnectionAbortedError:  # "Initialization failure from server"
-            if tries == _JOINS:
+        except Exception as error:
+            if tries == _JOINS or not any(words in str(error) for words in _PASSING):
                 raise
+            ray.shutdown()
 
 
 def refusal(address: str, error: Exception) -> UsageError:
@@ -197,7 +200,7 @@ class Fleet:
         """Return Ray, connected.
 
         Raises:
-            UsageError: there is no such cluster, or it lets nobody in.
+            UsageError: there is no such cluster, or it lets nobody in. KathaError: Ray does not begin here.
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -214,20 +217,21 @@ class Fleet:
         if place.address is not None:
             try:
                 _reach(place.address)
-                join(ray, place.address, quiet)
+                join(ray, {"address": place.address, **quiet})
             except Exception as error:
                 raise refusal(place.address, error) from error
         else:
             if place.kind == "cuda":  # Ray gives each worker one of those that it sees
                 os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, place.names))
-            ray.init(
-                address="local",
-                num_cpus=max(place.count or 1, os.cpu_count() or 1),
-                num_gpus=len(place.names),
-                include_dashboard=False,
-                object_store_memory=_SHARED_MEMORY,
-                **quiet,
-            )
+            here = {"address": "local", "include_dashboard": False, "object_store_memory": _SHARED_MEMORY, **quiet}
+            counted = {"num_cpus": max(place.count or 1, os.cpu_count() or 1), "num_gpus": len(place.names)}
+            try:
+                join(ray, here | counted)
+            except Exception as error:
+                raise KathaError(
+                    f"Ray did not begin on this machine: {first_line(error)}",
+                    hint="Its logs are in /tmp/ray/session_latest/logs; without --workers the command needs no Ray.",
+                ) from error
         # Of a worker or machine that dies Ray prints lines of a log on standard output, where `--json` has one object.
         ray._private.worker._worker_logs_enabled = False
         self._began = True

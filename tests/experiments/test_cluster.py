@@ -23,7 +23,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.metrics.continuity import Continuity
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.fleet import Fleet, Place
+from katha.experiments.cluster.fleet import Fleet, Place, join
 from katha.experiments.cluster.judged import make_judge
 from katha.experiments.cluster.standing import Standing
 from katha.experiments.compare import run_comparison
@@ -49,15 +49,8 @@ def session() -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(Path(crews.__file__).parent))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=100 * 2**20,
-            log_to_driver=False,
-            logging_level="ERROR",
-            namespace="katha",
-        )
+        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR", "namespace": "katha"}
+        join(ray, {"address": "local", "num_cpus": 2, "object_store_memory": 100 * 2**20, **quiet})
         yield
         ray.shutdown()
 

@@ -112,8 +112,8 @@ def test_a_command_outside_of_the_cluster_works_through_its_client_server(
 
     for name, words in (("alone", ()), ("out", there)):
         with run(name, *words) as process:
-            assert process.communicate()[1].count("\n") == 0
-        assert process.returncode == 0
+            told = process.communicate()[1]
+        assert (process.returncode, re.findall("died|cannot|room", told)) == (0, []), told
     for name in ("answers.jsonl", "scores.json"):
         assert Path("out", name).read_bytes() == Path("alone", name).read_bytes()
     assert "begins on" in Path("out/workers/worker-1.log").read_text()
@@ -134,6 +134,9 @@ class Rays:
     def __init__(self, lost: int) -> None:
         self.lost, self.asked = lost, 0
 
+    def shutdown(self) -> None:
+        """Let go of what was begun."""
+
     def init(self, **_: Any) -> None:
         self.asked += 1
         if self.asked <= self.lost:
@@ -147,10 +150,10 @@ class Rays:
 def test_a_client_server_is_asked_again_and_not_for_ever(lost: int) -> None:
     ray = Rays(lost)
     if lost < 3:
-        join(ray, "ray://host:1", {})
+        join(ray, {})
     else:
         with pytest.raises(ConnectionAbortedError) as caught:
-            join(ray, "ray://host:1", {})
+            join(ray, {})
         said = str(refusal("ray://host:1", caught.value))
         assert "'ray://host:1' began nothing for this command: RuntimeError: Starting Ray client server failed." in said
         assert "GRPC_ENABLE_FORK_SUPPORT=0 ray start --head" in said
