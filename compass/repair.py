@@ -28,6 +28,7 @@ from katha.schema import (
     TransitionScore,
 )
 from katha.text import read_story
+from katha.text.words import load_words
 from katha.vocabulary import load_vocabulary
 
 # The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
@@ -333,12 +334,20 @@ def _adjectives(prompt: str, kind: str) -> list[str]:
 
 
 def _where(panel: Panel) -> tuple[str, str]:
-    """Return the place and the time of day that a panel's prompt names, in plain words; blank when it names none."""
+    """Return the place and the time of day of a panel, else those that its prompt names, in plain words; blank when it
+    names none.
+
+    In a prompt the place where it ends counts before a heading's: "Forest by night. The lion sleeps."
+    """
     if panel.place or panel.time_of_day:
         return panel.place or "", panel.time_of_day or ""
-    told = read_story(panel.prompt).sentences[-1:]
-    place = next((one.place.noun for one in told if one.place is not None), "")
-    return place, next((one.time for one in told if one.time is not None), "")
+    told, words = read_story(panel.prompt).sentences, load_words()
+    heads = [word for one in told if not one.events for word in _WORD.findall(one.text.lower())]
+    places = [one.place.noun for one in told[-1:] if one.place is not None]
+    times = [one.time for one in told[-1:] if one.time is not None]
+    places += [word for word in heads if words.is_place(word) and word not in _NO_PLACES]
+    times += [time for word in heads if (time := words.group("times", word)) is not None]
+    return next(iter(places), ""), next(iter(times), "")
 
 
 def _sentences(parts: Sequence[str]) -> str:
@@ -347,6 +356,7 @@ def _sentences(parts: Sequence[str]) -> str:
     return " ".join(part if part[-1] in ".!?" else f"{part}." for part in clean)
 
 
+_NO_PLACES = ("inside", "outside")
 _TOKENS_A_WORD = 1.4
 
 

@@ -44,6 +44,9 @@ _OF_WHOM = re.compile(
     r"\b(?:outcome|result|feeling|end) (?:for|of) (.+?)(?: change| look| (?:at|in|after|when)\b|\?|$)", re.IGNORECASE
 )
 _HAPPENS_TO = re.compile(r"\b(?:becomes? of|happens? to) (.+?)(?: (?:at|in|after|when|before)\b|\?|$)", re.IGNORECASE)
+_SCENE = re.compile(r" (?:in|of) scene \d+ of \d+\b", re.IGNORECASE)
+"""Which moments are looked at (`at_scene`), and nothing that is seen in them."""
+_NOBODY = frozenset({"mood", "feeling"})
 _ORDER = re.compile(r":\s*(.+?);\s*(.+?)\W*$")
 _ASKING = stems(
     "what which when does that there have happen happens come comes become becomes feel look first last things two "
@@ -113,6 +116,7 @@ def _among(term: Term, others: Sequence[Term]) -> bool:
 @lru_cache(maxsize=1024)
 def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
     """Whom a question is about, what it takes for granted, and the rest of what it names."""
+    question = _SCENE.sub("", question)
     order = _ORDER.search(question)
     if order is not None:
         one, two = read_statement(order[1]), read_statement(order[2])
@@ -124,6 +128,8 @@ def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
     asked = question[: cue.start()] if cue is not None else question
     found = _HAPPENS_TO.search(asked) or _OF_WHOM.search(asked) or _SUBJECT.match(asked)
     subject = term_of(found[1]) if found is not None else None
+    if subject is not None and subject.names <= _NOBODY:
+        subject = None
     if subject is None and given.claims:
         subject = given.claims[0].actor
     rest = Statement() if found is not None or cue is not None else read_statement(asked.strip(" ?"))

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from katha.eval_bridge.reader.words import Words, load_words
 from katha.text import Entity, Event, Reading, Role, read_story
+from katha.text.words import load_words as text_words
 
 __all__ = ["Claim", "Statement", "Term", "claim_of", "read_statement", "same_claim", "term_of"]
 
@@ -114,7 +115,20 @@ def read_statement(text: str) -> Statement:
             return Statement(
                 (*first.claims, *second.claims), (*first.terms, *second.terms), (*first.places, *second.places)
             )
-    return _read(text)
+    return _bare(text) or _read(text)
+
+
+def _bare(text: str) -> Statement | None:
+    """Return what a lone word claims that no sentence holds: a mood ("Proud") or a noun ("Boy"); None for any other."""
+    word = text.strip(" .,;:!?\"'").lower()
+    if not word.isalpha():
+        return None
+    mood = load_words().mood((word,), text_words().feelings.get(word))
+    if mood is not None:
+        return Statement((Claim(None, mood=mood),))
+    looks = load_words().looks(word)
+    living = any(key.startswith("character/") for key in looks)
+    return Statement(terms=(Term(frozenset({word}), looks, living, False),)) if looks else None
 
 
 @lru_cache(maxsize=1024)

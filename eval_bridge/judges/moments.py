@@ -204,14 +204,24 @@ def _taking_part(
 
 
 def from_scenes(texts: Sequence[str]) -> list[Moment]:
-    """Do as `from_story` for a story told scene by scene: each moment has the number of its scene."""
+    """Do as `from_story` for a story told scene by scene: each moment has the number of its scene, and all that the
+    scene names is in it."""
     ends = list(accumulate(len(read_story(text).sentences) for text in texts))
     story = read_story("\n\n".join(texts))
     sentences = [event.sentence for event in story.events if event.happens]
-    places = (min(bisect_right(ends, sentence) + 1, len(texts)) for sentence in sentences)
+    places = [min(bisect_right(ends, sentence) + 1, len(texts)) for sentence in sentences]
+    named = [_named(text) for text in texts]
     return [
-        replace(moment, scene=place, scenes=len(texts)) for moment, place in zip(from_story(story), places, strict=True)
+        replace(moment, scene=place, scenes=len(texts), props={**named[place - 1], **moment.props})
+        for moment, place in zip(from_story(story), places, strict=True)
     ]
+
+
+def _named(text: str) -> dict[str, float]:
+    """Who and what a text names, as the props of a moment have it."""
+    story = read_story(text)
+    terms = [term_for(story, entity) for entity in story.entities]
+    return {key: 1.0 for term in terms for key in (*term.looks, *(f"name/{name}" for name in term.names))}
 
 
 def stems(text: str) -> frozenset[str]:

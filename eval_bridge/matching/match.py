@@ -111,8 +111,12 @@ def _meaning(answer: str, question: Question) -> Verdict:
     # Not at the top: it loads the parser's tables, which only free answers need.
     from katha.eval_bridge.matching.meaning import same_meaning
 
-    if normalise(answer) in accepted_set(question):
+    accepted = accepted_set(question)
+    if normalise(answer) in accepted:
         return ACCEPTED
+    options = set(map(normalise, question.options or ()))
+    if normalise(answer) in options and options & accepted:
+        return Verdict(False, "another of the options")
     right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
     return Verdict(right, reason)
 
@@ -128,8 +132,12 @@ def _parse(pairs: Iterable[Pair]) -> None:
 def _lemma(answer: str, question: Question) -> Verdict:
     from katha.eval_bridge.matching.lemma_set import same_meaning
 
-    if normalise(answer) in accepted_set(question):
+    accepted = accepted_set(question)
+    if normalise(answer) in accepted:
         return ACCEPTED
+    options = set(map(normalise, question.options or ()))
+    if normalise(answer) in options and options & accepted:
+        return Verdict(False, "another of the options")
     right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
     return Verdict(right, reason)
 

@@ -12,6 +12,7 @@ An answer that contradicts one accepted answer in its own words is wrong, whatev
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +23,7 @@ from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
 from katha.eval_bridge.matching.wordnet import opposed
 
+_YES_OR_NO = re.compile(r"\W*(?:(yes)\b|no\s*(?:[,.;:!\u2013\u2014-]|$))", re.IGNORECASE)
 _REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
 
 
@@ -76,6 +78,9 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
 def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     """Return why an answer does not say one accepted answer, None if it does."""
     trial = Trial(item, said, known)
+    says = [_YES_OR_NO.match(each.given) for each in (item, said)]
+    if says[0] and says[1] and bool(says[0][1]) != bool(says[1][1]):
+        return "negation"
     changes = known.asked.ordered or known.asked.asks == "state"
     if order_of(item.given) is not None and changes:
         denied = [any(frame.negated for frame in each.frames) for each in (item, said)]

@@ -133,7 +133,7 @@ def test_a_scene_is_found_by_its_number_only_where_numbers_are_scenes() -> None:
     second = at_scene("What happens in scene 2 of 2?", moments)
     assert second
     assert {moment.scene for moment in second} == {2}
-    assert "crow" in {figure.concept for moment in second for figure in moment.figures}
+    assert {name for moment in second for figure in moment.figures for name in figure.names} == {"crow"}
     assert at_scene("What happens in scene 2 of 3?", moments) == moments
     assert at_scene("What happens?", moments) == moments
 
