@@ -123,7 +123,7 @@ class Draft:
                 prompt=frame.prompt,
                 locked=is_locked(frame),
             )
-            draft.spots.append(replace(spot, words=_drawn_from(draft.plan, spot, told_in(frame, panel))))
+            draft.spots.append(replace(spot, words=_drawn_from(draft.plan, spot, frame.prompt)))
         return draft
 
     def _next(self) -> int:
@@ -387,12 +387,6 @@ def _drawn_from(plan: Plan, spot: Spot, prompt: str) -> tuple[Any, ...]:
     shown = [item.model_dump_json() for item in plan.characters if item.name in spot.panel.characters]
     fields = [str(getattr(spot.panel, name)) for name in (*SETTING, "must_show")]
     return (prompt, spot.panel.negative_prompt, plan.style, *fields, *shown)
-
-
-def told_in(frame: Frame, panel: Panel | None) -> str:
-    """Return the words of a panel's that a frame was drawn from; what a renderer was told beside them, of the panel's
-    fields and looks, is left out."""
-    return panel.prompt if panel is not None and frame.prompt.startswith(panel.prompt) else frame.prompt
 
 
 def _between(item: Transition, pair: Pair) -> Transition:

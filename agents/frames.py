@@ -492,13 +492,13 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
     frames = [
         Frame(
             index=number,
-            scene=request.scene,
+            scene=panel.index,
             image=f"panels/{sha256}.png",
             sha256=sha256,
-            prompt=request.prompt,
+            prompt=panel.prompt,
             seed=request.seed,
         )
-        for number, (request, sha256) in enumerate(zip(requests, hashes, strict=True), 1)
+        for number, (panel, request, sha256) in enumerate(zip(plan.panels, requests, hashes, strict=True), 1)
     ]
     return Board(
         story_id=plan.story_id,

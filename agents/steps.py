@@ -14,7 +14,7 @@ from pathlib import Path
 
 from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
 from katha.agents.critique import finish, judge_boards, measure, write_results
-from katha.agents.drafts import Draft, Settled, Spot, is_locked, told_in
+from katha.agents.drafts import Draft, Settled, Spot, is_locked
 from katha.agents.edits import EDIT, Edit, TakeFrame
 from katha.agents.folder import Glance, RunFolder, RunRecord
 from katha.agents.frames import (
@@ -317,12 +317,12 @@ def _laid(context: RunContext, spot: Spot, number: int) -> Frame:
             seed=spot.seed,
             renderer=renderer,
         )
-    held = spot.locked and told_in(spot.frame, spot.panel) != prompt
+    held = spot.locked and spot.frame.prompt != prompt
     told = {
         "index": number,
         "scene": scene,
         "transition": spot.between,
-        "prompt": spot.frame.prompt if held or told_in(spot.frame, spot.panel) == prompt else prompt,
+        "prompt": spot.frame.prompt if held else prompt,
         "seed": spot.seed,
     }
     if spot.locked != is_locked(spot.frame):
@@ -374,7 +374,6 @@ def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit
 def _pictured(frame: Frame, request: FrameRequest, sha256: str) -> Frame:
     told: dict[str, object] = {
         "seed": request.seed,
-        "prompt": request.prompt,
         "sha256": sha256,
         "image": f"panels/{sha256}.png",
     }
