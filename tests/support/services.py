@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 _NOT_ROOT = ("postgres", "nobody")
 _QUICK = ("fsync=off", "synchronous_commit=on", "shared_buffers=16MB", "max_connections=60", "listen_addresses=")
@@ -103,11 +104,13 @@ _NO_ROOM = b"<Error><Code>XMinioStorageFull</Code><Message>The minimum of free s
 
 class S3Server:
     """moto's server on a free port of loopback. `environment` is what a client needs to find it. `room`: of how many
-    bytes more it has the place; None: of any."""
+    bytes more it has the place; None: of any. Servers of one process share moto's memory, so no two make one bucket."""
+
+    _made: ClassVar[Iterator[int]] = count(1)
 
     def __init__(self) -> None:
         self.room: int | None = None
-        self._port, self._count = quiet_port(), 0
+        self._port = quiet_port()
         self.start()
         self.environment: Mapping[str, str] = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
@@ -143,9 +146,9 @@ class S3Server:
         """Make an empty bucket and return the address of a folder in it."""
         import boto3
 
-        self._count += 1
+        name = f"bucket-{next(self._made)}"
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
         client = boto3.client("s3", endpoint_url=self.environment["AWS_ENDPOINT_URL"], **keys)
-        client.create_bucket(Bucket=f"bucket-{self._count}")
+        client.create_bucket(Bucket=name)
         client.close()
-        return f"s3://bucket-{self._count}/katha"
+        return f"s3://{name}/katha"
