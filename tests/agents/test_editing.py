@@ -177,9 +177,11 @@ def test_a_character_gets_another_name(out: Path) -> None:
     assert {name for panel in view.plan.panels for name in panel.characters} == {"Leo"}
     assert prompts(out)[0] == "The lion walks past tree number 1."
     assert list_versions(out)[-1].says == "the character lion got another name"
-    edit(out, AddFrame(at=1, prompt="Leo sleeps."), ChangeCharacter(name="Leo", new_name="Leander"))
+    made = plugins()
+    edit(out, AddFrame(at=1, prompt="Leo sleeps."), ChangeCharacter(name="Leo", new_name="Leander"), plugins=made)
+    assert prompts(out)[0] == "Leander sleeps."
     # The renderer draws from words alone, and a name does not say what somebody is.
-    assert prompts(out)[0] == "Leander sleeps. Leander is a lion."
+    assert "Leander sleeps. Leander is a lion." in [request.prompt for request in made.renderer.drawn]
 
 
 def test_a_character_s_picture_goes_to_renderers_that_draw_from_one(out: Path) -> None:

@@ -495,7 +495,9 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
     before = page.desk.page()["board"]
     assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
     page.until("document.body.dataset.ready === 'lost'")
-    (run,) = [path.parent for path in (home / "home").glob("*/run.json") if path.parent.name != "Three_shots"]
+    (run,) = [
+        path.parent for path in (home / "home").glob("*/run.json") if not path.parent.name.startswith("Three_shots")
+    ]
     with DeskProcess(home, run) as again:
         assert again.page()["board"] == before
         reopened = Page(page.driver, again)
