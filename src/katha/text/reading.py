@@ -305,10 +305,11 @@ class _Events:
         finite = {token.tag_ for token in clause.chain} | tags
         had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
         present = bool(finite & {"VBZ", "VBP"}) and "VBD" not in finite
+        freed = [token for token in clause.state if self.words.has("frees", f"{clause.lemma}_{token.lower_}")]
         event = Event(
             id=at,
             sentence=part.piece.sentence,
-            verb=clause.lemma,
+            verb="free" if freed else clause.lemma,  # who sets somebody free does not set a table
             text=self._text(part, clause),
             start=part.piece.start + clause.verb.idx,
             particle=clause.particle,
@@ -316,6 +317,7 @@ class _Events:
             state=tuple(
                 token.text.lower() if token.pos_ in ("ADJ", "VERB", "ADV") else token.lemma_.lower()
                 for token in clause.state
+                if token not in freed
             ),
             manner=tuple(clause.manner),
             time=tuple(clause.time),
