@@ -122,6 +122,7 @@ def told_and_drawn(page: Page) -> None:
     """Paste a story, read, draw and review it as a person does, and accept the second bridge."""
     page.fill("#story [name=title]", TITLE)
     page.fill("#story [name=text]", STORY)
+    page.fill("#story [name=panels]", "5")
     page.click("#story button[type=submit]")
     assert "free" in page.shown("#draft-cost").text
     assert len(page.all("#draft-panels li")) == 5

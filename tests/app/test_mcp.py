@@ -24,7 +24,7 @@ STORY = """A lion slept in the forest. A mouse ran over his paw and woke him. Th
 The mouse begged, and the lion let her go. Hunters caught the lion in a net. The mouse bit the rope.
 The happy lion thanked the mouse."""
 WORDS = ("--renderer", "block", "--judge", "pixel", "--seeds", "42,123", "--size", "384x256")
-TOLD = {"story": STORY, "title": "The Lion"}
+TOLD = {"story": STORY, "title": "The Lion", "panels": 5}
 YES, NO = ElicitResult(action="accept", content={"insert": True, "seed": 123}), ElicitResult(action="decline")
 
 
