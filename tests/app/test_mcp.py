@@ -24,16 +24,17 @@ STORY = """A lion slept in the forest. A mouse ran over his paw and woke him. Th
 The mouse begged, and the lion let her go. Hunters caught the lion in a net. The mouse bit the rope.
 The happy lion thanked the mouse."""
 WORDS = ("--renderer", "block", "--judge", "pixel", "--seeds", "42,123", "--size", "384x256")
-TOLD = {"story": STORY, "title": "The Lion", "panels": 5}
+TOLD = {"story": STORY, "title": "The Lion"}
+IN_FIVE = {**TOLD, "panels": 5}
 YES, NO = ElicitResult(action="accept", content={"insert": True, "seed": 123}), ElicitResult(action="decline")
 
 
 def test_a_story_becomes_an_edited_and_exported_board(tmp_path: Path) -> None:
     async def act(at: Assistant) -> None:
-        planned = await at.done("plan", **TOLD)
+        planned = await at.done("plan", **IN_FIVE)
         assert (len(planned["frames"]), planned["dollars"]) == (5, 0.0)
         assert not (tmp_path / "root").exists()
-        drawn = await at.call("run", **TOLD, repair=False)
+        drawn = await at.call("run", **IN_FIVE, repair=False)
         board = drawn.structured_content or {}
         assert (board["run"], board["version"], len(board["frames"])) == ("The_Lion", "001", 5)
         assert at.heard == sorted(set(at.heard))
@@ -80,7 +81,7 @@ def test_a_story_becomes_an_edited_and_exported_board(tmp_path: Path) -> None:
 
 def test_a_person_says_no_and_a_client_that_cannot_ask_names_the_bridge(tmp_path: Path) -> None:
     async def decline(at: Assistant) -> None:
-        await at.done("run", **TOLD, repair=False)
+        await at.done("run", **IN_FIVE, repair=False)
         await at.done("propose_bridge", run="The_Lion")
         result = await at.call("accept", run="The_Lion")
         assert "stays as it was" in text_of(result)
@@ -151,11 +152,11 @@ def test_nothing_is_paid_for_without_a_person_or_a_limit(tmp_path: Path) -> None
         Image.linear_gradient("L").save(theirs / f"{number}.png")
 
     async def alone(at: Assistant) -> None:
-        assert "Start the server with a limit" in await at.refused("run", **TOLD)
+        assert "Start the server with a limit" in await at.refused("run", **IN_FIVE)
         assert "Start the server with a limit" in await at.refused("judge", folder="theirs", **TOLD)
 
     async def asked(at: Assistant) -> None:
-        assert "not agreed to" in await at.refused("run", **TOLD)
+        assert "not agreed to" in await at.refused("run", **IN_FIVE)
         assert "costs" in at.asked[0]
 
     talk(tmp_path, *words, act=alone, **keys)
@@ -166,12 +167,12 @@ def test_nothing_is_paid_for_without_a_person_or_a_limit(tmp_path: Path) -> None
 
 def test_a_call_that_is_given_up_stops_the_work_and_it_goes_on_later(tmp_path: Path) -> None:
     async def act(at: Assistant) -> None:
-        running = asyncio.create_task(at.call("run", **TOLD))
+        running = asyncio.create_task(at.call("run", **IN_FIVE))
         await at.waiting.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert (await at.done("plan", **TOLD))["dollars"] == 0.0  # once the work has ended
+        assert (await at.done("plan", **IN_FIVE))["dollars"] == 0.0  # once the work has ended
         done = await at.done("run", go_on="The_Lion")
         assert len(done["frames"]) >= 5
 
@@ -183,7 +184,7 @@ def test_a_call_that_is_given_up_stops_the_work_and_it_goes_on_later(tmp_path: P
 def test_calls_at_once_wait_for_each_other_and_wrong_arguments_change_nothing(tmp_path: Path) -> None:
     async def act(at: Assistant) -> None:
         both = await asyncio.gather(
-            at.client.call_tool("run", {**TOLD, "repair": False}),
+            at.client.call_tool("run", {**IN_FIVE, "repair": False}),
             at.client.call_tool("run", {"story": STORY, "title": "../../etc/The <b>\n", "repair": False}),
         )
         assert [(item.structured_content or {})["run"] for item in both] == ["The_Lion", "etc_The_b"]
