@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from katha.eval_bridge.judges.claims import Claim, Term, claim_of, term_for
@@ -85,8 +85,7 @@ class Seen:
         """Return how surely it does a deed, or one that looks like it."""
         if not self.acts or deed not in load_concepts().actions:
             return _UNREAD
-        act = f"{ACT}{load_words().acts.get(deed, '')}"
-        return min(1.0, sum(self.actions.get(name, 0.0) for name in (*_alike(deed), act)))
+        return min(1.0, sum(self.actions.get(name, 0.0) for name in _alike(deed)))
 
     def feeling(self, mood: str) -> float:
         """Return how surely it is in a mood."""
@@ -97,11 +96,12 @@ class Seen:
 
 @cache
 def _alike(deed: str) -> tuple[str, ...]:
-    """A deed with those that are drawn like it."""
+    """A deed with those that are drawn like it, and what an actor without a rig does."""
     found = next((group for group in load_concepts().alike if deed in group), (deed,))
-    return tuple(found)
+    return (*found, f"{ACT}{load_words().acts.get(deed, '')}")
 
 
+@lru_cache(maxsize=4096)
 def _is_person(looks: frozenset[str]) -> bool:
     return any(key.startswith("character/") and key.split("/", 1)[1] in _people() for key in looks)
 

@@ -115,7 +115,8 @@ class Gallery:
         if not len(seen) or not self.names:
             return np.zeros((len(seen), len(self.words)), np.float32)
         length = np.linalg.norm(seen, axis=1, keepdims=True)
-        cosines = (seen / np.maximum(length, 1e-6)) @ self.vectors.T
+        # `@` would wake the threads of BLAS for a tenth of a millisecond's work; they then wait 17 ms of processor time.
+        cosines = np.einsum("md,nd->mn", seen / np.maximum(length, 1e-6), self.vectors)
         return np.asarray(np.maximum.reduceat(cosines, self._rows, axis=1), dtype=np.float32)
 
 

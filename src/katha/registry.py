@@ -14,9 +14,11 @@ import inspect
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import find_spec
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints, runtime_checkable
 
@@ -212,7 +214,7 @@ class Registry:
             raise UnknownPluginError(f"The {self.what} {spec!r} cannot be made: {told.rstrip('.')}.") from error
 
     def _entry_points(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in entry_points(group=f"katha.{self.family}")}
+        return {entry.name: entry for entry in _installed(*sys.path).select(group=f"katha.{self.family}")}
 
     def _import(self, entry: EntryPoint) -> Factory:
         try:
@@ -240,6 +242,12 @@ class Registry:
                 f"{where} names the {self.what} {spec!r}: code is not run because a file names it.",
                 hint=f"If you trust it, set {ALLOW_CODE}={path[1]!r}, or give it an entry point.",
             )
+
+
+@lru_cache(maxsize=1)
+def _installed(*path: str) -> EntryPoints:
+    """Return what the packages on `path`, which is `sys.path`, offer: every package's file is read, so it is done once."""
+    return entry_points()
 
 
 def _cause(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -86,19 +86,42 @@ def find_noun(word: str) -> Noun | None:
 @cache
 def pictograms() -> Mapping[str, Pictogram]:
     """Every pictogram by id, in the table's order."""
-    bodies = json.loads(_text("bodies.json"))
-    found: dict[str, Pictogram] = {}
-    for name, kind, cm, stands, acts, faces, _ in _rows():
-        x0, y0, x1, y1 = bodies[name]["box"]
-        layers, box = with_body(name, bodies[name]["body"], (x0, y0, x1, y1))
-        found[name] = Pictogram(name, kind, float(cm), stands, acts, faces, layers, box)
-    for name, row in _extra().items():
-        svg, box = _drawn(row)
-        acts = row.get("acts", "no")
-        found[name] = Pictogram(
-            name, row["kind"], float(row["cm"]), row["stands"], acts, "front", ((svg, "", 1.0),), box
-        )
-    return found
+    return _Pictograms()
+
+
+class _Pictograms(Mapping[str, Pictogram]):
+    """The tables are read once; a pictogram's shapes are laid out when it is first asked for, for a board needs few."""
+
+    def __init__(self) -> None:
+        self._bodies: Mapping[str, Any] = json.loads(_text("bodies.json"))
+        self._extra = _extra()
+        self._made: dict[str, Pictogram] = {}
+        self._rows: dict[str, list[str]] = {row[0]: row for row in _rows()} | dict.fromkeys(self._extra, [])
+
+    def __getitem__(self, name: str) -> Pictogram:
+        if name not in self._made:
+            self._made[name] = self._make(name, self._rows[name])
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def _make(self, name: str, row: Sequence[str]) -> Pictogram:
+        if not row:
+            own = self._extra[name]
+            svg, box = _drawn(own)
+            acts, layers = own.get("acts", "no"), ((svg, "", 1.0),)
+            return Pictogram(name, own["kind"], float(own["cm"]), own["stands"], acts, "front", layers, box)
+        _, kind, cm, stands, acts, faces, _ = row
+        x0, y0, x1, y1 = self._bodies[name]["box"]
+        layers, box = with_body(name, self._bodies[name]["body"], (x0, y0, x1, y1))
+        return Pictogram(name, kind, float(cm), stands, acts, faces, layers, box)
 
 
 @cache

@@ -26,6 +26,8 @@ MODEL_SHA256 = "9dbd3281ca948d5d608a528bf9279708cd8a8a29d56b1fa0ec846b036ccdbdb4
 """Of the files of the folder `model` (en_core_web_sm 3.8.0 without its parts for entities and sentences)."""
 _HYPHENED = re.compile(r"[^\W_]+(?:-[^\W\d_]+)+")
 _UNUSED = ("ner", "senter")
+_BARE = "katha.Bare.v1"
+"""A tokenizer without rules, which reads the model's: spaCy's own would lay out the same 1,300 exceptions twice."""
 
 
 def _folder() -> Path:
@@ -75,7 +77,9 @@ class Parser:
         with _alone():
             import spacy
 
-            self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED))
+            spacy.registry.tokenizers.register(_BARE, func=lambda: lambda nlp: spacy.tokenizer.Tokenizer(nlp.vocab))
+            tokenizer = {"@tokenizers": _BARE}
+            self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED), config={"nlp": {"tokenizer": tokenizer}})
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
         index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
         self._verbs = frozenset(index["verb"])
