@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
@@ -21,7 +22,7 @@ from katha.errors import KathaError
 
 _INTERRUPTED = 130
 _YOUNG = 50_000
-"""So many new objects at least lie between two looks for circles of garbage: with Python's 700 a command spends a tenth of its time on them."""
+"""New objects between two looks for circles of garbage: by Python's 700 a command spends a tenth of its time looking."""
 _STOPPED = "Stopped. What is done is kept: give the same command again to go on."
 
 
@@ -195,6 +196,7 @@ def main() -> None:
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
+        atexit.register(gc.freeze)  # the last look, at everything there is, would only find what ends anyway
         _listen()
         app(args=arguments)
     except SystemExit as stop:
