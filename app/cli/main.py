@@ -22,7 +22,7 @@ from katha.errors import KathaError
 
 _INTERRUPTED = 130
 _YOUNG = 50_000
-"""New objects between two looks for circles of garbage: by Python's 700 a command spends a tenth of its time looking."""
+"""New objects between two looks for circles of garbage: with Python's 700, a tenth of a command's time is looking."""
 _STOPPED = "Stopped. What is done is kept: give the same command again to go on."
 
 

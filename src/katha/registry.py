@@ -246,7 +246,7 @@ class Registry:
 
 @lru_cache(maxsize=1)
 def _installed(*path: str) -> EntryPoints:
-    """Return what the packages on `path`, which is `sys.path`, offer: every package's file is read, so it is done once."""
+    """Return what the packages on `path`, which is `sys.path`, offer; a file of each is read, so it is done once."""
     return entry_points()
 
 

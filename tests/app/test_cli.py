@@ -76,12 +76,13 @@ def test_the_command_line_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_an_embedded_run_never_imports_torch_or_scipy_and_stays_small(tmp_path: Path) -> None:
+def test_an_embedded_run_never_imports_what_it_does_not_need_and_stays_small(tmp_path: Path) -> None:
     # On Linux a child's ru_maxrss begins at what its parent had, which ran other tests before.
     code = (
         "import re, resource, sys; from katha.app.cli.main import app\n"
         f"app(args={['run', str(TEXT), '--out', str(tmp_path / 'out')]!r}, standalone_mode=False)\n"
-        "print([name for name in ('torch', 'scipy') if name in sys.modules])\n"
+        "idle = ('torch', 'scipy', 'langsmith.types.issue', 'langgraph_sdk.client')\n"
+        "print([name for name in idle if name in sys.modules])\n"
         "print(int(re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())[1]) // 1024\n"
         "      if sys.platform == 'linux' else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024**2)"
     )
@@ -90,6 +91,21 @@ def test_an_embedded_run_never_imports_torch_or_scipy_and_stays_small(tmp_path: 
     heavy, megabytes = done.stdout.splitlines()[-2:]
     assert heavy == "[]", done.stderr
     assert int(megabytes) < 700
+
+
+def test_the_packages_that_langgraph_brings_are_whole_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, katha.agents.graph, langgraph_sdk\n"
+        "from langsmith.types import Issue, run_select_field\n"
+        "assert 'langgraph_sdk.client' not in sys.modules\n"
+        "assert not hasattr(langgraph_sdk, '__nothing__') and not hasattr(langgraph_sdk, 'nothing')\n"
+        "from langgraph_sdk import get_client\n"
+        "print(Issue.__name__, run_select_field.__name__, get_client.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["Issue", "langsmith.types.run_select_field", "langgraph_sdk._async.client"], (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize("story", [TEXT, RECORD])

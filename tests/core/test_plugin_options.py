@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
 
-from katha import config
+from katha import config, registry
 from katha.errors import UsageError
 from katha.registry import Registry, fit_options, option_names, read_options
 
@@ -99,6 +101,23 @@ def test_a_class_without_options_says_so() -> None:
         fit_options(Plain, {"steps": 1}, "renderer 'plain'")
     assert option_names(Plain) == {}
     assert option_names(Painter)["steps"] == "int = 50"
+
+
+def test_installed_packages_are_looked_through_once_and_again_when_the_path_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(registry, "entry_points", lambda: looked.append("") or entry_points())
+    registry._installed.cache_clear()
+    assert "sketch" in Registry("renderers").names()
+    assert "sketch-reader" in Registry("judges").names()
+    assert len(looked) == 1
+    package = tmp_path / "painted-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: painted\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[katha.renderers]\npainted = painted:Painter\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "painted" in Registry("renderers").names()
 
 
 def test_a_class_path_may_have_an_argument() -> None:

@@ -16,7 +16,18 @@ from PIL import Image
 
 from katha.errors import InputFileError
 from katha.eval_bridge.reader import Gallery, Reader, load_concepts, load_reader
-from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, cut, fit_into, to_input
+from katha.eval_bridge.reader.network import (
+    FINER,
+    HEIGHT,
+    VECTOR,
+    WIDTH,
+    _blas_threads,
+    _one_thread,
+    coarse,
+    cut,
+    fit_into,
+    to_input,
+)
 from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import loads
 from katha.renderers.sketch import rasterise
@@ -250,6 +261,25 @@ def test_the_words_that_ship_are_those_of_the_sketch(training: Training) -> None
     made = training.words.words_table()
     shipped = loads(files("katha.eval_bridge.reader").joinpath("words.json").read_text(encoding="utf-8"))
     assert json.loads(json.dumps(made)) == shipped
+
+
+def test_the_gallery_wakes_no_threads_and_leaves_their_number_as_it_was() -> None:
+    told = _blas_threads()
+    if told is None:
+        pytest.skip("numpy has another BLAS than its own OpenBLAS here")
+    get, tell = told
+    before = get()
+    try:
+        tell(2)
+        with _one_thread():
+            assert get() == 1
+        assert get() == 2
+    finally:
+        tell(before)
+    seen = np.eye(3, VECTOR, dtype=np.float32)
+    gallery = load_reader().gallery
+    nearest = {name: max((gallery.vectors @ seen[0])[[one == name for one in gallery.names]]) for name in gallery.words}
+    np.testing.assert_allclose(gallery.likeness(seen)[0], list(nearest.values()), atol=1e-6)
 
 
 def test_every_noun_that_is_drawn_as_a_pictogram_is_in_the_gallery(training: Training) -> None:

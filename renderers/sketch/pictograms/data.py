@@ -96,7 +96,7 @@ class _Pictograms(Mapping[str, Pictogram]):
         self._bodies: Mapping[str, Any] = json.loads(_text("bodies.json"))
         self._extra = _extra()
         self._made: dict[str, Pictogram] = {}
-        self._rows: dict[str, list[str]] = {row[0]: row for row in _rows()} | dict.fromkeys(self._extra, [])
+        self._rows: dict[str, list[str]] = {row[0]: row for row in _rows()} | {name: [] for name in self._extra}
 
     def __getitem__(self, name: str) -> Pictogram:
         if name not in self._made:
