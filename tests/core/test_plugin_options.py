@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from katha import config, registry
+from katha import config
+from katha import registry as plugins
 from katha.errors import UsageError
 from katha.registry import Registry, fit_options, option_names, read_options
 
@@ -107,8 +108,8 @@ def test_installed_packages_are_looked_through_once_and_again_when_the_path_chan
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(registry, "entry_points", lambda: looked.append("") or entry_points())
-    registry._installed.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda: looked.append("") or entry_points())
+    plugins._installed.cache_clear()
     assert "sketch" in Registry("renderers").names()
     assert "sketch-reader" in Registry("judges").names()
     assert len(looked) == 1
