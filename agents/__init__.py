@@ -15,7 +15,7 @@ class _Late(ModuleType):
         spec = self.__spec__
         if name.startswith("__") or spec is None or spec.loader is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        self.__class__ = ModuleType
+        object.__setattr__(self, "__class__", ModuleType)
         spec.loader.exec_module(self)
         return getattr(self, name)
 

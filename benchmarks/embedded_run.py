@@ -34,10 +34,13 @@ def measure() -> dict[str, Any]:
     return {
         "seconds": round(whole.seconds, 2),
         "target_seconds": _TARGET_SECONDS,
+        "processor_seconds": round(whole.cpu_seconds, 2),
         "megabytes": round(whole.megabytes),
         "target_megabytes": _TARGET_MEGABYTES,
         "baseline": "the same frames and questions in a bare Python loop, cold process",
         "baseline_seconds": round(bare.seconds, 2),
+        "baseline_processor_seconds": round(bare.cpu_seconds, 2),
         "baseline_megabytes": round(bare.megabytes),
         "ratio": round(whole.seconds / bare.seconds, 2),
+        "processor_ratio": round(whole.cpu_seconds / bare.cpu_seconds, 2),
     }

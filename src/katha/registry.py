@@ -214,7 +214,7 @@ class Registry:
             raise UnknownPluginError(f"The {self.what} {spec!r} cannot be made: {told.rstrip('.')}.") from error
 
     def _entry_points(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in _installed(*sys.path).select(group=f"katha.{self.family}")}
+        return {entry.name: entry for entry in _installed(*sys.path)[self.family]}
 
     def _import(self, entry: EntryPoint) -> Factory:
         try:
@@ -245,9 +245,10 @@ class Registry:
 
 
 @lru_cache(maxsize=1)
-def _installed(*path: str) -> EntryPoints:
+def _installed(*path: str) -> Mapping[Family, EntryPoints]:
     """Return what the packages on `path`, which is `sys.path`, offer; a file of each is read, so it is done once."""
-    return entry_points()
+    found = entry_points()
+    return {family: found.select(group=f"katha.{family}") for family in get_args(Family)}
 
 
 def _cause(error: BaseException) -> str:
