@@ -48,7 +48,8 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
     """The median of each figure."""
-    return Cost(median(cost.seconds for cost in costs), median(cost.megabytes for cost in costs))
+    names = ("seconds", "megabytes", "cpu_seconds")
+    return Cost(*(median(getattr(cost, name) for cost in costs) for name in names))
 
 
 def output_of(command: Sequence[str]) -> str:

@@ -116,8 +116,8 @@ class _Pictograms(Mapping[str, Pictogram]):
         if not row:
             own = self._extra[name]
             svg, box = _drawn(own)
-            acts, layers = own.get("acts", "no"), ((svg, "", 1.0),)
-            return Pictogram(name, own["kind"], float(own["cm"]), own["stands"], acts, "front", layers, box)
+            acts = own.get("acts", "no")
+            return Pictogram(name, own["kind"], float(own["cm"]), own["stands"], acts, "front", ((svg, "", 1.0),), box)
         _, kind, cm, stands, acts, faces, _ = row
         x0, y0, x1, y1 = self._bodies[name]["box"]
         layers, box = with_body(name, self._bodies[name]["body"], (x0, y0, x1, y1))

@@ -77,7 +77,10 @@ class Parser:
         with _alone():
             import spacy
 
-            spacy.registry.tokenizers.register(_BARE, func=lambda: lambda nlp: spacy.tokenizer.Tokenizer(nlp.vocab))
+            from spacy.tokenizer import Tokenizer
+            from spacy.util import registry
+
+            registry.tokenizers.register(_BARE, func=lambda: lambda nlp: Tokenizer(nlp.vocab))
             tokenizer = {"@tokenizers": _BARE}
             self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED), config={"nlp": {"tokenizer": tokenizer}})
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
