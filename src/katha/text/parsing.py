@@ -76,7 +76,6 @@ class Parser:
             )
         with _alone():
             import spacy
-
             from spacy.tokenizer import Tokenizer
             from spacy.util import registry
 
