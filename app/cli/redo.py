@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.editing import (
     Version,
@@ -34,7 +35,7 @@ from katha.app.cli.run import tell_result
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Settings
+from katha.config import Settings, read_settings
 from katha.errors import UsageError
 from katha.jsonio import read_record
 from katha.pictures import read_picture
@@ -46,25 +47,29 @@ _FLAGS = dict(zip(_REDRAWN, ("--renderer-option", "--bridge-option", "--memory",
 _RECTANGLE = re.compile(r"\s*,\s*".join([r"(\d{1,3}(?:\.\d+)?)"] * 4))
 
 
+class _Asked(BaseModel):
+    """What is to be drawn anew, and how."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    frame: int | None = Field(default=None, ge=1, description="Which frame of the storyboard, counted from 1.")
+    seed: int | None = Field(default=None, ge=0, lt=2**32, description="The seed to draw it with.")
+    prompt: str | None = Field(default=None, description="Draw it from these words instead.")
+    mask: str | None = Field(
+        default=None,
+        description="Draw only this part of it anew: LEFT,TOP,WIDTH,HEIGHT in percent of the picture; or a picture "
+        "that is white there.",
+    )
+
+
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
+@options_from(_Asked, into="asked", preset=False, limits=False)
 def redo(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    asked: Given,
     given: Given,
-    frame: Annotated[
-        int | None, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")] = None,
-    prompt: Annotated[str | None, typer.Option("--prompt", help="Draw it from these words instead.")] = None,
     takes: Annotated[
         int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
-    ] = None,
-    mask: Annotated[
-        str | None,
-        typer.Option(
-            "--mask",
-            metavar="LEFT,TOP,WIDTH,HEIGHT",
-            help="Draw only this part of it anew, in percent of the picture; or a picture that is white there.",
-        ),
     ] = None,
     back: Annotated[
         bool | None,
@@ -90,9 +95,9 @@ def redo(
     """
     ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
     ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
-    told: dict[str, object] = {"--frame": frame, "--seed": seed, "--prompt": prompt, "--mask": mask}
-    told |= {_FLAGS[name]: name for name in given.changes}
-    _require_followed([way for way in ways if ways[way]], [flag for flag in told if told[flag] is not None])
+    drawn = read_settings(_Asked, asked.changes)
+    told = [*(f"--{name}" for name in asked.changes), *(_FLAGS[name] for name in given.changes)]
+    _require_followed([way for way in ways if ways[way]], told)
     folder = finished_run(run)
     if listed:
         _list(folder, as_json, opened)
@@ -103,27 +108,20 @@ def redo(
     elif back is not None:
         _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
-        _takes(folder, _named(frame, "--takes"), takes, prompt, opened)
+        _takes(folder, _named(drawn.frame, "--takes"), takes, drawn.prompt, opened)
     else:
-        _tell(_changed(folder, given.changes, (frame, seed, prompt, mask), quiet=as_json), as_json)
+        _tell(_changed(folder, given.changes, drawn, quiet=as_json), as_json)
 
 
-def _changed(
-    run: Path,
-    given: Mapping[str, Any],
-    told: tuple[int | None, int | None, str | None, str | None],
-    *,
-    quiet: bool,
-) -> Edited:
-    """Change the board as a frame, a seed, a prompt, a mask and the settings ask for it."""
-    frame, seed, prompt, mask = told
+def _changed(run: Path, given: Mapping[str, Any], asked: _Asked, *, quiet: bool) -> Edited:
+    """Change the board as the frame that is named and the settings ask for it."""
     with live_view(quiet=quiet) as on_event:
         changes = {name: value for name, value in given.items() if name != "characters"}
         edits = [*_sheets(run, given.get("characters"))]
-        if mask is not None:
-            edits.append(_part(run, _named(frame, "--mask"), seed, prompt, mask))
-        elif frame is not None:
-            edits.append(_edit(frame, seed, prompt))
+        if asked.mask is not None:
+            edits.append(_part(run, _named(asked.frame, "--mask"), asked.seed, asked.prompt, asked.mask))
+        elif asked.frame is not None:
+            edits.append(_edit(asked.frame, asked.seed, asked.prompt))
         return edit_board(run, edits, on_event=on_event, changes=changes)
 
 
