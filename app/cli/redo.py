@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ from katha.agents.editing import (
 from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
+from katha.agents.names import name_takes
 from katha.agents.pictures import rectangle
 from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
@@ -235,18 +237,32 @@ def _sheet(run: Path, version: Version) -> Path:
 def _diff(run: Path, other: str | None, as_json: bool, opened: bool) -> None:
     """Print what differs from another version, with the pictures before and after."""
     found = diff_versions(run, other)
-    shown = [(run / "panels" / f"{one}.png") for item in found for one in (item.pictures or ()) if one is not None]
     if as_json:
         echo_json([vars(item) for item in found])
         return
     if not found:
         typer.echo("Nothing differs.")
+    told = [
+        (f"{_plain(item.what)}_{when}", one)
+        for item in found
+        for when, one in zip(("before", "after"), item.pictures or (), strict=False)
+        if one is not None
+    ]
+    paths = name_takes(RunFolder(run), [(at, name, one) for at, (name, one) in enumerate(told, 1)]) if told else []
+    shown = iter(paths)
     for item in found:
-        typer.echo(f"{item.what}: {item.before or '-'} -> {item.after or '-'}")
-        if item.pictures is not None:
-            paths = [run / "panels" / f"{one}.png" for one in item.pictures if one is not None]
-            typer.echo(f"    {' -> '.join(map(str, paths))}")
-    launch(shown if opened else [])
+        pictures = [one for one in item.pictures or () if one is not None]
+        same = bool(pictures) and item.before == item.after
+        words = item.after if same else f"{item.before or '-'} -> {item.after or '-'}"
+        typer.echo(f"{item.what}{', another picture' if same else ''}: {words}")
+        if pictures:
+            typer.echo(f"    {' -> '.join(str(path) for path in islice(shown, len(pictures)))}")
+    launch(paths if opened else [])
+
+
+def _plain(what: str) -> str:
+    """What differs, as part of a file's name."""
+    return "_".join(re.findall(r"[^\W_]+", what)).lower()
 
 
 def _require_followed(ways: list[str], changes: list[str]) -> None:

@@ -49,7 +49,7 @@ _CUT = 1.14
 _FLOOR = (0.15, 0.26)
 """How much of a book's page its words have at least and at most, below the picture."""
 _COVER = 0.2
-_LOST = ("<clipPath", "<filter", "Gradient")
+_LOST = ("clipPath", "filter", "Gradient")
 """What svglib does not show: drawings with it go in as pixels, so many to the inch."""
 _DPI = 300
 _LEAST = 0.42
