@@ -191,12 +191,12 @@ def _takes(run: Path, frame: int, count: int, prompt: str | None, opened: bool) 
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    if opened or not at_terminal():
+    if not at_terminal():
         paths, _ = tell_takes(console, run, frame, count, prompt)
         launch(paths if opened else [])
         typer.echo(f"Take one: katha redo {run} --frame {frame} --seed SEED" + (" --prompt PROMPT" if prompt else ""))
         return
-    if choose_take(console, run, frame, count, prompt):
+    if choose_take(console, run, frame, count, prompt, opened):
         write_report(run)
 
 
