@@ -22,7 +22,7 @@ from katha.renderers.projects import SUFFIX, Project, require_inside
 
 SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 _LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
-_PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?"}
+_PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?", "{rest}": r"[ _.-].*"}
 
 
 @dataclass(frozen=True)
@@ -167,14 +167,15 @@ def _others(folder: Path, taken: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _listed(folder: Path, name: str) -> tuple[Path, ...]:
-    """Return the scene frames that a storyboard.json names, inside its own folder."""
+    """Return the scene frames that katha's own list names, inside its own folder."""
     if not (folder / name).is_file():
         return ()
     value = read_json(folder / name, limit=MOST_JSON)
     frames = value.get("frames") if isinstance(value, dict) else None
-    if not isinstance(frames, list) or not all(isinstance(item, dict) and item.get("image") for item in frames):
-        raise InputFileError(f"{str(folder / name)!r} has no list of frames with an image each.")
-    scenes = [str(item["image"]) for item in frames if item.get("kind", "scene") == "scene"]
+    key = "file" if name == "frames.json" else "image"
+    if not isinstance(frames, list) or not all(isinstance(item, dict) and item.get(key) for item in frames):
+        raise InputFileError(f"{str(folder / name)!r} has no list of frames with a picture each.")
+    scenes = [str(item[key]) for item in frames if item.get("kind", "scene") == "scene"]
     outside = next((image for image in scenes if _leaves(image)), None)
     if outside is not None:
         raise InputFileError(f"{str(folder / name)!r} names the picture {outside!r} outside its folder.")

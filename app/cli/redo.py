@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from katha.agents.editing import (
     Version,
@@ -24,6 +26,7 @@ from katha.agents.editing import (
 from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
+from katha.agents.names import name_takes
 from katha.agents.pictures import rectangle
 from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
@@ -34,7 +37,7 @@ from katha.app.cli.run import tell_result
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Settings
+from katha.config import Settings, read_settings
 from katha.errors import UsageError
 from katha.jsonio import read_record
 from katha.pictures import read_picture
@@ -46,25 +49,29 @@ _FLAGS = dict(zip(_REDRAWN, ("--renderer-option", "--bridge-option", "--memory",
 _RECTANGLE = re.compile(r"\s*,\s*".join([r"(\d{1,3}(?:\.\d+)?)"] * 4))
 
 
+class _Asked(BaseModel):
+    """What is to be drawn anew, and how."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    frame: int | None = Field(default=None, ge=1, description="Which frame of the storyboard, counted from 1.")
+    seed: int | None = Field(default=None, ge=0, lt=2**32, description="The seed to draw it with.")
+    prompt: str | None = Field(default=None, description="Draw it from these words instead.")
+    mask: str | None = Field(
+        default=None,
+        description="Draw only this part of it anew: LEFT,TOP,WIDTH,HEIGHT in percent of the picture; or a picture "
+        "that is white there.",
+    )
+
+
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
+@options_from(_Asked, into="asked", preset=False, limits=False)
 def redo(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    asked: Given,
     given: Given,
-    frame: Annotated[
-        int | None, typer.Option("--frame", min=1, help="Which frame of the storyboard, counted from 1.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, max=2**32 - 1, help="The seed to draw it with.")] = None,
-    prompt: Annotated[str | None, typer.Option("--prompt", help="Draw it from these words instead.")] = None,
     takes: Annotated[
         int | None, typer.Option("--takes", min=1, max=12, help="Draw so many takes of it to choose from.")
-    ] = None,
-    mask: Annotated[
-        str | None,
-        typer.Option(
-            "--mask",
-            metavar="LEFT,TOP,WIDTH,HEIGHT",
-            help="Draw only this part of it anew, in percent of the picture; or a picture that is white there.",
-        ),
     ] = None,
     back: Annotated[
         bool | None,
@@ -90,9 +97,9 @@ def redo(
     """
     ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
     ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
-    told: dict[str, object] = {"--frame": frame, "--seed": seed, "--prompt": prompt, "--mask": mask}
-    told |= {_FLAGS[name]: name for name in given.changes}
-    _require_followed([way for way in ways if ways[way]], [flag for flag in told if told[flag] is not None])
+    drawn = read_settings(_Asked, asked.changes)
+    told = [*(f"--{name}" for name in asked.changes), *(_FLAGS[name] for name in given.changes)]
+    _require_followed([way for way in ways if ways[way]], told)
     folder = finished_run(run)
     if listed:
         _list(folder, as_json, opened)
@@ -103,27 +110,20 @@ def redo(
     elif back is not None:
         _tell(undo(folder) if back else forward(folder), as_json)
     elif takes is not None:
-        _takes(folder, _named(frame, "--takes"), takes, prompt, opened)
+        _takes(folder, _named(drawn.frame, "--takes"), takes, drawn.prompt, opened)
     else:
-        _tell(_changed(folder, given.changes, (frame, seed, prompt, mask), quiet=as_json), as_json)
+        _tell(_changed(folder, given.changes, drawn, quiet=as_json), as_json)
 
 
-def _changed(
-    run: Path,
-    given: Mapping[str, Any],
-    told: tuple[int | None, int | None, str | None, str | None],
-    *,
-    quiet: bool,
-) -> Edited:
-    """Change the board as a frame, a seed, a prompt, a mask and the settings ask for it."""
-    frame, seed, prompt, mask = told
+def _changed(run: Path, given: Mapping[str, Any], asked: _Asked, *, quiet: bool) -> Edited:
+    """Change the board as the frame that is named and the settings ask for it."""
     with live_view(quiet=quiet) as on_event:
         changes = {name: value for name, value in given.items() if name != "characters"}
         edits = [*_sheets(run, given.get("characters"))]
-        if mask is not None:
-            edits.append(_part(run, _named(frame, "--mask"), seed, prompt, mask))
-        elif frame is not None:
-            edits.append(_edit(frame, seed, prompt))
+        if asked.mask is not None:
+            edits.append(_part(run, _named(asked.frame, "--mask"), asked.seed, asked.prompt, asked.mask))
+        elif asked.frame is not None:
+            edits.append(_edit(asked.frame, asked.seed, asked.prompt))
         return edit_board(run, edits, on_event=on_event, changes=changes)
 
 
@@ -191,12 +191,12 @@ def _takes(run: Path, frame: int, count: int, prompt: str | None, opened: bool) 
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)
-    if opened or not at_terminal():
+    if not at_terminal():
         paths, _ = tell_takes(console, run, frame, count, prompt)
         launch(paths if opened else [])
         typer.echo(f"Take one: katha redo {run} --frame {frame} --seed SEED" + (" --prompt PROMPT" if prompt else ""))
         return
-    if choose_take(console, run, frame, count, prompt):
+    if choose_take(console, run, frame, count, prompt, opened):
         write_report(run)
 
 
@@ -237,18 +237,32 @@ def _sheet(run: Path, version: Version) -> Path:
 def _diff(run: Path, other: str | None, as_json: bool, opened: bool) -> None:
     """Print what differs from another version, with the pictures before and after."""
     found = diff_versions(run, other)
-    shown = [(run / "panels" / f"{one}.png") for item in found for one in (item.pictures or ()) if one is not None]
     if as_json:
         echo_json([vars(item) for item in found])
         return
     if not found:
         typer.echo("Nothing differs.")
+    told = [
+        (f"{_plain(item.what)}_{when}", one)
+        for item in found
+        for when, one in zip(("before", "after"), item.pictures or (), strict=False)
+        if one is not None
+    ]
+    paths = name_takes(RunFolder(run), [(at, name, one) for at, (name, one) in enumerate(told, 1)]) if told else []
+    shown = iter(paths)
     for item in found:
-        typer.echo(f"{item.what}: {item.before or '-'} -> {item.after or '-'}")
-        if item.pictures is not None:
-            paths = [run / "panels" / f"{one}.png" for one in item.pictures if one is not None]
-            typer.echo(f"    {' -> '.join(map(str, paths))}")
-    launch(shown if opened else [])
+        pictures = [one for one in item.pictures or () if one is not None]
+        same = bool(pictures) and item.before == item.after
+        words = item.after if same else f"{item.before or '-'} -> {item.after or '-'}"
+        typer.echo(f"{item.what}{', another picture' if same else ''}: {words}")
+        if pictures:
+            typer.echo(f"    {' -> '.join(str(path) for path in islice(shown, len(pictures)))}")
+    launch(paths if opened else [])
+
+
+def _plain(what: str) -> str:
+    """What differs, as part of a file's name."""
+    return "_".join(re.findall(r"[^\W_]+", what)).lower()
 
 
 def _require_followed(ways: list[str], changes: list[str]) -> None:

@@ -13,7 +13,7 @@ from katha.agents.folder import RunFolder
 from katha.agents.names import caption_of, frame_names, name_takes, speaking_name
 from katha.agents.state import ReviewChoice, ReviewRequest
 from katha.app.cli.console import live_view
-from katha.app.cli.pictures import show
+from katha.app.cli.pictures import launch, show
 from katha.app.reports.run_page import write_report
 from katha.errors import KathaError, UsageError
 
@@ -28,15 +28,15 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def reviewer() -> Callable[[ReviewRequest], ReviewChoice]:
-    """Return the callback that asks the person at the terminal.
+def reviewer(opened: bool = False) -> Callable[[ReviewRequest], ReviewChoice]:
+    """Return the callback that asks the person at the terminal; opened: pictures are also opened in their own program.
 
     Raises:
         UsageError: there is no terminal to ask at.
     """
     if not at_terminal():
         raise UsageError("--review asks a person, and this is not a terminal.", hint="Leave --review out.")
-    return _Reviewer()
+    return _Reviewer(opened)
 
 
 def _console() -> Console:
@@ -58,8 +58,8 @@ def _keys(console: Console, keys: dict[str, str]) -> None:
 class _Reviewer:
     """Asks about one inserted frame until something is decided; it remembers the prompts, so that one can go back."""
 
-    def __init__(self) -> None:
-        self._console = _console()
+    def __init__(self, opened: bool) -> None:
+        self._console, self._opened = _console(), opened
         self._former: list[str] = []
 
     def __call__(self, request: ReviewRequest) -> ReviewChoice:
@@ -99,14 +99,18 @@ class _Reviewer:
         say(f"The weakest transition is {first} to {second}: {request.weakest_reason}")
         say(f"Board as it is: score {request.selected.score.total:.3f}")
         show(self._console, paths)
+        launch(paths if self._opened else [])
         for number, (item, path) in enumerate(zip(request.inserted, paths, strict=True), 1):
             mark = " (proposed)" if item.name == request.proposal else ""
             say(f"  {number}. {item.name}: score {item.score.total:.3f}{mark}  {path}")
         say(f"The rule would {'accept' if request.accepts else 'reject'} it: {request.reason}")
 
 
-def review_board(run: Path) -> None:
-    """Go through a finished board with the person at the terminal: any frame, any number of times, until it is good."""
+def review_board(run: Path, opened: bool = False) -> None:
+    """Go through a finished board with the person at the terminal: any frame, any number of times, until it is good.
+
+    opened: takes are also opened in their own program.
+    """
     console = _console()
     while True:
         view = read_board(run)
@@ -121,7 +125,7 @@ def review_board(run: Path) -> None:
             if key == "u":
                 undo(run)
             else:
-                _review_frame(console, run, view, int(key))
+                _review_frame(console, run, view, int(key), opened)
             write_report(run)
         except KathaError as error:
             console.print(str(error), markup=False)
@@ -136,7 +140,7 @@ def _tell_board(console: Console, run: Path, view: BoardView) -> None:
         console.print(f"  {frame.index}. {caption_of(frame, view.plan)}{lock}  {run / 'frames' / name}", markup=False)
 
 
-def _review_frame(console: Console, run: Path, view: BoardView, number: int) -> None:
+def _review_frame(console: Console, run: Path, view: BoardView, number: int, opened: bool) -> None:
     """Ask what is to be done to one frame, and do it."""
     from rich.prompt import Prompt
 
@@ -145,7 +149,7 @@ def _review_frame(console: Console, run: Path, view: BoardView, number: int) -> 
     _keys(console, _FRAME)
     key = _asked(console, "What", list(_FRAME), "b")
     if key == "t":
-        choose_take(console, run, number, 3, None)
+        choose_take(console, run, number, 3, None, opened)
         return
     edits: dict[str, Edit] = {
         "l": LockFrame(frame=number, locked=number not in view.locked),
@@ -160,9 +164,10 @@ def _review_frame(console: Console, run: Path, view: BoardView, number: int) -> 
             console.print(remark, markup=False)
 
 
-def choose_take(console: Console, run: Path, number: int, count: int, prompt: str | None) -> bool:
+def choose_take(console: Console, run: Path, number: int, count: int, prompt: str | None, opened: bool = False) -> bool:
     """Draw takes of one frame and let the person choose; whether another than the one on the board was chosen."""
     paths, seeds = tell_takes(console, run, number, count, prompt)
+    launch(paths if opened else [])
     key = _asked(console, "Which take", [str(at) for at in range(1, len(paths) + 1)], "1")
     if key == "1":
         return False

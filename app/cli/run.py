@@ -67,6 +67,7 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
     dry_run: DryRun = False,
+    opened: Annotated[bool, typer.Option("--open", help="Open the pictures that --review asks about.")] = False,
     as_json: Json = False,
 ) -> None:
     """Draw STORY, find the transition that cannot be read from the images, and repair it.
@@ -80,10 +81,10 @@ def run(
         if changes or options.changes or dry_run or any((given.preset, given.budget, plan, board, out, lock)):
             hint = "Name its folder alone; to draw its story otherwise, name the story and another --out."
             raise UsageError("A run is gone on with as it was begun.", hint=hint)
-        _go_on(Path(story), as_json)
+        _go_on(Path(story), as_json, opened)
         return
     if story is not None and holds_several(story):
-        if board is not None:
+        if board is not None or _reviews(False, opened):
             raise UsageError("--import is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), plan, lock, dry_run, as_json)
         return
@@ -92,7 +93,7 @@ def run(
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
-    reviews = settings_for(given.preset, changes).review
+    reviews = _reviews(settings_for(given.preset, changes).review, opened)
     if given.preset is not None and not as_json:
         tell_choice(_needs(told, given, plan, changes))
     with live_view(quiet=as_json or reviews) as on_event:
@@ -104,11 +105,22 @@ def run(
             lock=lock,
             budget=given.budget,
             on_event=on_event,
-            reviewer=reviewer() if reviews else None,
+            reviewer=reviewer(opened) if reviews else None,
             **changes,
         )
     finds = board is not None and result.board.mode == FINDS
-    _tell_reviewed(result, reviews, as_json, NEEDED if finds else "")
+    _tell_reviewed(result, reviews, as_json, opened, NEEDED if finds else "")
+
+
+def _reviews(reviews: bool, opened: bool) -> bool:
+    """Whether a person is asked.
+
+    Raises:
+        UsageError: pictures are to be opened, and there is no review.
+    """
+    if opened and not reviews:
+        raise UsageError("--open opens the pictures of a review.", hint="Give --review too, or leave --open out.")
+    return reviews
 
 
 def _is_run(story: str) -> bool:
@@ -119,19 +131,20 @@ def _is_run(story: str) -> bool:
         return False
 
 
-def _go_on(run: Path, as_json: bool) -> None:
+def _go_on(run: Path, as_json: bool, opened: bool) -> None:
     """Go on with a run that was begun here, at the desk or in LangGraph Studio, from what is in its folder."""
     state = RunFolder(run).read()
-    reviews = at_terminal() and state is not None and bool(state.config.get("review"))
+    asks = at_terminal() and state is not None and bool(state.config.get("review"))
+    reviews = _reviews(asks, opened)
     with live_view(quiet=as_json or reviews) as on_event:
-        result = resume_run(run, on_event=on_event, reviewer=reviewer() if reviews else None)
-    _tell_reviewed(result, reviews, as_json)
+        result = resume_run(run, on_event=on_event, reviewer=reviewer(opened) if reviews else None)
+    _tell_reviewed(result, reviews, as_json, opened)
 
 
-def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, note: str = "") -> None:
+def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, opened: bool, note: str = "") -> None:
     """Go through the board of a run with review, and print its outcome."""
     if reviews and not as_json:
-        review_board(result.out)
+        review_board(result.out, opened)
         result = RunFolder(result.out).load_result(reused=True)
     if note and not as_json:
         typer.echo(note)

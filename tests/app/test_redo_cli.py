@@ -64,7 +64,12 @@ def test_another_prompt_its_difference_and_back(run: Path) -> None:
     assert "The questions are those of the text, and stay" in done.output
     asked = json.loads((run / "story.jsonl").read_text())["recoverability_questions"]
     assert not any("hug" in item["gold_answer"] for item in asked)
-    assert "panel 2, prompt" in katha("redo", run, "--diff").output
+    told = katha("redo", run, "--diff").output
+    assert "panel 2, prompt" in told
+    pictures = [run / "takes" / f"0{at}_frame_2_{when}.png" for at, when in ((1, "before"), (2, "after"))]
+    assert "frame 2, another picture: " in told
+    assert f"    {pictures[0]} -> {pictures[1]}" in told
+    assert pictures[0].read_bytes() != pictures[1].read_bytes()
     listed = katha("redo", run, "--list").output
     assert "* 002" in listed
     assert (run / "versions" / "001" / "sheet.png").is_file()

@@ -296,6 +296,20 @@ def test_big_pictures_leave_the_report_light(tmp_path: Path, run: Path) -> None:
     assert size < 8_000_000
 
 
+def test_the_sheet_writes_any_script(tmp_path: Path, run: Path) -> None:
+    made = load_run(run)
+
+    def drawn(*captions: str) -> bytes:
+        for panel, caption in zip(made.plan.panels, captions, strict=False):
+            panel.caption = caption
+        with Image.open(write_sheet(made.board, run, tmp_path / "sheet.png", made.plan)) as sheet:
+            return sheet.tobytes()
+
+    arabic = "\u0642\u0627\u0644", "\u0644\u0627\u0642"
+    assert drawn(arabic[0]) != drawn(arabic[1])  # boxes would be the same
+    assert drawn("w" * 60) != drawn("w" * 60 + "i")
+
+
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "pdf"])
 def test_the_sheet_shows_every_frame(tmp_path: Path, run: Path, suffix: str) -> None:
     made = load_run(run)

@@ -123,6 +123,21 @@ def test_a_folder_of_one_story_is_not_taken_for_another(tmp_path: Path) -> None:
         list(renderer.render_board(requests(2, "mouse")))
 
 
+def test_names_that_tell_what_a_picture_shows_are_read_by_their_numbers(tmp_path: Path) -> None:
+    names = ["01_the_lion_sleeps.png", "02_a_mouse_on_tram_12.png", "03_bridge_the_net.png"]
+    put(tmp_path / "found", names)
+    put(tmp_path / "exported", names)
+    frames = [{"file": name, "kind": "bridge" if "bridge" in name else "scene"} for name in names]
+    (tmp_path / "exported" / "frames.json").write_text(json.dumps({"frames": frames}))
+    (tmp_path / "found" / names[1]).rename(tmp_path / "found" / "02_a_mouse.png")
+    assert FolderRenderer(str(tmp_path / "found")).count("lion") == 3
+    assert FolderRenderer(str(tmp_path / "exported")).count("lion") == 2
+    frames[0]["file"] = "../1.png"
+    (tmp_path / "exported" / "frames.json").write_text(json.dumps({"frames": frames}))
+    with pytest.raises(InputFileError, match="outside its folder"):
+        FolderRenderer(str(tmp_path / "exported")).count("lion")
+
+
 @pytest.mark.parametrize(
     ("argument", "layout", "words"),
     [(None, None, "needs a folder"), ("nowhere", None, "no folder 'nowhere'"), (".", "comic", "Known: .*story-iter")],
@@ -150,7 +165,8 @@ def test_it_keeps_the_contract(tmp_path: Path) -> None:
 
 
 def test_every_layout_says_what_it_is_for() -> None:
-    assert list(load_layouts()) == ["katha", "story-iter", "storydiffusion", "vistorybench", "numbered"]
+    known = ["katha", "exported", "story-iter", "storydiffusion", "vistorybench", "numbered", "speaking"]
+    assert list(load_layouts()) == known
     assert all(layout.about and layout.paths for layout in load_layouts().values())
 
 
