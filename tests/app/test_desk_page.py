@@ -513,6 +513,20 @@ def test_a_phone_shows_everything_in_its_width(page: Page, dark: bool) -> None:
     page.click("#edit .close")
 
 
+def test_frames_stand_on_their_cards_as_they_are_drawn(browser: Chrome, tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.2") as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=text]", "A fox saw a crow. The fox praised the crow. The crow sang. The fox ran away.")
+        page.click("#story button[type=submit]")
+        page.click("#draw")
+        page.until("document.querySelector('#cards img') && document.querySelector('#cards .blank')")
+        page.until("document.querySelector('#cards img').naturalWidth > 0")
+        assert not desk.page()["board"]["finished"]
+        page.click("[data-do=stop]")
+        page.shown("#stopped")
+        assert page.all("#cards img")
+
+
 def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Path) -> None:
     for at, colour in enumerate(("red", "green", "blue"), 1):
         image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")

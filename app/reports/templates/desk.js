@@ -209,6 +209,9 @@ async function follow() {
         if (progress.running && page.version) { page = { ...page, version: "" }; await showPage(); } else await refresh();
         seen = key;
       }
+      if (page.board && !page.board.finished && !page.review) {
+        for (const [scene, sha256] of Object.entries(progress.scenes)) showDrawn(scene, sha256);
+      }
       if (redrawn && progress.running && progress.drawn.length) {
         showDrawn(redrawn, progress.drawn[0]);
         forms.drawn();
@@ -220,7 +223,7 @@ async function follow() {
       document.body.dataset.ready = progress.running ? "working" : "idle";
     } catch (error) {
       document.body.dataset.ready = "lost";
-      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again; nothing is lost.");
+      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again and open the address that it prints; nothing is lost.");
       await new Promise((resolve) => setTimeout(resolve, 1500));
     }
   }

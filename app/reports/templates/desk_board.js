@@ -196,10 +196,12 @@ export function showReview(review, board, choose) {
   $("h2", place).focus({ preventScroll: true });
 }
 
-// A picture that was drawn just now stands on its card while the board is still being judged.
+// A picture that was drawn just now stands on its card while the board is still being drawn or judged.
 export function showDrawn(number, sha256) {
-  const shown = document.querySelector(`.card[data-number="${number}"] img`);
-  if (shown && sha256 && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
+  const shown = sha256 && document.querySelector(`.card[data-number="${number}"] :is(img, .blank)`);
+  if (!shown) return;
+  if (shown.matches(".blank")) shown.replaceWith(image(sha256, shown.getAttribute("aria-label").replace(", not drawn yet", "")));
+  else if (shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
 function showNumbers(board) {
