@@ -310,7 +310,10 @@ def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *,
         context.files.add_panel(sha256, context.store.blobs.get(sha256))
     what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
     message = f"{what}, seed {request.seed}"
-    emit({"stage": _stage(request), "kind": "frame", "message": message, "reused": reused, "sha256": sha256})
+    told = Event(stage=_stage(request), kind="frame", message=message, reused=reused, sha256=sha256)
+    if request.kind == "scene" and request.scene is not None:
+        told["scene"] = request.scene
+    emit(told)
 
 
 def _stage(request: FrameRequest) -> Stage:

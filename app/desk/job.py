@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict
 
@@ -48,6 +48,8 @@ class Progress(BaseModel):
     said: tuple[str, ...] = ()
     drawn: tuple[str, ...] = ()
     """The pictures that were drawn so far, by their hashes."""
+    scenes: Mapping[int, str] = {}
+    """The picture that was drawn last of each scene."""
     failed: str = ""
     ended: int = 0
     """How many pieces of work have ended since the desk was opened."""
@@ -154,7 +156,10 @@ class Worker:
             if event["kind"] == "decision" and event.get("message"):
                 said = (*said, event["message"][:_MOST_SENTENCES])[-_MOST_SAID:]
             drawn = (*self._progress.drawn, *filter(None, [event.get("sha256")]))[:_MOST_DRAWN]
-            self._set(stages=tuple(stages.values()), said=said, drawn=drawn)
+            scenes = self._progress.scenes
+            if "scene" in event:
+                scenes = {**scenes, event["scene"]: event["sha256"]}
+            self._set(stages=tuple(stages.values()), said=said, drawn=drawn, scenes=scenes)
         self._changed()
 
     def _ask(self, request: ReviewRequest) -> ReviewChoice:

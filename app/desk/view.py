@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,7 +15,18 @@ from katha.agents.state import ReviewRequest
 from katha.app.reports.page import Answered, Column, Given, Run, finished_run, headline, load_run, unscored
 from katha.compass.repair import weakest_transition
 from katha.eval_bridge.matching.rules import folder_rule
-from katha.schema import Board, Candidate, Character, Frame, Panel, Plan, Question, StoryRecord, TransitionScore
+from katha.schema import (
+    Board,
+    Candidate,
+    Character,
+    Coverage,
+    Frame,
+    Panel,
+    Plan,
+    Question,
+    StoryRecord,
+    TransitionScore,
+)
 
 _BOUNDARY = re.compile(r"(?<=[.!?\u2026])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]*[^\Wa-z_])|\n\s*\n")
 _SMALL_WORDS = frozenset(
@@ -66,10 +78,15 @@ class Shown(BaseModel):
 
 
 class Sentence(Shown):
-    """A sentence of the story and the scene whose panel tells it; None where no panel does."""
+    """A sentence of the story and the scene whose panel tells it; None where no panel does.
+
+    lost: "not read" or "not drawn" where it tells something to see that no picture shows, "in part" where a picture
+    has a plain stand-in for something of it.
+    """
 
     text: str
     scene: int | None = None
+    lost: Literal["", "not read", "not drawn", "in part"] = ""
 
 
 class Card(Shown):
@@ -94,6 +111,7 @@ class Card(Shown):
     duration: float | None = None
     locked: bool = False
     story: str = ""
+    stand_ins: tuple[str, ...] = ()
 
 
 class Member(Shown):
@@ -183,6 +201,8 @@ class BoardView(Shown):
     story: tuple[Sentence, ...]
     cards: tuple[Card, ...]
     cast: tuple[Member, ...]
+    read: tuple[str, ...] = ()
+    """How much of the story was read and drawn, in sentences; none where the planner cannot say."""
     before: tuple[str, ...] = ()
     cuts: tuple[Cut, ...] = ()
     weakest: Weakest | None = None
@@ -203,7 +223,13 @@ def view_of(folder: Path, board: Board | None = None) -> BoardView:
         return _finished(load_run(finished_run(folder)))
     if state is None or not (files.plan.is_file() and files.story.is_file()):
         return BoardView(
-            name=folder.name, title=folder.name, status="running", finished=False, story=(), cards=(), cast=()
+            name=folder.name,
+            title=folder.name.replace("_", " "),
+            status="running",
+            finished=False,
+            story=(),
+            cards=(),
+            cast=(),
         )
     return planned(files.load_story(), files.load_plan(), folder.name, state, board)
 
@@ -221,21 +247,53 @@ def planned(
         story=tuple(sentences(story.story_text, plan)),
         cards=tuple(_card(panel.index, panel, drawn.get(panel.index)) for panel in plan.panels),
         cast=tuple(map(_member, plan.characters)),
+        read=_read(plan.coverage),
     )
 
 
 def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
-    """Yield the story's sentences in order, each with the scene that tells it, found by the words of its panel."""
+    """Yield the story's sentences in order, each with the scene that tells it, found by the words of its panel.
+
+    What the plan itself knows to be in no picture is told by none, whatever words a panel's piece of the story holds.
+    """
     told = {panel.index: _words(f"{panel.source} {panel.caption} {panel.prompt}") for panel in plan.panels}
+    captions = {panel.index: _flat(panel.caption) for panel in plan.panels}
     last = 0
     for sentence in _sentences(text):
-        own = _words(sentence)
+        own, lost = _words(sentence), _lost(sentence, plan.coverage)
+        if lost in ("not read", "not drawn"):
+            yield Sentence(text=sentence, lost=lost)
+            continue
         shares = {index: len(own & words) / len(own) for index, words in told.items()}
         likely = [index for index, share in shares.items() if share >= _HALF]
-        # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant.
-        scene = max(likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None)
+        # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant; before
+        # both comes the one whose caption has it, for a piece of the story may hold more than its panel says.
+        said = {index for index in likely if _flat(sentence) in captions[index]}
+        scene = max(
+            said or likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None
+        )
         last = scene or last
-        yield Sentence(text=sentence, scene=scene)
+        yield Sentence(text=sentence, scene=scene, lost=lost)
+
+
+def _lost(sentence: str, known: Coverage | None) -> Literal["", "not read", "not drawn", "in part"]:
+    """What the plan's coverage says of a sentence; the reader may have divided it otherwise."""
+    if known is None:
+        return ""
+    own = _flat(sentence)
+
+    def most_of_it(lost: Sequence[str]) -> bool:
+        return any(own in text or (text in own and len(text) >= _HALF * len(own)) for text in map(_flat, lost))
+
+    if most_of_it(known.not_drawn):
+        return "not read" if most_of_it(known.not_read) else "not drawn"
+    return "in part" if most_of_it(known.in_part) else ""
+
+
+def _read(known: Coverage | None) -> tuple[str, ...]:
+    """How much of the story was read and drawn, as the terminal and the report say it."""
+    said = (known.warning(), known.told(), known.note) if known is not None else ()
+    return tuple(filter(None, said))
 
 
 def _sentences(text: str) -> Iterable[str]:
@@ -248,6 +306,10 @@ def _sentences(text: str) -> Iterable[str]:
             start = found.end()
     if _words(text[start:]):
         yield text[start:].strip()
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _words(text: str) -> set[str]:
@@ -307,6 +369,7 @@ def _finished(run: Run) -> BoardView:
         story=tuple(sentences(run.story.story_text, plan)),
         cards=tuple(cards),
         cast=tuple(map(_member, plan.characters)),
+        read=_read(plan.coverage),
         before=tuple(frame.sha256 for frame in base.board.frames) if base is not None else (),
         cuts=tuple(_cuts(final.transitions)) if final is not None else (),
         weakest=_weakest(run, known, final),
@@ -407,6 +470,7 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         duration=float(duration) if isinstance(duration, (int, float)) and not isinstance(duration, bool) else None,
         locked=locked,
         story=panel.source if panel is not None else "",
+        stand_ins=tuple(panel.not_drawn) if panel is not None and scene else (),
     )
 
 

@@ -319,18 +319,73 @@ def test_a_panel_is_added_split_and_removed(page: Page) -> None:
     before = page.captions()
     last = len(before)  # behind it stands no bridge whose scenes would part
     page.click(f'.card[data-number="{last}"] [data-act=edit]')
-    page.fill("#edit [name=prompt]", "The mouse looks at the moon.")
-    page.changed(lambda: page.click("#edit [data-edit=add]"))
+    page.fill("#edit [name=notes]", "Typed before.")
+    page.click("#edit [data-edit=add]")
+    page.fill("#more [name=prompt]", "The mouse looks at the moon. The mouse sleeps.")
+    page.changed(lambda: page.click("#more [type=submit]"))
+    page.gone("#edit")
     assert len(page.captions()) == len(before) + 1
     assert "moon" in page.captions()[last]
+    assert "Typed before." in page(f'.card[data-number="{last}"]').text  # what was typed is one step with it
     page.click(f'.card[data-number="{last + 1}"] [data-act=edit]')
-    page.fill("#edit [name=prompt]", "The mouse sleeps.")
-    page.changed(lambda: page.click("#edit [data-edit=split]"))
+    page.click("#edit [data-edit=split]")
+    halves = [page(f"#more [name={name}]").get_property("value") for name in ("first", "prompt")]
+    assert halves == ["The mouse looks at the moon.", "The mouse sleeps."]
+    page.changed(lambda: page.click("#more [type=submit]"))
     assert len(page.captions()) == len(before) + 2
+    prompts = [card["prompt"] for card in page.desk.page()["board"]["cards"]]
+    assert prompts[last:] == halves
     for _ in range(2):
         page.click(f'.card[data-number="{last + 1}"] [data-act=edit]')
         page.changed(lambda: page.click("#edit [data-edit=remove]"))
+    page.changed(lambda: page.click("[data-do=back]"))
+    page.changed(lambda: page.click("[data-do=forth]"))
     assert len(page.captions()) == len(before)
+    page.click("#add-frame")
+    page("#more [name=at]").send_keys(Keys.HOME)
+    page.fill("#more [name=prompt]", "A forest by night.")
+    page.changed(lambda: page.click("#more [type=submit]"))
+    assert page.captions() == ["A forest by night.", *before]
+    page.changed(lambda: page.click("[data-do=back]"))
+
+
+def test_the_story_beside_the_board_leads_to_the_frames_as_they_are_counted(page: Page) -> None:
+    cards, story = (page.desk.page()["board"][name] for name in ("cards", "story"))
+    behind = next(card for card in cards if card["kind"] == "scene" and card["scene"] != card["number"])
+    told = next(at for at, sentence in enumerate(story, 1) if sentence["scene"] == behind["scene"])
+    link = page(f"#told-list p:nth-of-type({told}) a.where")
+    assert link.text == str(behind["number"])
+    assert f"{behind['number']} · scene {behind['scene']}" in page(f'.card[data-number="{behind["number"]}"]').text
+    link.click()
+    page.until("document.querySelector('.card:target').dataset.number === arguments[0]", str(behind["number"]))
+    assert "Frame" in page("#weakest .around").text
+    assert "Scene" not in page("#weakest .around").text
+
+
+def test_a_sentence_that_is_not_drawn_is_told_by_a_frame_of_its_own(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 1000)
+    lost = "Afterwards he bought Ana lunch in the park."
+    told = f"""Ravi spilled coffee on his laptop before the big meeting. His colleague Ana laughed, but then she gave
+him her own. Ravi showed the slides and everybody clapped. {lost} A pigeon stole her sandwich. They both laughed."""
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=text]", told)
+        page.click("#story button[type=submit]")
+        page.shown("#draft-cost")
+        assert "Who is in it: Ravi (man)" in page("#draft-cast").text
+        assert page("#draft-story .unread").text.split("\n")[-1].removeprefix("not drawn ") == lost
+        page.click("#draw")
+        page.click("[data-choice=reject]")
+        page.shown("#numbers")
+        page.idle()
+        page.click("#told-list button.where")
+        assert page("#more [name=caption]").get_property("value") == lost
+        page.changed(lambda: page.click("#more [type=submit]"))
+        page.gone("#told-list .unread")
+        at = page.captions().index(lost) + 1
+        (link,) = [line for line in page.all("#told-list p") if lost in line.text]
+        assert link.find_element(By.CSS_SELECTOR, "a").text == str(at)
+        assert "6 are drawn" in page("#told-list").text
 
 
 def test_the_cast_is_changed_and_the_versions_are_listed(page: Page) -> None:
@@ -419,7 +474,7 @@ def test_no_serious_fault_of_accessibility(page: Page) -> None:
 
 
 DIALOGS = {"#takes": '.card[data-number="1"] [data-act=takes]', "#edit": '.card[data-number="1"] [data-act=edit]'}
-DIALOGS |= {f"#{name}": f"[data-do={name}]" for name in ("cast", "history", "export")}
+DIALOGS |= {f"#{name}": f"[data-do={name}]" for name in ("cast", "history", "export")} | {"#more": "#add-frame"}
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, True), (390, False), (390, True)])
@@ -456,6 +511,20 @@ def test_a_phone_shows_everything_in_its_width(page: Page, dark: bool) -> None:
     page.click('.card[data-number="1"] [data-act=edit]')
     assert page.driver.execute_script("return document.querySelector('#edit').scrollWidth") <= 390
     page.click("#edit .close")
+
+
+def test_frames_stand_on_their_cards_as_they_are_drawn(browser: Chrome, tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.2") as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=text]", "A fox saw a crow. The fox praised the crow. The crow sang. The fox ran away.")
+        page.click("#story button[type=submit]")
+        page.click("#draw")
+        page.until("document.querySelector('#cards img') && document.querySelector('#cards .blank')")
+        page.until("document.querySelector('#cards img').naturalWidth > 0")
+        assert not desk.page()["board"]["finished"]
+        page.click("[data-do=stop]")
+        page.shown("#stopped")
+        assert page.all("#cards img")
 
 
 def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Path) -> None:

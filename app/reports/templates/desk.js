@@ -1,6 +1,6 @@
 // The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
 import { $, alarm, get, h, leftOut, post, readFiles, Refused, say, show } from "./desk_parts.js";
-import { makeDraggable, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
+import { makeDraggable, plannedList, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 
 let page = { board: null, price: { free: true } };
@@ -49,6 +49,7 @@ async function tried(act) {
 
 const acts = {
   edit: (card) => forms.edit(card),
+  tell: (text, after) => forms.more(null, after, text),
   takes: (card) => forms.takes(card),
   lock: (card) => tried(() => desk.change([{ op: "lock", frame: card.number, locked: !card.locked }])),
   remove: (card) => tried(() => desk.change([{ op: "remove", frame: card.number }])),
@@ -63,7 +64,8 @@ makeDraggable($("#cards"), (from, to) => tried(async () => {
 }), say);
 
 const doing = {
-  close: () => tried(() => post("close")),
+  add: () => forms.more(null, page.board.cards.length),
+  close: () => tried(async () => { await post("close"); say(""); }),
   back: () => tried(() => desk.step("back")),
   forth: () => tried(() => desk.step("forth")),
   history: () => tried(() => forms.history()),
@@ -98,8 +100,10 @@ $("#story").addEventListener("submit", (event) => {
     say("Reading the story.");
     draft = { story: told(), read: await (await post("read", told())).json() };
     const { board, cost } = draft.read;
-    toldList($("#draft-story"), board.story);
-    $("#draft-panels").replaceChildren(...board.cards.map((card) => h("li", {}, card.caption || card.prompt)));
+    toldList($("#draft-story"), board);
+    plannedList($("#draft-panels"), board);
+    const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));
+    $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
     $("#draft-cost").replaceChildren(
       h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
         : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
@@ -121,6 +125,7 @@ $("#draw").addEventListener("click", () => tried(async () => {
   const { cost } = draft.read;
   const pays = await agreed({ free: cost.dollars === 0, picture: null, words: costWords(cost) });
   await post("draw", { story: draft.story, agreed: pays });
+  $("#story").reset();
   show($("#draft"), false);
   say("");
 }));
@@ -146,7 +151,7 @@ async function showHome() {
   const runs = await get("api/runs");
   show($("#runs"), runs.length > 0);
   $("#runs-list").replaceChildren(...runs.map((run) => h("li", {},
-    h("button", { type: "button", class: "link", onclick: () => tried(() => post("open", { name: run.name })) }, run.title),
+    h("button", { type: "button", class: "link", onclick: () => tried(async () => { await post("open", { name: run.name }); say(""); }) }, run.title),
     h("span", { class: "chip" }, run.status))));
 }
 
@@ -178,7 +183,7 @@ async function showPage() {
   $("#tools [data-do=close]").disabled = progress.running;
   $("#tools a").hidden = !ready;
   if (board) showBoard(page, acts, ready); else if (!progress.running) await showHome();
-  showReview(page.review, (choice) => tried(async () => { await post("choose", choice); }));
+  showReview(page.review, board, (choice) => tried(async () => { await post("choose", choice); }));
 }
 
 function showProgress() {
@@ -204,6 +209,9 @@ async function follow() {
         if (progress.running && page.version) { page = { ...page, version: "" }; await showPage(); } else await refresh();
         seen = key;
       }
+      if (page.board && !page.board.finished && !page.review) {
+        for (const [scene, sha256] of Object.entries(progress.scenes)) showDrawn(scene, sha256);
+      }
       if (redrawn && progress.running && progress.drawn.length) {
         showDrawn(redrawn, progress.drawn[0]);
         forms.drawn();
@@ -215,7 +223,7 @@ async function follow() {
       document.body.dataset.ready = progress.running ? "working" : "idle";
     } catch (error) {
       document.body.dataset.ready = "lost";
-      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again; nothing is lost.");
+      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again and open the address that it prints; nothing is lost.");
       await new Promise((resolve) => setTimeout(resolve, 1500));
     }
   }

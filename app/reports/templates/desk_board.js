@@ -1,13 +1,40 @@
 // The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
 import { $, $$, fill, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
 
-export function toldList(place, story) {
-  const unread = story.filter((sentence) => sentence.scene === null).length;
-  const note = unread === 0 ? "Every sentence has a panel that tells it."
+// What a person counts are frames; a scene has another number behind a bridge.
+const frameOf = (board, scene) => board.cards.find((card) => card.scene === scene && scene !== null);
+const words = (card) => card?.caption || card?.prompt || "";
+
+// The number of the frame that tells a sentence, which leads to it; where none does, a way to add one.
+function whereTold(item, tell) {
+  const { frame, lost, text, after } = item, label = lost || "no panel";
+  if (!tell) return h("span", { class: "where" }, frame ?? label);
+  return frame ? h("a", { class: "where", href: `#frame-${frame}`, "aria-label": `Frame ${frame}` }, frame)
+    : h("button", { type: "button", class: "where", "data-focus": `tell${text}`, "aria-label": `${label}: add a frame that tells “${text}”`, onclick: () => tell(text, after) }, label);
+}
+
+// The story with the frame that tells each sentence, and what of it was not read or not drawn. tell(text, after): begins a
+// frame for a sentence that has none.
+export function toldList(place, board, tell = null) {
+  const story = board.story, unread = story.filter((sentence) => sentence.scene === null).length;
+  const counted = unread === 0 ? "Every sentence has a panel that tells it."
     : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`;
-  fill(place, [...story, note], (item, at) => at + JSON.stringify(item), (item) => (item === note ? h("p", { class: "note" }, note)
-    : h("p", { class: item.scene === null ? "unread" : "read", "data-scene": item.scene },
-      h("span", { class: "where" }, item.scene === null ? "no panel" : String(item.scene)), ` ${item.text}`)));
+  const notes = board.read.length ? board.read : [counted];
+  let after = 0;
+  const rows = story.map((item) => {
+    const frame = frameOf(board, item.scene)?.number;
+    after = frame ?? after;
+    return { ...item, frame, after };
+  });
+  rows.push(...notes.map((note) => ({ note })));
+  fill(place, rows, (item, at) => at + JSON.stringify(item), (item) => (item.note ? h("p", { class: "note" }, item.note)
+    : h("p", { class: item.scene === null ? "unread" : item.lost ? "read partly" : "read", "data-scene": item.scene },
+      whereTold(item, tell), ` ${item.text}`, item.lost && item.scene !== null ? h("span", { class: "note" }, " (drawn in part)") : null)));
+}
+
+// The panels of a plan, in the words that they would be drawn from.
+export function plannedList(place, board) {
+  place.replaceChildren(...board.cards.map((card) => h("li", {}, card.prompt, " ", facts(card))));
 }
 
 function cutAfter(board, card) {
@@ -28,19 +55,20 @@ function facts(card) {
 
 function cardOf(board, card, acts) {
   const name = card.kind === "scene" ? `Frame ${card.number}` : `Frame ${card.number}, ${card.kind}`;
-  const words = card.caption || card.prompt;
+  const scene = card.kind === "scene" && card.scene !== null && card.scene !== card.number ? ` · scene ${card.scene}` : "";
   const tool = (act, label, hidden, pressed) => h("button", {
     type: "button", "data-focus": `${act}${card.number}`, "data-act": act, "aria-pressed": pressed,
     "aria-label": `${hidden} frame ${card.number}`, onclick: () => acts[act](card),
   }, label);
-  return h("li", { class: `card ${card.kind}${card.locked ? " locked" : ""}`, "data-number": card.number },
+  return h("li", { class: `card ${card.kind}${card.locked ? " locked" : ""}`, "data-number": card.number, id: `frame-${card.number}` },
     h("figure", {},
-      image(card.sha256, `${name}: ${words}`),
+      image(card.sha256, `${name}: ${words(card)}`),
       h("figcaption", {},
-        h("b", {}, `${card.number}`, card.kind === "scene" ? "" : ` ${card.kind}`, card.locked ? " · locked" : ""),
-        h("p", {}, words),
+        h("b", {}, `${card.number}`, card.kind === "scene" ? scene : ` ${card.kind}`, card.locked ? " · locked" : ""),
+        h("p", {}, words(card)),
         card.dialogue ? h("p", { class: "dialogue" }, `“${card.dialogue}”`) : null,
         card.notes ? h("p", { class: "note" }, card.notes) : null,
+        card.stand_ins.length ? h("p", { class: "note" }, `A plain shape stands for: ${card.stand_ins.join(", ")}.`) : null,
         h("p", { class: "facts" }, facts(card)),
         cutWords(cutAfter(board, card))),
       h("div", { class: "tools" },
@@ -54,17 +82,21 @@ function cardOf(board, card, acts) {
 
 export function showBoard(page, acts, ready) {
   const board = page.board;
-  toldList($("#told-list"), board.story);
   keepFocus(() => {
+    toldList($("#told-list"), board, acts.tell);
+    for (const button of $$("#told-list button")) button.disabled = !ready;
     fill($("#cards"), board.cards, (card) => JSON.stringify([card, cutAfter(board, card)]), (card) => cardOf(board, card, acts));
     for (const card of board.cards) showDrawn(card.number, card.sha256);
     for (const button of $$("#cards button")) button.disabled = !ready;
   });
   show($("#hint"), ready);
   showWeakest(page, acts, ready);
+  show($("#add-frame"), ready);
   show($("#before"), board.before.length > 0);
   $("#before-list").replaceChildren(
     ...board.before.map((sha256, at) => h("li", {}, image(sha256, `Before the repair, frame ${at + 1}`))));
+  $("#after-list").replaceChildren(
+    ...board.cards.map((card) => h("li", { class: card.kind }, image(card.sha256, `Now, frame ${card.number}`))));
   showNumbers(board);
 }
 
@@ -74,7 +106,8 @@ function said(words, right) {
     h("span", { class: "mark", "aria-label": right === null ? "not judged" : right ? "right" : "wrong", role: "img" }, mark), ` ${words}`);
 }
 
-export function questions(asked) {
+// asked: the questions of a cut; bridge: what the frame is called that the second answer was given with.
+function questions(asked, bridge) {
   if (!asked.length) return h("p", { class: "note" }, "No question was asked about this cut; what it covers was measured alone.");
   return h("div", {},
     h("h3", {}, "What a viewer understands from the pictures alone"),
@@ -82,14 +115,15 @@ export function questions(asked) {
       h("p", { class: "question" }, item.question),
       h("p", {}, h("span", { class: "note" }, "The story says: "), item.story),
       h("p", {}, h("span", { class: "note" }, item.after ? "From the pictures, before: " : "From the pictures: "), said(item.before, item.before_right)),
-      item.after ? h("p", {}, h("span", { class: "note" }, "With the bridge: "), said(item.after, item.after_right)) : null))));
+      item.after ? h("p", {}, h("span", { class: "note" }, `With ${bridge}: `), said(item.after, item.after_right)) : null))));
 }
 
-function between(cut, middle) {
-  return h("ul", { class: `around${middle ? "" : " two"}` },
-    h("li", {}, image(cut.left, `Scene ${cut.pair[0]}`), h("span", {}, `Scene ${cut.pair[0]}`)),
-    middle || null,
-    h("li", {}, image(cut.right, `Scene ${cut.pair[1]}`), h("span", {}, `Scene ${cut.pair[1]}`)));
+function between(board, cut, middle) {
+  const side = (sha256, scene) => {
+    const card = frameOf(board, scene), name = card ? `Frame ${card.number}` : `Scene ${scene}`;
+    return h("li", {}, image(sha256, `${name}: ${words(card)}`), h("span", {}, name));
+  };
+  return h("ul", { class: `around${middle ? "" : " two"}` }, side(cut.left, cut.pair[0]), middle || null, side(cut.right, cut.pair[1]));
 }
 
 function showWeakest(page, acts, ready) {
@@ -97,12 +131,12 @@ function showWeakest(page, acts, ready) {
   show(place, Boolean(cut));
   if (!cut) return;
   const bridge = page.board.cards.find((card) => card.transition && card.transition.join() === cut.pair.join());
-  const middle = cut.bridge ? h("li", { class: "bridge" }, image(cut.bridge, "The bridge"), h("span", {}, "The bridge")) : null;
+  const middle = cut.bridge ? h("li", { class: "bridge" }, image(cut.bridge, `The bridge: ${words(bridge)}`), h("span", {}, "The bridge")) : null;
   const button = (label, act) => h("button", { type: "button", disabled: !ready, onclick: act, "data-focus": label }, label);
   place.replaceChildren(
     h("h2", { id: "weakest-title" }, cut.bridge ? "The cut that was repaired" : "The weakest cut"),
-    between(cut, middle),
-    questions(cut.asked),
+    between(page.board, cut, middle),
+    questions(cut.asked, "the bridge"),
     h("div", { class: "row" },
       bridge ? button("Rewrite the bridge", () => acts.edit(bridge)) : button("Draw a bridge", () => acts.bridge(cut.pair)),
       bridge ? button("Take the bridge out", () => acts.remove(bridge)) : null),
@@ -118,7 +152,7 @@ function proposals(page, acts, ready) {
     h("button", { type: "button", disabled: !ready, "data-focus": `insert${at}`, onclick: () => acts.insert(item) }, `Insert bridge ${at + 1}`))));
 }
 
-export function showReview(review, choose) {
+export function showReview(review, board, choose) {
   const place = $("#review");
   show(place, Boolean(review));
   if (!review) { place.replaceChildren(); place.dataset.shown = ""; return; }
@@ -129,28 +163,31 @@ export function showReview(review, choose) {
   prompt.value = review.prompt;
   const takes = review.takes.map((take, at) => h("li", { class: take.proposed ? "proposed" : "" },
     h("label", {},
-      image(take.sha256, `Bridge ${at + 1}`),
+      image(take.sha256, `Bridge ${at + 1}: ${review.prompt}`),
       h("span", {}, h("input", { type: "radio", name: "take", value: take.name, checked: take.proposed }), ` Bridge ${at + 1}`,
         take.proposed ? " (proposed)" : ""))));
   const chosen = () => $("input[name=take]:checked", place)?.value;
   const middle = h("li", { class: "bridge" });
   const fill = () => {
     const at = review.takes.findIndex((take) => take.name === chosen());
-    middle.replaceChildren(image(review.takes[Math.max(at, 0)].sha256, `Bridge ${at + 1}, between the two scenes`), h("span", {}, `Bridge ${at + 1}`));
+    middle.replaceChildren(image(review.takes[Math.max(at, 0)].sha256, `Bridge ${at + 1}, between the two frames`), h("span", {}, `Bridge ${at + 1}`));
   };
+  const proposed = `bridge ${review.takes.findIndex((take) => take.proposed) + 1}`;
+  const [left, right] = review.pair.map((scene) => frameOf(board, scene)?.number ?? scene);
   place.replaceChildren(
-    h("h2", { id: "review-title", tabindex: "-1" }, `Between scenes ${review.pair[0]} and ${review.pair[1]} the pictures tell least`),
-    between(review, middle),
-    questions(review.asked),
+    h("h2", { id: "review-title", tabindex: "-1" }, `Between frames ${left} and ${right} the pictures tell least`),
+    between(board, review, middle),
+    questions(review.asked, proposed),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
-    h("p", { class: "note" }, `The rule would ${review.accepts ? "insert" : "leave out"} bridge 1. `, review.rule),
+    h("p", {}, review.accepts ? `On its own, katha would insert ${proposed}.` : "On its own, katha would leave the board as it was."),
+    h("details", {}, h("summary", {}, "Why"), h("p", {}, review.reason), h("p", {}, review.rule)),
     h("div", { class: "row" },
-      h("button", { type: "button", class: "main", "data-choice": "accept", onclick: () => {
+      h("button", { type: "button", class: review.accepts ? "main" : "", "data-choice": "accept", onclick: () => {
         const name = chosen(), first = review.takes.find((take) => take.proposed);
         choose(first && name === first.name ? { action: "accept" } : { action: "choose", candidate: name });
       } }, "Insert it"),
-      h("button", { type: "button", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it was")),
+      h("button", { type: "button", class: review.accepts ? "" : "main", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it was")),
     h("div", { class: "form rewrite" },
       h("label", {}, "Or say what the frame is to show", prompt),
       h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));
@@ -159,10 +196,12 @@ export function showReview(review, choose) {
   $("h2", place).focus({ preventScroll: true });
 }
 
-// A picture that was drawn just now stands on its card while the board is still being judged.
+// A picture that was drawn just now stands on its card while the board is still being drawn or judged.
 export function showDrawn(number, sha256) {
-  const shown = document.querySelector(`.card[data-number="${number}"] img`);
-  if (shown && sha256 && shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
+  const shown = sha256 && document.querySelector(`.card[data-number="${number}"] :is(img, .blank)`);
+  if (!shown) return;
+  if (shown.matches(".blank")) shown.replaceWith(image(sha256, shown.getAttribute("aria-label").replace(", not drawn yet", "")));
+  else if (shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
 function showNumbers(board) {

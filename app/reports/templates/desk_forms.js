@@ -3,6 +3,12 @@ import { $, $$, h, image, openDialog, picture, post, problem, sendPicture, show 
 
 const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+// A prompt of several sentences, as the words of two frames.
+const halves = (text) => {
+  const sentences = text.match(/[^.!?]+[.!?]*["\u201d]*\s*/g) || [];
+  const first = sentences.slice(0, Math.ceil(sentences.length / 2)).join("").trim();
+  return sentences.length > 1 ? [first, sentences.slice(Math.ceil(sentences.length / 2)).join("").trim()] : [text, ""];
+};
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // Ask whether to pay; free work is not asked about.
@@ -80,10 +86,13 @@ export class Forms {
     this.card = null;
     this.waiting = null;
     $("#edit form").addEventListener("submit", (event) => { event.preventDefault(); this.save(); });
-    for (const button of $$("#edit [data-edit]")) button.addEventListener("click", () => this.structure(button.dataset.edit));
+    $("#edit [data-edit=add]").addEventListener("click", () => this.more(null, this.card.number));
+    $("#edit [data-edit=split]").addEventListener("click", () => this.more(this.card, this.card.number));
+    $("#edit [data-edit=remove]").addEventListener("click", () => this.attempt($("#edit"), () => this.desk.change([{ op: "remove", frame: this.card.number }])));
+    $("#more form").addEventListener("submit", (event) => { event.preventDefault(); this.addOrSplit(); });
     $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
     $("#export form").addEventListener("submit", (event) => { event.preventDefault(); this.download(); });
-    $("#export [name=to]").addEventListener("change", () => this.exportFields());
+    for (const name of ["to", "layout"]) $(`#export [name=${name}]`).addEventListener("change", () => this.exportFields());
     $("#edit-part").addEventListener("click", () => { $("#edit").close(); this.part(this.card); });
     $("#inpaint form").addEventListener("submit", (event) => { event.preventDefault(); this.inpaint(); });
     this.mask = paintable($("#inpaint-mask"), $("#inpaint form").elements);
@@ -132,6 +141,7 @@ export class Forms {
     if (card.sha256) { shown.src = picture(card.sha256, false); shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`; }
     show($("#edit-part"), Boolean(card.sha256) && !card.locked && this.desk.page().masks);
     $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
+    $("#edit-story").textContent = card.story ? `The story: ${card.story}` : "";
     openDialog(dialog);
   }
 
@@ -155,14 +165,37 @@ export class Forms {
     this.attempt($("#edit"), () => this.desk.change([edit]));
   }
 
-  structure(what) {
-    const form = $("#edit form"), number = this.card.number, prompt = form.elements.prompt.value.trim();
-    const edits = {
-      add: { op: "add", at: number + 1, prompt },
-      split: { op: "split", frame: number, second: prompt },
-      remove: { op: "remove", frame: number },
-    };
-    this.attempt($("#edit"), () => this.desk.change([edits[what]]));
+  // One frame more: a new one behind frame `after`, for a sentence of the story where it is given as `text`, or two of the
+  // one in the editor (`split`). What was typed in the editor meanwhile is one step with it, so that nothing of it is lost.
+  more(split, after, text = "") {
+    const form = $("#more form"), cards = this.desk.page().board.cards;
+    this.split = split;
+    this.typed = $("#edit").open ? this.changes() : null;
+    $("#more-title").textContent = split ? `Frame ${split.number} in two` : "A new frame";
+    for (const label of $$("[data-more]", form)) show(label, label.dataset.more === (split ? "split" : "add"));
+    form.elements.at.replaceChildren(...[0, ...cards.map((card) => card.number)].map((number) => h("option", { value: number + 1, selected: number === after },
+      number ? `after frame ${number}` : "at the beginning")));
+    const [first, rest] = split ? halves($("#edit [name=prompt]").value.trim()) : ["", text];
+    form.elements.caption.value = text;
+    form.elements.first.value = first;
+    form.elements.prompt.value = rest;
+    $("button[type=submit]", form).textContent = split ? "Split it" : "Add it";
+    openDialog($("#more"));
+    form.elements.prompt.focus();
+  }
+
+  addOrSplit() {
+    const { first, prompt, caption, at } = $("#more form").elements, split = this.split, typed = this.typed;
+    const words = { first: first.value.trim(), prompt: prompt.value.trim() };
+    if (split && typed) delete typed.prompt;
+    const before = typed && Object.keys(typed).length > 2 ? [typed] : [];
+    const edit = split ? { op: "split", frame: split.number, second: words.prompt } : { op: "add", at: Number(at.value), prompt: words.prompt };
+    if (!split && caption.value.trim()) edit.caption = caption.value.trim();
+    if (split && words.first && words.first !== split.prompt) edit.first = words.first;
+    this.attempt($("#more"), async () => {
+      await this.desk.change([...before, edit]);
+      $("#edit").close();
+    });
   }
 
   // A part of a frame: the mask is sent as a picture and named by the edit, which the renderer follows.
@@ -273,8 +306,10 @@ export class Forms {
   }
 
   exportFields() {
-    const to = $("#export [name=to]").value;
-    for (const label of $$("#export [data-for]")) show(label, label.dataset.for.split(" ").includes(to));
+    const to = $("#export [name=to]").value, layout = $("#export [name=layout]").value;
+    for (const label of $$("#export [data-for]")) {
+      show(label, label.dataset.for.split(" ").includes(to) && (label.dataset.layout || layout) === layout);
+    }
   }
 
   download() {

@@ -381,7 +381,7 @@ class Event(TypedDict, total=False):
     `progress` within a step, which `message` tells.
 
     `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step,
-    `sha256` is the picture of a frame.
+    `sha256` is the picture of a frame, `scene` the one that it shows where it is no inserted frame.
     """
 
     stage: Stage
@@ -390,6 +390,7 @@ class Event(TypedDict, total=False):
     total: int
     reused: bool
     sha256: str
+    scene: int
 
 
 Condition = Literal["text", "image", "text+image"]
