@@ -62,6 +62,7 @@ _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman",
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
+_HELD = re.compile(r"(?:(?:the|a|an|some|his|her|their|its|my|our|your) )?([\w-]+) of ")
 _LISTS = (
     "weak",
     "skip",
@@ -229,6 +230,8 @@ def place_of(phrase: str) -> str | None:
 
 
 def _place_named(phrase: str) -> str | None:
+    if (held := _HELD.match(phrase.lower())) and find_noun(held.group(1)) is not None:
+        return _place_named(held.group(1))  # a bottle of water is no river
     for part in _OF.split(phrase.lower()):
         words, known = _WORD.findall(part), _places()
         for size in (3, 2, 1):
