@@ -16,6 +16,7 @@ from katha.renderers.sketch.scenes.senses import (
     done_state,
     here_called,
     in_table,
+    is_heap,
     is_idiom,
     near_noun,
     noun_of,
@@ -41,6 +42,8 @@ QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
+_KINDS = {"music": "instrument", "structure": "building"}
+"""Kinds of the noun table by sorts of the reader that have another name."""
 _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
@@ -149,6 +152,8 @@ class Making:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
+        if is_heap(head, self.prompt.lower()):
+            return None
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
         named = [] if measured or own else [*([entity.name] if whole else []), entity.noun]
         filled = self._measure(head) or self._measure(entity.noun)
@@ -171,8 +176,8 @@ class Making:
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
             )
         else:
-            sort = entity.sort
-            thing = SceneThing(entity.id, head, None, sort, _SIZES.get(sort, 30.0), "ground", what, holder, count)
+            size, kind = _SIZES.get(entity.sort, 30.0), _KINDS.get(entity.sort, entity.sort)
+            thing = SceneThing(entity.id, head, None, kind, size, "ground", what, holder, count)
         by = size_of(entity.looks)
         self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity))
         return entity.id

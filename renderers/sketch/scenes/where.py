@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, platform_of, time_of
+from katha.renderers.sketch.scenes.senses import in_table, is_heap, noun_of, place_of, platform_of, time_of
 from katha.renderers.sketch.tables import load_table
 from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
@@ -46,6 +46,8 @@ class Where:
             return place_of(self.prompt)
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
+            if is_heap(place.noun, self.prompt.lower()):
+                continue
             toy = f"toy {place.noun}" in place.text
             found = place_of(place.text) or (None if toy else place_of(place.noun))
             if place.noun not in self.roads and found is not None:
@@ -56,6 +58,7 @@ class Where:
                 if (
                     found is not None
                     and role.head not in self.roads
+                    and not is_heap(role.head, self.prompt.lower())
                     and not (role.entity and role.entity in self.things)
                 ):
                     return found
@@ -94,7 +97,8 @@ class Where:
                 phrase = " ".join(words[:size])
                 if find_noun(" ".join(words[size - 1 : size + 1])) is not None and size < len(words):
                     continue  # the bus of "at the bus stop"
-                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
+                heap = is_heap(words[size - 1], self.prompt.lower())
+                if place_of(phrase) is not None and phrase.split()[-1] not in drawn and not heap:
                     return place_of(phrase)
         return None
 
