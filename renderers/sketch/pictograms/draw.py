@@ -111,7 +111,9 @@ def draw_stand_in(kind: str, cm: float) -> Picture:
 
     Its rows are in stand_ins.yaml; a kind that has none is a bundle.
     """
-    return draw_shapes(_stand_in(kind if kind in load_table("pictograms", "stand_ins.yaml") else "thing"), stage_height(cm))
+    return draw_shapes(
+        _stand_in(kind if kind in load_table("pictograms", "stand_ins.yaml") else "thing"), stage_height(cm)
+    )
 
 
 @cache

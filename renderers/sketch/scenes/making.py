@@ -224,7 +224,7 @@ class Making:
 
 
 def _one_of(phrase: str) -> str:
-    """"Slices of bread" as "slice of bread"."""
+    """ "Slices of bread" as "slice of bread"."""
     head, _, rest = phrase.partition(" of ")
     return f"{singular(head)} of {rest}"
 

@@ -53,7 +53,7 @@ class Relations(Doing):
             if where is None:
                 continue
             for key in self._placed(event, role):
-                if where == "on" and self._in_hand(role, key):
+                if where in ("on", "under") and self._in_hand(role, key):
                     continue
                 at = self._anchor(role, key)
                 actor = self.actors.get(key)
@@ -74,14 +74,20 @@ class Relations(Doing):
                     self.things[at] = replace(self.things[at], held_by=None, role="object")
 
     def _in_hand(self, role: Role, key: str) -> bool:
-        """Whether a person would stand on what is no larger than a book: they have it in hand ("reads the name on the
-        envelope")."""
+        """Whether a person would stand on or under what is no larger than a book: they have it in hand ("reads the name
+        on the envelope")."""
         thing, actor = self.things.get(role.entity or ""), self.actors.get(key)
-        if thing is None or actor is None or actor.kind != "person" or thing.held_by is not None or thing.at is not None:
+        if (
+            thing is None
+            or actor is None
+            or actor.kind != "person"
+            or thing.held_by is not None
+            or thing.at is not None
+        ):
             return False
         if thing.stands not in ("hand", "table") or thing.cm > _BOOK or thing.kind in ("clothing", "sport", "toy"):
             return False
-        if actor.target is None and deed(actor.deed).thing in ("hand", "hands"):
+        if role.preposition == "on" and actor.target is None and deed(actor.deed).thing in ("hand", "hands"):
             self.things[thing.id] = replace(thing, held_by=actor.id, role="object")
             self.actors[key] = replace(actor, target=thing.id)
         return True

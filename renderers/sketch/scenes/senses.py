@@ -241,7 +241,8 @@ def _place_named(phrase: str) -> str | None:
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
                 whole = find_noun(" ".join(words[at - 1 : at + size])) if at > 0 else None
-                if whole is not None and whole.kind not in ("vehicle", "building", "furniture"):
+                toy = at > 0 and words[at - 1] == "toy"
+                if toy or whole is not None and whole.kind not in ("vehicle", "building", "furniture"):
                     continue  # a toy house, a hand plane
                 found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:

@@ -90,6 +90,8 @@ _TINY_ACTOR, _LEAST_LOOSE, _LEAST_TABLED = 34.0, 26.0, 30.0
 """Nobody without a rig is smaller than the first, and nothing that lies about or on a table smaller than the others."""
 _FEW = 46.0
 """Of what is larger one is drawn beside actors, who would be small among several."""
+_BROAD, _AT_FEET = 250.0, 1.9
+"""How wide a group is before whose feet small things lie, and how near they are."""
 _FLOOR = frozenset({"toy", "sport", "animal", "plant", "vehicle", "building", "landscape"})
 """Kinds of things that lie about on the floor."""
 _FIRE = "fire"
@@ -486,6 +488,12 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
             if nth and acting and wide > _FEW:
                 break
             lifted = {"sky": -max(130.0, 1.2 * size), "wall": -66.0}.get(thing.stands, 0.0)
+            if size < _FEW and not lifted and right - left > _BROAD:
+                # Beside a broad group they would make everybody small: they lie before its feet.
+                before = [one for one in drawn if one.depth == _AT_FEET]
+                x = (left + right) / 2 + (len(before) - 1) * 34.0
+                drawn.append(Sprite(thing.id, picture.svg, picture.bbox, _AT_FEET, x, 7.0, key=thing.role == "object"))
+                continue
             if size > 110 or (lifted and (thing.stands == "sky" or size > _LOW_GOAL or not acting)):
                 x, depth = rng.uniform(left, right), -6.0
             else:
