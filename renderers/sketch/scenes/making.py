@@ -183,7 +183,7 @@ class Making:
         return entity.id
 
     def _measure(self, noun: str) -> str | None:
-        """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee", "box of matches"."""
+        """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""
         pattern = rf"\b(?:{re.escape(noun)} of (?:\w+ )?\w+|[\w-]+ of (?:\w+ )?{re.escape(noun)})\b"
         for found in re.finditer(pattern, self.prompt.lower()) if noun else ():
             words = found.group().split()

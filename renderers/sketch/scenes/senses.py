@@ -242,7 +242,7 @@ def _place_named(phrase: str) -> str | None:
                 spelt = " ".join(words[at : at + size])
                 whole = find_noun(" ".join(words[at - 1 : at + size])) if at > 0 else None
                 toy = at > 0 and words[at - 1] == "toy"
-                if toy or whole is not None and whole.kind not in ("vehicle", "building", "furniture"):
+                if toy or (whole is not None and whole.kind not in ("vehicle", "building", "furniture")):
                     continue  # a toy house, a hand plane
                 found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
