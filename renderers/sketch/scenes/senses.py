@@ -78,6 +78,7 @@ _LISTS = (
     "found",
     "seeking",
     "heaps",
+    "ashore",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""

@@ -19,6 +19,7 @@ _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 
+_ON_BANK = re.compile(r"\b(?:on|onto|along|up) (?:the|a|its|his|her|their) (?:\w+ )?bank\b")
 _IN_WEATHER = re.compile(r"\b(?:in|through|during|into) (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 
@@ -36,6 +37,16 @@ class Where:
 
     def setting(self, events: Sequence[Event]) -> str | None:
         """The panel's place, else what holds in the reading, else what the words name."""
+        found = self._setting(events)
+        return "river" if found == "bank" and self._ashore(events) else found
+
+    def _ashore(self, events: Sequence[Event]) -> bool:
+        """Whether a bank is a river's: who is on it, swims to it or is no person has no money there."""
+        people = self.reading is None or any(one.kind in ("person", "group") for one in self.reading.entities)
+        wet = any(in_table("ashore", event.verb) for event in events)
+        return wet or not people or _ON_BANK.search(self.prompt.lower()) is not None
+
+    def _setting(self, events: Sequence[Event]) -> str | None:
         if self.request.place:
             found = place_of(self.request.place)
             if found is not None:
