@@ -41,6 +41,8 @@ __all__ = ["Told", "scene_of", "tell"]
 _TO_BE = re.compile(r"\b(?:is|are|stands?) ")
 _SETTINGS = frozenset({"vehicle", "building", "landscape"})
 """Kinds of things that a place can be, and that are not drawn again in it."""
+_HUGE = 600.0
+"""A part of the country higher than this (centimetres) is no thing beside others."""
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
 _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
@@ -283,6 +285,8 @@ class _Teller(Relations):
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in _SETTINGS}
+        if len(self.things) > 1 or self.actors:  # a whole mountain beside a nail
+            around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}
         if housed:  # what is as small as a bus stop stands in the street
             around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
             around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250}
