@@ -85,6 +85,14 @@ def test_what_the_set_has_not_is_drawn_here_or_taken_from_a_prop() -> None:
         assert found.box[1] < found.box[3]
 
 
+def test_a_word_of_an_own_drawing_has_its_own_height() -> None:
+    found = {word: find_noun(word) for word in ("chest of drawers", "nightstand")}
+    assert {word: noun and (noun.pictogram, noun.cm) for word, noun in found.items()} == {
+        "chest of drawers": ("dresser", 95.0),
+        "nightstand": ("dresser", 55.0),
+    }
+
+
 def test_words_are_found_in_any_case_and_what_is_not_there_is_none() -> None:
     found = find_noun("Puppy")
     assert found is not None
@@ -177,6 +185,8 @@ def test_heads_get_bodies_and_stand_ins_have_the_size_of_the_thing() -> None:
         x0, y0, x1, y1 = pictogram(name).box
         assert len(pictogram(name).layers) == 2
         assert 0.6 < (x1 - x0) / (y1 - y0) < 1.8 or name == "alien"
+    drawn = {kind: draw_stand_in(kind, 170).svg for kind in KINDS}
+    assert len(set(drawn.values())) == len(KINDS)  # each tells its kind
     for kind in KINDS:
         x0, y0, x1, y1 = draw_stand_in(kind, 170).bbox
         assert y0 == pytest.approx(-100)

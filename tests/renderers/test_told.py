@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import resources
+from typing import Any
 
 import pytest
 import yaml
@@ -84,7 +85,7 @@ SENTENCES = [
     ("Paul could not lift the box.", None, {"paul": "strain"}, ["box"]),
     ("Emil could not find Lucy.", None, {"emil": "lose>lucy", "lucy": "stand"}, []),
     ("At night Sam could not sleep.", None, {"sam": "sleepless"}, []),
-    ("The woman waited at the bus stop.", "street", {"woman": "wait"}, ["bus stop"]),
+    ("The woman waited at the bus stop.", "bus_stop", {"woman": "wait"}, ["bus stop"]),
     ("She searched under the bed.", None, {"someone": "search"}, ["bed"]),
     ("The boy stopped crying.", None, {"boy": "wipe_tears"}, []),
     # Contact between two, and whose thing it is.
@@ -182,6 +183,13 @@ PLACED = [
     ("The sailor swam.", "the sea", "open_sea", None),
     ("The spaceship Orion flies past the planet.", "the space station", "space", None),
     ("The street was flooded.", "the street", "street", "flood"),
+    ("Rita paid.", "the post office", "post_office", None),
+    ("Rita waited.", "the bus stop", "bus_stop", None),
+    ("Rita paid.", "the bank", "bank", None),
+    ("The crocodile swam to the bank.", "the bank", "river", None),
+    ("Rita sat on the bank.", "the bank", "river", None),
+    ("Rita waited.", "the dentist's", "dentist", None),
+    ("Rita looked around.", "the toy shop", "toy_shop", None),
     ("The lights went out.", "the living room", "living_room", "dark"),
 ]
 
@@ -468,6 +476,58 @@ def test_a_photo_of_somebody_is_a_photo() -> None:
     assert [thing.word for thing in scene.things] == ["photo"]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "pictogram"),
+    [
+        ("Anna buys a bag of coffee.", "coffee_bag"),
+        ("Ben opens the box of matches.", "matchbox"),
+        ("Mia eats two slices of bread.", "toast_slice"),
+        ("The man drinks from a bottle of water.", "water_bottle"),
+        ("Lena holds a piece of paper.", "page-facing-up"),
+        ("The girl carries a basket of apples.", "red-apple"),
+        ("A small hill of black crumbs falls out.", "crumbs"),
+    ],
+)
+def test_a_measure_is_its_own_picture_and_a_hill_of_crumbs_is_crumbs(prompt: str, pictogram: str) -> None:
+    scene = scene_of(FrameRequest(prompt, 1, 400, 300))
+    assert [(thing.pictogram, thing.count) for thing in scene.things][:1] == [
+        (pictogram, 1 if pictogram not in ("red-apple", "toast_slice") else scene.things[0].count)
+    ]
+    assert len(scene.things) == 1
+    assert scene.setting not in ("river", "mountain", "hill")
+
+
+def test_what_is_no_thing_has_no_shape_and_its_word_is_kept() -> None:
+    told = tell(FrameRequest("The man looks at the fjord slope.", 1, 400, 300))
+    assert [thing for thing in told.scene.things if thing.pictogram is None] == []
+
+
+def test_nobody_stands_on_an_envelope_or_is_a_dish_because_a_plan_says_so() -> None:
+    scene = scene_of(FrameRequest("The old woman reads the name on the envelope.", 1, 400, 300))
+    assert (scene.actors[0].at, scene.actors[0].target) == (None, scene.things[0].id)
+    miss = Character(name="Miss Okafor", kind="lunch", appearance="a female lunch")
+    scene = scene_of(FrameRequest("Miss Okafor laughs.", 1, 400, 300, characters=(miss,)))
+    assert [actor.kind for actor in scene.actors] == ["person"]
+
+
+def test_what_lies_about_indoors_is_on_a_table_and_before_the_feet_of_a_broad_group() -> None:
+    def sprites(prompt: str, place: str) -> dict[str, Any]:
+        scene = scene_of(FrameRequest(prompt, 1, 768, 512, place=place, must_show=("telephone",)))
+        return {sprite.id: sprite for sprite in frame_scene(scene, 768, 512, 1).sprites}
+
+    inside = sprites("The boy laughs.", "the kitchen")
+    assert inside["shown telephone"].y == inside["shown telephone table 0"].box[1] + 1
+    assert "shown telephone table 0" not in sprites("The boy laughs.", "the park")
+    crowd = sprites("The children laugh. The men laugh. The women laugh.", "the kitchen")
+    people = [one.box for one in crowd.values() if one.acts]
+    assert min(box[0] for box in people) < crowd["shown telephone"].x < max(box[2] for box in people)
+
+
+def test_who_does_more_than_sit_in_a_car_is_beside_it() -> None:
+    at = {word: scene_of(FrameRequest(f"The man {word}.", 1, 400, 300, place="the car")) for word in ("sings", "runs")}
+    assert {word: scene.setting for word, scene in at.items()} == {"sings": "car", "runs": "street"}
+
+
 def test_things_without_a_place_are_at_home_somewhere() -> None:
     assert scene_of(FrameRequest("The lamp stands beside the table.", 1, 400, 300)).setting == "living_room"
 
@@ -476,7 +536,7 @@ def test_things_without_a_place_are_at_home_somewhere() -> None:
     ("phrase", "place"),
     [
         ("the bus", "bus"),
-        ("the bus stop", "street"),
+        ("the bus stop", "bus_stop"),
         ("outside the bus", "street"),
         ("behind the wheel of the car", "car"),
         ("the taxi rank", "street"),
@@ -496,6 +556,20 @@ def test_who_stands_beside_a_vehicle_is_not_in_it(phrase: str, place: str) -> No
         ("paper boat", "paper_boat"),
         ("plaster", "plaster"),
         ("washing machine", "washing_machine"),
+        ("bunch of keys", "key_ring"),
+        ("fuse box", "fuse_box"),
+        ("number plate", "number_plate"),
+        ("conveyor belt", "conveyor_belt"),
+        ("piggy bank", "piggy_bank"),
+        ("violin case", "instrument_case"),
+        ("hot air balloon", "hot_air_balloon"),
+        ("tennis ball", "tennis_ball"),
+        ("remote control", "remote"),
+        ("boarding pass", "boarding_pass"),
+        ("steering wheel", "steering_wheel"),
+        ("water bottle", "water_bottle"),
+        ("stool", "stool"),
+        ("spaniel", "dog"),
     ],
 )
 def test_a_word_is_drawn_as_itself_and_not_as_its_kin(word: str, pictogram: str) -> None:

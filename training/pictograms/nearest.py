@@ -32,6 +32,8 @@ animal plant food drink tool container machine device thing person man woman chi
 worker building house vehicle clothing garment furniture object instrument toy card paper book letter picture body
 leader member owner player author writer neighbour stranger customer boss fruit vegetable group head stick rock
 equipment structure engine line sheet box bar board figure star heart leaf cell block plate piece note key
+portion tit lodge slug crank combine larva learner loser poker castanets cuckoo dumbbell cape bark chip circuit swede
+berth plough controller courier siamese trifle sole fuse lever handle sling float
 """
 """Words for anything, which are not taken for a special thing of their kind."""
 _SOLID = """

@@ -133,8 +133,9 @@ def nouns() -> Mapping[str, Noun]:
             word, _, own = entry.partition("=")
             found[word.lower()] = Noun(word, name, kind, float(own or cm), stands, acts)
     for name, row in _extra().items():
-        for word in row["nouns"]:
-            noun = Noun(word, name, row["kind"], float(row["cm"]), row["stands"], row.get("acts", "no"))
+        for entry in row["nouns"]:
+            word, _, own = entry.partition("=")
+            noun = Noun(word, name, row["kind"], float(own or row["cm"]), row["stands"], row.get("acts", "no"))
             found.setdefault(word.lower(), noun)
     return found
 

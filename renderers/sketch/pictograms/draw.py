@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from katha.renderers.sketch.pictograms.data import Pictogram, pictogram
-from katha.renderers.sketch.props.shapes import Shape
+from katha.renderers.sketch.props.shapes import Shape, read_shape
 from katha.renderers.sketch.settings.stage import tint
-from katha.renderers.sketch.style import INK, OUTLINE, PAPER, mix
-from katha.renderers.sketch.svg import el, group, number, smooth
+from katha.renderers.sketch.style import INK, OUTLINE, PAPER
+from katha.renderers.sketch.svg import el, group, number
+from katha.renderers.sketch.tables import load_table
 
 __all__ = ["Box", "Picture", "draw_pictogram", "draw_shapes", "draw_stand_in", "stage_height", "tipped"]
 
@@ -24,25 +26,6 @@ _SHRINKS, _GROWS = 0.35, 0.42
 _SOFT = 0.1
 """Share of paper in a pictogram's colours: emoji are brighter than the sketch."""
 _THINNEST = 0.5
-
-_STAND_INS = {
-    "person": "grey", "animal": "brown", "plant": "leaf", "food": "tan", "drink": "sky", "vehicle": "blue",
-    "building": "stone", "furniture": "brown", "container": "tan", "sky": "cream", "landscape": "stone",
-}  # fmt: skip
-_SHAPES = {
-    "person": ((-0.2, 0.0), (-0.26, -0.5), (-0.16, -0.66), (-0.2, -0.9), (0.0, -1.0), (0.2, -0.9), (0.16, -0.66),
-               (0.26, -0.5), (0.2, 0.0)),
-    "animal": ((-0.7, 0.0), (-0.8, -0.6), (-0.4, -0.75), (0.3, -0.7), (0.5, -1.0), (0.85, -0.85), (0.75, -0.5),
-               (0.65, 0.0)),
-    "plant": ((-0.12, 0.0), (-0.15, -0.35), (-0.5, -0.6), (-0.3, -0.95), (0.25, -1.0), (0.5, -0.65), (0.15, -0.35),
-              (0.12, 0.0)),
-    "vehicle": ((-1.0, 0.0), (-1.05, -0.5), (-0.6, -0.6), (-0.4, -1.0), (0.5, -1.0), (0.7, -0.6), (1.05, -0.45),
-                (1.0, 0.0)),
-    "building": ((-0.6, 0.0), (-0.6, -0.65), (0.0, -1.0), (0.6, -0.65), (0.6, 0.0)),
-    "thing": ((-0.5, 0.0), (-0.55, -0.8), (-0.2, -1.0), (0.35, -0.95), (0.55, -0.6), (0.5, 0.0)),
-}  # fmt: skip
-"""Outlines of stand-ins in units of their height, by kind; kinds not named use "thing"."""
-_LUMPS = frozenset({"building"})
 
 
 @dataclass(frozen=True)
@@ -124,18 +107,19 @@ def tipped(picture: Picture, turn: float) -> Picture:
 
 
 def draw_stand_in(kind: str, cm: float) -> Picture:
-    """A plain shape of the right kind and size for what the set does not have: nothing that could be mistaken."""
-    height = stage_height(cm)
-    outline = [(x * height, y * height) for x, y in _SHAPES.get(kind, _SHAPES["thing"])]
-    fill = mix(PAPER, _STAND_INS.get(kind, "grey"), 0.5)
-    if kind in _LUMPS:
-        svg = el("path", d="M" + " L".join(f"{number(x)},{number(y)}" for x, y in outline) + "Z", fill=fill,
-                 stroke=INK, stroke_width=_weight(height), stroke_linejoin="round", stroke_dasharray="5 4")  # fmt: skip
-    else:
-        svg = smooth(outline, fill=fill, width=_weight(height))
-    xs, ys = [x for x, _ in outline], [y for _, y in outline]
-    box = (min(xs), min(ys), max(xs), max(ys))
-    return Picture(svg, box, box, (0.0, -0.8 * height, 0.2 * height))
+    """What shows the kind and size of a thing that the set does not have: wheels, a lid, pages, and no special thing.
+
+    Its rows are in stand_ins.yaml; a kind that has none is a bundle.
+    """
+    return draw_shapes(
+        _stand_in(kind if kind in load_table("pictograms", "stand_ins.yaml") else "thing"), stage_height(cm)
+    )
+
+
+@cache
+def _stand_in(kind: str) -> tuple[Shape, ...]:
+    rows = load_table("pictograms", "stand_ins.yaml")[kind]
+    return tuple(read_shape(head, str(geometry)) for row in rows for head, geometry in row.items())
 
 
 def _outlined(found: Pictogram, scale: float, height: float) -> str:

@@ -29,6 +29,8 @@ from katha.text.words import load_words
 
 __all__ = ["NUMBERS", "Cast", "bare", "has", "nature_of"]
 
+_TITLED = re.compile(r"(?:miss|mrs|mr|ms|dr|sir|madam|sergeant|officer|professor|aunt|uncle)\b", re.IGNORECASE)
+"""How the name of somebody begins who is a person."""
 _MALE = frozenset({"king", "thief", "woodcutter", "fisherman", "shepherd", "hunter", "merchant", "sage", "soldier"})
 
 _ROYAL = frozenset({"king", "queen"})
@@ -143,6 +145,8 @@ class Cast:
         concept, noun = concept_of(*phrases), noun_of(*phrases)
         if concept is None and noun is None and phrases and not (entity is not None and entity.kind == "person"):
             noun = near_noun(phrases[-1])
+        if noun is not None and noun.acts == "no" and _TITLED.match(name):
+            noun, phrases = None, ()  # Miss Okafor is no dish, whatever the plan took her for
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
             return SceneActor(name, "figure", concept=concept, attributes=_attributes(looks))

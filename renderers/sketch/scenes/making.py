@@ -16,11 +16,13 @@ from katha.renderers.sketch.scenes.senses import (
     done_state,
     here_called,
     in_table,
+    is_heap,
     is_idiom,
     near_noun,
     noun_of,
     place_of,
     shot_of,
+    singular,
     size_of,
     source_state,
     states_of,
@@ -40,8 +42,12 @@ QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
+_KINDS = {"music": "instrument", "structure": "building"}
+"""Kinds of the noun table by sorts of the reader that have another name."""
 _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
+_UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
+"""Sorts of nouns that are no things: a shape for one of them tells nothing."""
 _LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
@@ -146,9 +152,12 @@ class Making:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
+        if is_heap(head, self.prompt.lower()):
+            return None
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
         named = [] if measured or own else [*([entity.name] if whole else []), entity.noun]
-        noun = noun_of(*named, head)  # a photo of the wife is a photo
+        filled = self._measure(head) or self._measure(entity.noun)
+        noun = find_noun(filled) if filled else noun_of(*named, head)  # a photo of the wife is a photo
         noun = noun or near_noun(head)
         if noun is None:
             if (
@@ -158,17 +167,31 @@ class Making:
             ):
                 return None
             self.missing.append(head)
-        count = 1 if in_table("single", head) else min(entity.count or 3, 3)
+            if entity.sort in _UNSEEN:
+                return None
+        one = in_table("single", head) or (filled is not None and filled in self.prompt.lower())
+        count = 1 if one else min(entity.count or 3, 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
             )
         else:
-            sort = entity.sort
-            thing = SceneThing(entity.id, head, None, sort, _SIZES.get(sort, 30.0), "ground", what, holder, count)
+            size, kind = _SIZES.get(entity.sort, 30.0), _KINDS.get(entity.sort, entity.sort)
+            thing = SceneThing(entity.id, head, None, kind, size, "ground", what, holder, count)
         by = size_of(entity.looks)
         self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity))
         return entity.id
+
+    def _measure(self, noun: str) -> str | None:
+        """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""
+        pattern = rf"\b(?:{re.escape(noun)} of (?:\w+ )?\w+|[\w-]+ of (?:\w+ )?{re.escape(noun)})\b"
+        for found in re.finditer(pattern, self.prompt.lower()) if noun else ():
+            words = found.group().split()
+            for phrase in (" ".join(words), f"{words[0]} of {words[-1]}", " ".join(words[:3])):
+                one = next((one for one in (phrase, _one_of(phrase)) if find_noun(one) is not None), None)
+                if one is not None:
+                    return one
+        return None
 
     def _flows(self, key: str) -> bool:
         """Whether water does something of its own accord (drips, leaks, runs down), so that it is seen."""
@@ -198,6 +221,12 @@ class Making:
                 found += [one for one in out if one is not None]
         alive = entity.kind in LIVING
         return tuple(dict.fromkeys((*(one for one in found if not alive or one in _BODILY), *states_of(words))))
+
+
+def _one_of(phrase: str) -> str:
+    """ "Slices of bread" as "slice of bread"."""
+    head, _, rest = phrase.partition(" of ")
+    return f"{singular(head)} of {rest}"
 
 
 def phrase_of(entity: Entity) -> str:

@@ -25,6 +25,8 @@ _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
 _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over", "ground", "ground_front", "foot"})
 """Where a deed has a thing for which it takes more than hands."""
+_BOOK = 35.0
+"""Nobody stands on what is smaller than this (centimetres)."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
 
 
@@ -51,6 +53,8 @@ class Relations(Doing):
             if where is None:
                 continue
             for key in self._placed(event, role):
+                if where in ("on", "under") and self._in_hand(role, key):
+                    continue
                 at = self._anchor(role, key)
                 actor = self.actors.get(key)
                 if at is None or actor is None or actor.at is not None or at == actor.id:
@@ -68,6 +72,25 @@ class Relations(Doing):
                                            target=None if actor.target == at else actor.target)  # fmt: skip
                 if at in self.things:
                     self.things[at] = replace(self.things[at], held_by=None, role="object")
+
+    def _in_hand(self, role: Role, key: str) -> bool:
+        """Whether a person would stand on or under what is no larger than a book: they have it in hand ("reads the name
+        on the envelope")."""
+        thing, actor = self.things.get(role.entity or ""), self.actors.get(key)
+        if (
+            thing is None
+            or actor is None
+            or actor.kind != "person"
+            or thing.held_by is not None
+            or thing.at is not None
+        ):
+            return False
+        if thing.stands not in ("hand", "table") or thing.cm > _BOOK or thing.kind in ("clothing", "sport", "toy"):
+            return False
+        if role.preposition == "on" and actor.target is None and deed(actor.deed).thing in ("hand", "hands"):
+            self.things[thing.id] = replace(thing, held_by=actor.id, role="object")
+            self.actors[key] = replace(actor, target=thing.id)
+        return True
 
     def _on_body(self, at: str, where: Beside, role: Role) -> Beside:
         """Where on somebody's body; on a lap is who sits on somebody that sits as well."""

@@ -28,6 +28,7 @@ __all__ = [
     "how_many",
     "implied_place",
     "in_table",
+    "is_heap",
     "is_idiom",
     "lifeless_deed",
     "means_deed",
@@ -62,6 +63,7 @@ _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman",
 _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|portrait|map|statue) of .*")
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
+_HELD = re.compile(r"(?:(?:the|a|an|some|his|her|their|its|my|our|your) )?([\w-]+) of ")
 _LISTS = (
     "weak",
     "skip",
@@ -75,6 +77,8 @@ _LISTS = (
     "placing",
     "found",
     "seeking",
+    "heaps",
+    "ashore",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
@@ -229,17 +233,31 @@ def place_of(phrase: str) -> str | None:
 
 
 def _place_named(phrase: str) -> str | None:
+    if (held := _HELD.match(phrase.lower())) and find_noun(held.group(1)) is not None:
+        # A bottle of water is no river, a mountain of dishes no mountain.
+        return None if is_heap(held.group(1), phrase.lower()) else _place_named(held.group(1))
     for part in _OF.split(phrase.lower()):
         words, known = _WORD.findall(part), _places()
         for size in (3, 2, 1):
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
-                if at > 0 and words[at - 1] == "toy":
-                    continue
+                whole = find_noun(" ".join(words[at - 1 : at + size])) if at > 0 else None
+                toy = at > 0 and words[at - 1] == "toy"
+                if toy or (whole is not None and whole.kind not in ("vehicle", "building", "furniture")):
+                    continue  # a toy house, a hand plane
                 found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
                     return found
     return None
+
+
+def is_heap(noun: str, phrase: str) -> bool:
+    """Whether a phrase tells how much there is of a thing: "a hill of crumbs"."""
+    if not in_table("heaps", noun):
+        return False
+    told = re.findall(rf"\b{re.escape(noun)} of ((?:[\w-]+ ?){{1,3}})", phrase)
+    words = [word for text in told for word in text.split()]
+    return any(find_noun(word) is not None or find_noun(singular(word)) is not None for word in words)
 
 
 def seen_from_outside(place: str) -> str:

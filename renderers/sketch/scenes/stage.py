@@ -50,7 +50,8 @@ from katha.renderers.sketch.scenes.things import (
     union,
 )
 from katha.renderers.sketch.scenes.together import groups_of, join, on_left, spread
-from katha.renderers.sketch.svg import group, number
+from katha.renderers.sketch.style import darker
+from katha.renderers.sketch.svg import group, number, rect
 
 __all__ = ["arrange"]
 
@@ -85,8 +86,14 @@ _WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
 """Acts whose signs must be in the frame."""
 _HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
-_TINY_ACTOR, _LEAST_LOOSE = 34.0, 24.0
-"""Nobody without a rig is smaller than the first, and nothing that lies about is smaller than the second."""
+_TINY_ACTOR, _LEAST_LOOSE, _LEAST_TABLED = 34.0, 26.0, 30.0
+"""Nobody without a rig is smaller than the first, and nothing that lies about or on a table smaller than the others."""
+_FEW = 46.0
+"""Of what is larger one is drawn beside actors, who would be small among several."""
+_BROAD, _AT_FEET = 250.0, 1.9
+"""How wide a group is before whose feet small things lie, and how near they are."""
+_FLOOR = frozenset({"toy", "sport", "animal", "plant", "vehicle", "building", "landscape"})
+"""Kinds of things that lie about on the floor."""
 _FIRE = "fire"
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
@@ -464,26 +471,54 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
     used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     drawn: list[Sprite] = []
-    boxes = [sprite.box for sprite in sprites if sprite.acts] or [(-30.0, -60.0, 30.0, 0.0)]
-    left, _, right, _ = union(boxes)
+    acting = [sprite.box for sprite in sprites if sprite.acts]
+    left, _, right, _ = union([sprite.box for sprite in sprites] if acting else [(-30.0, -60.0, 30.0, 0.0)])
     loose = [thing for thing in scene.things if thing.id not in used]
     for thing in sorted(loose, key=lambda one: one.at is not None):
         there = next((one for one in (*sprites, *drawn) if one.id == thing.at), None)
         if there is not None:
             drawn.append(lay(thing, there))
             continue
-        size = max(stage_height(thing.cm), _LEAST_LOOSE)
-        for _ in range(min(thing.count, 3)):
+        tabled = bool(acting) and _on_table(scene, thing)
+        size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)
+        copies = min(thing.count, 3) if size < _FEW or not acting else 1
+        for nth in range(copies):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             wide = picture.bbox[2] - picture.bbox[0]
+            if nth and acting and wide > _FEW:
+                break
             lifted = {"sky": -max(130.0, 1.2 * size), "wall": -66.0}.get(thing.stands, 0.0)
-            if lifted or size > 110:
+            if size < _FEW and not lifted and right - left > _BROAD:
+                # Beside a broad group they would make everybody small: they lie before its feet.
+                before = [one for one in drawn if one.depth == _AT_FEET]
+                x = (left + right) / 2 + (len(before) - 1) * 34.0
+                drawn.append(Sprite(thing.id, picture.svg, picture.bbox, _AT_FEET, x, 7.0, key=thing.role == "object"))
+                continue
+            if size > 110 or (lifted and (thing.stands == "sky" or size > _LOW_GOAL or not acting)):
                 x, depth = rng.uniform(left, right), -6.0
             else:
                 on_left = rng.random() < 0.5
                 x = left - 0.5 * wide - 8 if on_left else right + 0.5 * wide + 8
                 left, right = (left - wide - 10, right) if on_left else (left, right + wide + 10)
-                depth = -2.0 if size > 60 else 0.4
+                depth = -6.0 if lifted else -2.0 if size > 60 else 0.4
+            if tabled:
+                lifted = -_TABLE_TOP
+                drawn.append(_side_table(f"{thing.id} table {nth}", x, wide))
             drawn.append(Sprite(thing.id, picture.svg, picture.bbox, depth, x, lifted, key=thing.role == "object",
                                 grounded=not lifted))  # fmt: skip
     return drawn
+
+
+def _on_table(scene: Scene, thing: SceneThing) -> bool:
+    """Whether a thing lies on a table of its own: small, for the hand or table, and no toy, under a roof."""
+    outdoors = scene.setting is not None and not place_data(scene.setting).indoors
+    small = thing.stands in ("hand", "table") and stage_height(thing.cm) < _LOW_GOAL
+    return small and not outdoors and thing.kind not in _FLOOR
+
+
+def _side_table(name: str, x: float, wide: float) -> Sprite:
+    """A small table at x, as wide as what lies on it and a little more."""
+    half = max(0.5 * wide + 5, 17.0)
+    legs = "".join(rect(side * (half - 6) - 3, -32, 6, 32, round_=1, fill=darker("brown")) for side in (-1, 1))
+    svg = legs + rect(-half, -_TABLE_TOP - 1, 2 * half, 7, round_=2, fill="brown")
+    return Sprite(name, svg, (-half, -_TABLE_TOP - 1, half, 0.0), 0.3, x, 0.0, key=True)

@@ -39,9 +39,17 @@ from katha.text.words import load_words
 __all__ = ["Told", "scene_of", "tell"]
 
 _TO_BE = re.compile(r"\b(?:is|are|stands?) ")
+_SETTINGS = frozenset({"vehicle", "building", "landscape"})
+"""Kinds of things that a place can be, and that are not drawn again in it."""
+_HUGE = 600.0
+"""A part of the country higher than this (centimetres) is no thing beside others."""
 _LEVEL = frozenset({"", "eye level", "eye-level", "front", "frontal", "straight", "straight on", "level", "normal"})
 _PHRASE, _SENTENCE = 5, 3
 """A phrase of must_show longer than the first tells what the prompt tells; one as long as the second may."""
+_IN_CAR = frozenset(
+    {"sit", "drive", "sleep", "talk", "phone", "listen", "sing", "laugh", "cry", "argue", "think", "shout"}
+)
+"""What is done on the seats of a car; who does something else there is drawn beside it."""
 _MOST = 5
 """More actors than this are too small to tell apart."""
 
@@ -103,6 +111,7 @@ class _Teller(Relations):
         if setting is None and not self.request.place:
             setting = stage_by_kinds(thing.kind for thing in self.things.values())
         outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        outdoors = outdoors or (setting == "car" and any(one.deed not in _IN_CAR for one in self.actors.values()))
         if setting is not None and outdoors:
             setting = seen_from_outside(setting)
         if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
@@ -275,7 +284,9 @@ class _Teller(Relations):
             for one in self.things.values()
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
-        around = {one.id for one in loose if place_of(one.word) == setting and one.kind in ("vehicle", "building")}
+        around = {one.id for one in loose if place_of(one.word) == setting and one.kind in _SETTINGS}
+        if len(self.things) > 1 or self.actors:  # a whole mountain beside a nail
+            around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}
         if housed:  # what is as small as a bus stop stands in the street
             around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
             around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250}

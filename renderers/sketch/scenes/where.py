@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.scenes.senses import in_table, noun_of, place_of, platform_of, time_of
+from katha.renderers.sketch.scenes.senses import in_table, is_heap, noun_of, place_of, platform_of, time_of
 from katha.renderers.sketch.tables import load_table
 from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
@@ -19,6 +19,7 @@ _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 
+_ON_BANK = re.compile(r"\b(?:on|onto|along|up) (?:the|a|its|his|her|their) (?:\w+ )?bank\b")
 _IN_WEATHER = re.compile(r"\b(?:in|through|during|into) (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
 
@@ -36,6 +37,16 @@ class Where:
 
     def setting(self, events: Sequence[Event]) -> str | None:
         """The panel's place, else what holds in the reading, else what the words name."""
+        found = self._setting(events)
+        return "river" if found == "bank" and self._ashore(events) else found
+
+    def _ashore(self, events: Sequence[Event]) -> bool:
+        """Whether a bank is a river's: who is on it, swims to it or is no person has no money there."""
+        people = self.reading is None or any(one.kind in ("person", "group") for one in self.reading.entities)
+        wet = any(in_table("ashore", event.verb) for event in events)
+        return wet or not people or _ON_BANK.search(self.prompt.lower()) is not None
+
+    def _setting(self, events: Sequence[Event]) -> str | None:
         if self.request.place:
             found = place_of(self.request.place)
             if found is not None:
@@ -46,6 +57,8 @@ class Where:
             return place_of(self.prompt)
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
+            if is_heap(place.noun, self.prompt.lower()):
+                continue
             toy = f"toy {place.noun}" in place.text
             found = place_of(place.text) or (None if toy else place_of(place.noun))
             if place.noun not in self.roads and found is not None:
@@ -56,6 +69,7 @@ class Where:
                 if (
                     found is not None
                     and role.head not in self.roads
+                    and not is_heap(role.head, self.prompt.lower())
                     and not (role.entity and role.entity in self.things)
                 ):
                     return found
@@ -94,7 +108,8 @@ class Where:
                 phrase = " ".join(words[:size])
                 if find_noun(" ".join(words[size - 1 : size + 1])) is not None and size < len(words):
                     continue  # the bus of "at the bus stop"
-                if place_of(phrase) is not None and phrase.split()[-1] not in drawn:
+                heap = is_heap(words[size - 1], self.prompt.lower())
+                if place_of(phrase) is not None and phrase.split()[-1] not in drawn and not heap:
                     return place_of(phrase)
         return None
 
