@@ -11,9 +11,8 @@ from typing import Any
 from katha.configs import load_config
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
-from katha.text.senses import lives_from, said_plainly
 from katha.text.telling import joined
-from katha.text.words import load_words
+from katha.text.words import lives_from, load_words, said_plainly
 
 __all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
 
