@@ -223,8 +223,11 @@ class Story:
         shift = planning("shift")
         jumps, keeps = set(shift["words"]), set(shift["keeps"])
         told = [event for event in self.reading.of(sentence) if event.standing == "told" and not event.perfect]
-        phrases = [set(phrase.lower().split()) for event in told for phrase in event.time]
-        return any(len(phrase) <= _SHORT_TIME and jumps & phrase and not keeps & phrase for phrase in phrases)
+        phrases = [phrase.lower().split() for event in told for phrase in event.time]
+        return any(
+            len(phrase) <= _SHORT_TIME and (phrase[0] == "after" or jumps & {*phrase}) and not keeps & {*phrase}
+            for phrase in phrases
+        )
 
     def goes_on(self, sentence: int) -> bool:
         """Return whether a place is left for one that the text does not name."""

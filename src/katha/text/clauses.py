@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from katha.text.types import RoleName, Standing
 
-__all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
+__all__ = ["Clause", "Filler", "age_of", "clauses_of", "conjuncts", "phrase_of"]
 
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
@@ -27,6 +27,7 @@ _AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "
 _MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+_NOT = frozenset(("never", "hardly", "barely", "seldom", "rarely", "scarcely", "almost", "nearly"))
 _WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -110,6 +111,9 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
             return inner, "will", "", "intended"
         if inner is not None:
             return inner, "can", "", "not" if able.lower_ == "unable" else ""
+    attr = child_of(verb, "attr")
+    if lemma == "be" and attr is not None and attr.lower_ in ("first", "last", "only") and inner is not None:
+        return inner, "", "", ""  # "was the first to reach her"
     if inner is None or inner.pos_ not in ("VERB", "AUX") or child_of(verb, "dobj", "dative") is not None:
         return None
     if child_of(inner, "nsubj") is not None:
@@ -563,7 +567,8 @@ class _Builder:
             for child in token.children:
                 no = (
                     child.dep_ == "neg"
-                    or child.lower_ in ("never", "hardly", "barely")
+                    or child.lower_ in _NOT
+                    or (child.lower_ == "longer" and child.i and child.nbor(-1).lower_ in ("no", "any"))
                     or (child.dep_ in ("preconj", "cc") and child.lower_ in ("neither", "nor"))
                 )
                 if no and child.i < clause.verb.i + 2:
@@ -580,7 +585,9 @@ class _Builder:
                 for child in token.children
             )
             clause.negated |= none and filler.role in ("agent", "patient")
-        if clause.verb.dep_ == "pcomp" and clause.verb.head.lower_ == "without":
+        top = clause.chain[0]
+        before = top.head.nbor(-1).lower_ if top.head.i else ""
+        if top.dep_ == "pcomp" and (top.head.lower_ == "without" or before == "instead"):
             clause.negated = True
 
     def _standing(self, clause: Clause) -> Standing:
@@ -681,13 +688,31 @@ def _inside(token: Token) -> Iterator[Token]:
     yield from sorted([token, *part], key=lambda word: word.i)
 
 
+def _told_of(word: Token, above: Token) -> bool:
+    """Whether a word stands in a relative clause under a noun: "cards that I had not seen"."""
+    while word.i != above.i and word.head.i != word.i:
+        if word.dep_ == "relcl":
+            return True
+        word = word.head
+    return False
+
+
+def age_of(token: Token) -> Token | None:
+    """Return the number of "a boy of about seven"."""
+    told = (child for child in token.children if child.dep_ == "prep" and child.lower_ == "of")
+    numbers = (word for child in told for word in child.children if word.dep_ == "pobj" and word.pos_ == "NUM")
+    return next(numbers, None) if lemma_of(token) in load_words().sets["plain_person"] else None
+
+
 def phrase_of(token: Token) -> str:
     """Return the words of a noun phrase, with "of ..." but without clauses."""
     words = list(_inside(token))
     for child in token.children:
-        if child.dep_ == "prep" and child.lower_ == "of":
-            words += list(child.subtree)
+        if child.dep_ == "prep" and child.lower_ == "of" and age_of(token) is None:
+            words += [word for word in child.subtree if not _told_of(word, token)]
     words = [word for word in words if word.dep_ != "case" or word.head.i != token.i]
+    while words and words[-1].is_punct and words[-1].text == ",":
+        words.pop()
     return (
         " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from katha.text.clauses import Clause, clauses_of, phrase_of
+from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
@@ -124,6 +124,8 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
                 told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
     for mention in mentions.values():
         told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
+        if (years := age_of(mention.token)) is not None:
+            told.append((mention, years.lower_))
     for who, number in told:
         entity = resolver.entities.get(who.entity or "") if who is not None else None
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)

@@ -42,7 +42,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     """
     _repair_opening(doc, words)
     for token in doc:
-        _repair_series(token)
+        _take_subject(token)
+        _repair_series(token, words)
+        _repair_counted(token, words)
     for token in doc:
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
@@ -86,7 +88,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
 
-def _repair_series(token: Token) -> None:
+def _repair_series(token: Token, words: Words) -> None:
     """Make one deed of several what was taken for a state or a noun: "took off the panel, put on his glasses and
     shone a lamp", "turned left because the road ended, and found a gate", "a smell of paint, and rain"."""
     doc, head = token.doc, token.head
@@ -100,12 +102,36 @@ def _repair_series(token: Token) -> None:
             token.tag_, token.dep_, token.head = "VBD", "conj", first
     elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ == "VBD" and child_of(token, "dobj") is None:
         thing = child_of(head, "dobj")
-        if thing is not None and not has_to(token) and token.nbor(-1).tag_ == "CC":
+        noun = words.sort(token.lower_) and not has_to(token)
+        if thing is not None and noun and token.nbor(-1).tag_ == "CC":
             token.pos_, token.tag_, token.head = "NOUN", "NN", thing
+    elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
+        token.head = last
     elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ == "advcl" and head.head.i < head.i:
         before = next((one for one in doc[head.i : token.i] if one.tag_ == "CC" and one.head == head), None)
         if before is not None and before.nbor(-1).text == ",":
             token.head = head.head
+
+
+def _last_doer(token: Token) -> Token | None:
+    """The joined verb with a doer of its own that stands between a verb and what it hangs from: "Ed kept the keys and
+    Obi unscrewed the wheel and took it away"."""
+    between = [one for one in token.head.children if one.dep_ == "conj" and one.i < token.i and one.tag_ == "VBD"]
+    return next((one for one in reversed(between) if child_of(one, "nsubj") is not None), None)
+
+
+def _repair_counted(token: Token, words: Words) -> None:
+    """Make a look of what is told of things without a verb: "clocks, all broken"; and a deed of "the first to V"."""
+    some = child_of(token, "nsubj", "nsubjpass")
+    if some is not None and some.lower_ in ("all", "some", "both", "most", "each") and some.i == token.i - 1:
+        thing = child_of(token.head, "dobj", "nsubj") if token.dep_ in ("advcl", "ccomp", "conj") else None
+        if token.tag_ in ("VBN", "VBD") and thing is not None and token.nbor(-2 if token.i > 1 else -1).text == ",":
+            token.pos_, token.dep_, token.head, some.dep_ = "ADJ", "amod", thing, "dep"
+    if token.tag_ == "VB" and has_to(token) and token.head.dep_ == "attr" and lemma_of(token.head.head) == "be":
+        first = token.head.lower_ in ("first", "last", "only")
+        if first and token.dep_ in ("relcl", "acl", "xcomp", "advcl"):
+            be = token.head.head
+            token.head, token.dep_ = be, "xcomp"
 
 
 def _goes_on(doc: Doc, at: int) -> bool:
@@ -170,7 +196,6 @@ def _repair_subjects(token: Token, words: Words) -> None:
         done = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
         if done and not child_of(done[-1], "agent"):  # "A girl with a red cap paddled over and waved"
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
-    _take_subject(token, words)
     if len(subjects) > 1:
         first, second = subjects[:2]
         filled = child_of(first, "acl")
@@ -194,7 +219,7 @@ def _repair_subjects(token: Token, words: Words) -> None:
             other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
 
 
-def _take_subject(verb: Token, words: Words) -> None:
+def _take_subject(verb: Token) -> None:
     """Give a joined verb the noun before it, which was taken for one more thing: "kept the keys and Obi left"."""
     if verb.dep_ != "conj" or verb.tag_ != "VBD" or not verb.i or child_of(verb, *_SUBJECTS) is not None:
         return

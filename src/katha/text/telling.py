@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from katha.text.types import Entity, Event, Place, Reading, Role
+from katha.text.types import Entity, Event, Place, Reading, Role, RoleName
 from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "joined", "present"]
@@ -33,11 +33,23 @@ _DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "toget
 """Particles that stand behind a thing too; "blows out the candles" has its own before it."""
 _PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
 _TALK = frozenset(
-    ("say", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add", "announce", "beg", "plead", "murmur",
-     "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
+    ("say", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add",
+     "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
 )  # fmt: skip
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
+)
+_AROUND = (1, -1, 2, -2)
+"""Which sentences around a speech tell who else is there."""
+_TAKES_PART: tuple[RoleName, ...] = (
+    "agent",
+    "patient",
+    "recipient",
+    "instrument",
+    "companion",
+    "place",
+    "goal",
+    "source",
 )
 _PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends"))
 _THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
@@ -195,6 +207,8 @@ class Teller:
             return _inner(role.text) if counted else self.name(role.entity)
         text = self._owned(entity, entity.name if _BARE_PRONOUN.match(role.text) else role.text, doers)
         front = re.match(r"((?:front|top|middle|side|edge|back|bottom) of) ", role.text)
+        if _OF_SOMEBODY.search(role.text) and front is not None:
+            return f"{front[1]} {self._owned(entity, entity.name, doers)}"
         return f"{front[1]} {text}" if front is not None and not text.startswith(front[1]) else text
 
     def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
@@ -338,22 +352,59 @@ class Teller:
         return ""
 
     def addressees(self, event: Event) -> list[str]:
-        """Return to whom an event of speaking speaks."""
+        """Return to whom an event of speaking speaks: as told, else whoever else is there."""
         if event.verb not in _TALK:
             return []
         speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
-        to = event.who("recipient") or (speech.addressees if speech is not None else ())
+        to = event.who("recipient") or (speech.addressees if speech is not None else ()) or self._listeners(event)
         own = {self.one(key).id for key in self.doers(event)}
         return [key for key in to if self.one(key).id not in own]
+
+    def _listeners(self, event: Event) -> tuple[str, ...]:
+        """Who does something right before or after somebody speaks and is there, one of them."""
+        sentences, at = self.reading.sentences, event.sentence
+        own = {self.one(key).id for key in self.doers(event)}
+        for step in _AROUND:
+            if not 0 <= at + step < len(sentences):
+                continue
+            near = [one for one in self.reading.of(at + step) if one.happens and not one.perfect]
+            for one in reversed(near) if step < 0 else near:
+                others = [self.one(key) for key in one.who("agent", "recipient") if self.one(key).id in self.names]
+                found = [who.id for who in others if who.id not in own and who.kind in ("person", "being", "group")]
+                if found:
+                    return (found[0],)
+        return ()
+
+    def topics(self, event: Event) -> list[str]:
+        """Return the things that are spoken of in what is quoted or reported, as words: "the flowers"."""
+        seen = {key for one in self.reading.of(event.sentence) if one.happens for key in one.who(*_TAKES_PART)}
+        words, text = load_words(), self.reading.sentences[event.sentence].text.lower()
+        found: list[tuple[bool, int, str]] = []
+        for entity in self.reading.entities:
+            if event.sentence not in entity.sentences or entity.id in seen or entity.id in self.names:
+                continue
+            known = entity.kind in ("thing", "animal") and entity.sort not in (
+                "",
+                "body",
+                "abstract",
+                "time",
+                "feeling",
+            )
+            at = text.find(entity.noun)
+            if known and entity.noun and at >= 0 and not words.has("parts", entity.noun):
+                found.append((entity.sort in ("material", "substance"), at, entity.noun))
+        return [f"the {noun}" for _, _, noun in sorted(found)]
 
     def _speaking(self, event: Event, plural: bool) -> str:
         whom = joined([self.name(key) for key in self.addressees(event)])
         verb = event.verb if event.verb in _LOUD else "talk"
-        return (
-            f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
-            if whom
-            else (present("speak" if verb == "talk" else verb, plural=plural))
+        told = present("speak" if verb == "talk" else verb, plural=plural)
+        if whom:
+            told = f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
+        about = (
+            self.topics(event)[:1] if not event.all("topic") else [self._object(one, ()) for one in event.all("topic")]
         )
+        return f"{told} about {about[0].removeprefix('about ')}" if about and about[0] else told
 
     def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
         return sentence == event.sentence and speaker in event.who("agent")

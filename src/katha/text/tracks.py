@@ -20,6 +20,10 @@ _OPENING = 2
 """So many sentences may say where a story plays without anybody doing something there."""
 _UNDER_WAY = re.compile(r"\b(?:was|were|is|are|am) (?:just |still )?(?:driving|riding|flying|travelling|sailing)\b")
 """Who "was driving to the airport" is not there yet."""
+_SEEN_INSIDE = frozenset(
+    ("full", "crowded", "packed", "empty", "dark", "hot", "warm", "cold", "quiet", "noisy", "late")
+)
+"""What only those tell of a vehicle who are in it."""
 _OPEN = ("water", "land", "region", "structure")
 
 
@@ -58,15 +62,16 @@ class _Track:
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
         for role in event.roles:
-            thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
+            thing = role.role == "patient" and event.visible and words.sort(role.head) == "building"
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
-            known = known and not (words.sort(role.head) == "vehicle" and words.has("motion", event.verb))
+            known = known and words.sort(role.head) != "vehicle"
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
             if role.role == "agent" and role.text.lower().startswith(("the whole ", "all the ", "every ")):
                 continue  # "the whole street was dark"
             described = role.role == "agent" and event.verb == "be" and event.state and words.has("place", role.head)
+            described = described and (words.sort(role.head) != "vehicle" or bool({*event.state} & _SEEN_INSIDE))
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
@@ -77,7 +82,7 @@ class _Track:
 
     def opens(self, sentence: int, events: Sequence[Event]) -> None:
         """Take the place that a story's first sentences name beside something: "the robot in the library"."""
-        used = {role.entity for event in events for role in event.roles}
+        used = {role.entity for event in events for role in event.roles if event.standing == "told"}
         for entity in self.entities.values():
             beside = entity.kind == "place" and entity.sentences[:1] == (sentence,) and entity.id not in used
             if beside and self.words.is_place(entity.noun) and any(event.standing == "told" for event in events):
@@ -116,6 +121,7 @@ class _Track:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
             return
         named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
+        inside = inside and not words.has("movable", role.head)
         if not (named or inside) or words.has("anywhere", role.head) or words.has("parts", role.head):
             return
         to = event.all("goal")
@@ -171,6 +177,8 @@ class _Track:
             )
             return
         noun = words.group("place_names", role.head) or role.head
+        if role.head == "counter" and self.place is not None:
+            return  # any public place has one
         self.place = Place(noun, role.text, event.sentence, role.entity, role.preposition, words.sort(noun))
 
     def _time(self, phrase: str, event: Event) -> None:
