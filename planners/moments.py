@@ -16,6 +16,8 @@ from katha.text.words import lives_from, load_words, said_plainly
 
 __all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
 
+_NO_THING = frozenset(("something", "anything", "everything", "nothing", "light", "size", "way", "spot", "number"))
+"""What no picture shows by itself."""
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
@@ -108,7 +110,8 @@ class Story:
             score *= table["by_a_thing"]
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
-        return float(score * (table["failed"] if event.negated else 1.0))
+        failed = table["failed"] if event.who("patient") else table["failed_alone"]
+        return float(score * (failed if event.negated else 1.0))
 
     def _last(self, event: Event) -> Event | None:
         """The last event of the sentence that can be seen, where it has several."""
@@ -438,6 +441,7 @@ class Moment:
                 if entity is None or entity.id in teller.names or entity.kind in ("abstract", "group", "person"):
                     continue
                 own = role.role == "agent" or role.entity not in doers
+                own = own and not load_words().has("relational", entity.noun) and entity.noun not in _NO_THING
                 if own and not entity.members and not load_words().has("parts", entity.noun):
                     found.append(_bare(teller.filler(role, doers)))
         found += self._beside_it(found)

@@ -607,6 +607,7 @@ class _Builder:
             higher = clause.parent.standing if clause.parent.verb.i < clause.verb.i or clause.link != "conj" else "told"
             # Joined verbs share what they hang from; a finite verb with a subject of its own stands alone.
             alone = clause.link == "conj" and child_of(clause.verb, "nsubj", "nsubjpass") is not None
+            alone = alone and not _marks(clause.chain[0]) & {"that", "whether", "if"}
             if clause.link == "advcl" and higher == "said":
                 higher = "told"
             own = "told" if alone or self._real_subject_clause(clause) else higher

@@ -82,7 +82,7 @@ class Parser:
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
         words = load_words()
         self._plural = words.sets["plural_only"]
-        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]}
+        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]} | {"thought": "think"}
 
     def parse(self, sentences: Iterable[str]) -> list[Doc]:
         """Return one tree for each sentence."""

@@ -11,7 +11,8 @@ from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "joined", "present"]
 
-_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+", re.IGNORECASE)
+_ONLY = re.compile(r"^(?:only|even|just|also)\s+|\b(?:very|rather|quite)\s+(?=\w+ )", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
@@ -33,13 +34,14 @@ _DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "toget
 """Particles that stand behind a thing too; "blows out the candles" has its own before it."""
 _PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
 _TALK = frozenset(
-    ("say", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add",
-     "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
+    ("say", "call", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak",
+     "explain", "add", "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "report",
+     "agree", "boast", "confess", *_LOUD)
 )  # fmt: skip
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
 )
-_AROUND = (1, -1, 2, -2)
+_AROUND = (1, -1, 2, -2, -3, -4)
 """Which sentences around a speech tell who else is there."""
 _TAKES_PART: tuple[RoleName, ...] = (
     "agent",
@@ -134,7 +136,7 @@ class Teller:
 
     def _noun(self, entity: Entity) -> str:
         """The last words of a name: "the three fishermen" is "fishermen"."""
-        bare = _ARTICLE.sub("", entity.name)
+        bare = _ONLY.sub("", _ARTICLE.sub("", entity.name))
         looks = {*entity.looks, *load_words().numbers}
         words = bare.split()
         while len(words) > 1 and (words[0].lower() in looks or load_words().has("colours", words[0].lower())):
@@ -160,8 +162,8 @@ class Teller:
             return rest if kin.islower() and rest[:1].isupper() else entity.name
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
-            return f"{self.names[owner.other]}'s {entity.noun}"
-        bare, noun = self._lower(_ARTICLE.sub("", entity.name)), self._noun(entity)
+            return f"{_whose(self.names[owner.other])} {entity.noun}"
+        bare, noun = self._lower(_ONLY.sub("", _ARTICLE.sub("", entity.name))), self._noun(entity)
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
         age = next((word for word in bare.split() if word in _AGES), "")
@@ -216,7 +218,8 @@ class Teller:
         plain = _OF_SOMEBODY.sub("", _plain(text) if entity.named else self._lower(_plain(text)))
         if entity.owner is not None and _POSSESSIVE.match(plain):
             rest = _inner(_POSSESSIVE.sub("", plain)).rsplit("'s ", 1)[-1]
-            return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
+            own = set(self.people((entity.owner,))) == set(self.people(doers)) != set()
+            return f"the {rest}" if own or entity.owner in doers else f"{_whose(self.name(entity.owner))} {rest}"
         if entity.owner in doers and "'s " in plain:
             return "the " + plain.rsplit("'s ", 1)[1]
         return _inner(plain)
@@ -319,7 +322,8 @@ class Teller:
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         if verb in _NEEDS_OBJECT and not event.all("patient"):
             return ""
-        if verb in _TALK and not event.particle and not event.who("patient") and not self._that(event):
+        speaks = verb in _TALK and not event.particle and not event.negated
+        if speaks and not event.who("patient") and not self._that(event):
             return self._speaking(event, plural)
         if event.modality in ("can", "try") and (event.negated or event.modality == "try"):
             able = "cannot" if event.negated else f"{present('try', plural=plural)} to"
@@ -397,7 +401,7 @@ class Teller:
 
     def _speaking(self, event: Event, plural: bool) -> str:
         whom = joined([self.name(key) for key in self.addressees(event)])
-        verb = event.verb if event.verb in _LOUD else "talk"
+        verb = event.verb if event.verb in _LOUD else "shout" if event.verb == "call" else "talk"
         told = present("speak" if verb == "talk" else verb, plural=plural)
         if whom:
             told = f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
@@ -419,9 +423,12 @@ class Teller:
         apart = self._apart(event, doers)
         objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
         things = re.sub(r"\bno\b", "any", joined(objects)) if event.negated else joined(objects)
-        to = [role for role in event.all("recipient") if self.filler(role, doers)]
+        told = {self.filler(role, doers) for role in event.all("patient")}
+        to = [
+            role for role in event.all("recipient") if self.filler(role, doers) and self.filler(role, doers) not in told
+        ]
         parts = [things, event.particle if apart else ""]
-        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall")
+        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain")
         parts += self._states(event) if event.verb in states else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
@@ -460,9 +467,14 @@ class Teller:
         return bool(objects) and all(objects) and somebody
 
 
+def _whose(name: str) -> str:
+    """A name as an owner's: "Tom's", "the brothers'"."""
+    return f"{name}'" if name.endswith("s") and name.split()[-1].islower() else f"{name}'s"
+
+
 def _plain(text: str) -> str:
     """A noun phrase without what is told of it in a clause of its own."""
-    return re.split(r",? (?:who|which|that|where|whose) ", text)[0]
+    return _ONLY.sub("", re.split(r",? (?:who|which|that|where|whose) ", text)[0])
 
 
 def _inner(text: str) -> str:

@@ -137,6 +137,8 @@ class _Track:
             on_it = how == "on" and words.sort(role.head) == "vehicle" and not words.has("decked", role.head)
             if (words.has("across", how) and not arrives) or on_it:
                 return
+            if role.head == "wood" and not self._moves(event):
+                return  # "a scratch in the wood"
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
         elif role.role == "source" and self._moves(event) and (self.place is None or (how == "out" and not to)):
