@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -64,11 +64,23 @@ class Picture:
         return (self.main,) if self.beside is None else (self.main, self.beside)
 
 
+def _with_errands(reading: Reading) -> Reading:
+    """The reading in which who goes to do something is told to do it: "went to fetch some water"."""
+    events = list(reading.events)
+    for event in reading.events:
+        aims = [events[at] for at in event.purpose]
+        plain = event.happens and event.verb in planning("errands") and not event.all("goal") and not event.modality
+        if plain and len(aims) == 1 and aims[0].who("patient") and not aims[0].negated and aims[0].speech is None:
+            events[aims[0].id] = replace(aims[0], standing="told", visible=True, perfect=event.perfect)
+            events[event.id] = replace(event, visible=False)
+    return replace(reading, events=tuple(events))
+
+
 class Story:
     """A reading with names, beats, and the worth of every event."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading = reading
+        self.reading = reading = _with_errands(reading)
         self.teller = Teller(reading)
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
         self._weights = {
@@ -110,6 +122,8 @@ class Story:
             score *= table["by_a_thing"]
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
+        if event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}:
+            score *= table["unseen"]
         failed = table["failed"] if event.who("patient") else table["failed_alone"]
         return float(score * (failed if event.negated else 1.0))
 

@@ -275,7 +275,8 @@ class Antecedents:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
-            score += 0.3 if mention.form == "poss" and living else 0.0
+            if mention.form == "poss":
+                score += 0.3 if living or entity.acts else -0.5 if words.has("mass", entity.noun) else 0.0
             scored.append((score, entity))
         best = self._best(scored)[0][1] if scored else None
         if best is not None:
@@ -362,7 +363,7 @@ class Antecedents:
     def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
         memory, owns = self.memory, mention.form == "poss"
         owned = memory.owned.get(mention.key)
-        kin = owned is not None and self.words.has("kin", owned.noun)
+        kin = owned is not None and self.words.has("kin", owned.noun) and owned.noun != "owner"
         for entity in memory.recent(mention):
             if not (entity.plural or entity.kind == "group") or entity.id in barred:
                 continue

@@ -429,7 +429,10 @@ class _Builder:
         elif (child.dep_, child.pos_, child.tag_) == ("advmod", "ADV", "RB") and word not in ("not", "never", "n't"):
             clause.manner.append(word)
         for prep in child.children:
-            if prep.dep_ == "prep":
+            beside = child_of(prep, "pobj") if word == "next" and prep.lower_ == "to" else None
+            if beside is not None:
+                self._place_noun(clause, beside, "beside")
+            elif prep.dep_ == "prep":
                 self._preposition(clause, prep)
             elif prep.dep_ == "npadvmod" and is_time(prep, words):
                 clause.time.append(_phrase(child))
@@ -457,9 +460,16 @@ class _Builder:
                     target = child_of(late, "pobj")
                     if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
                         clause.add("companion", conjuncts(target), "with")  # "stood at the door with Biscuit"
+                    elif late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._held(target):
+                        clause.add("instrument", conjuncts(target), "with")
                     placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
                     if placed and target is not None and self.words.is_place(lemma_of(target)):
                         self._place_noun(clause, target, late.lower_)
+
+    def _held(self, thing: Token) -> bool:
+        """Whether a thing is told to be in the hands: "sat in the mud with the ball in her arms"."""
+        below = (word for prep in thing.children if prep.dep_ == "prep" for word in prep.children)
+        return any(word.dep_ == "pobj" and self.words.sort(lemma_of(word)) == "body" for word in below)
 
     def _lives(self, token: Token) -> bool:
         return token.tag_ == "NNP" or self.words.sort(lemma_of(token)) in ("person", "animal", "being")

@@ -402,7 +402,11 @@ class Resolver:
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
             goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
-            entity.acts = entity.acts or (words.has("volition", clause.lemma) and not goes) or clause.lemma == "say"
+            entity.acts = (
+                entity.acts
+                or (words.has("volition", clause.lemma) and not goes)
+                or (clause.lemma == "say" and not (entity.kind == "thing" and words.is_a("text", entity.noun)))
+            )
             entity.speaks = entity.speaks or mention.speaks
         if mention.pronoun:
             entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]

@@ -129,6 +129,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
+    if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
+        return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (
         token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "nsubjpass", "dobj")
     ):

@@ -102,9 +102,8 @@ def _repair_series(token: Token, words: Words) -> None:
             token.tag_, token.dep_, token.head = "VBD", "conj", first
     elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ == "VBD" and child_of(token, "dobj") is None:
         thing = child_of(head, "dobj")
-        noun = words.sort(token.lower_) and not has_to(token) and child_of(token, "prt") is None
-        noun = noun and not words.has("past_forms", token.lower_)
-        if thing is not None and noun and token.nbor(-1).tag_ == "CC":
+        sky = words.group("weather", token.lower_) is not None and not has_to(token)
+        if thing is not None and sky and token.nbor(-1).tag_ == "CC":
             token.pos_, token.tag_, token.head = "NOUN", "NN", thing
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last

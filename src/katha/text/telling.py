@@ -11,7 +11,9 @@ from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "joined", "present"]
 
-_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+(?:(?:each|every)\s+)?", re.IGNORECASE
+)
 _ONLY = re.compile(r"^(?:only|even|just|also)\s+|\b(?:very|rather|quite)\s+(?=\w+ )", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
@@ -41,6 +43,7 @@ _TALK = frozenset(
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
 )
+_BACK = 4
 _AROUND = (1, -1, 2, -2, -3, -4)
 """Which sentences around a speech tell who else is there."""
 _TAKES_PART: tuple[RoleName, ...] = (
@@ -91,6 +94,7 @@ class Teller:
             entity
             for entity in reading.entities
             if entity in reading.cast or (entity.named and entity.kind == "place" and entity.id in acting)
+            if entity.kind != "place" or load_words().sort(entity.name.lower()) != "region"
             if self._somebody(entity)
         ]
         self._capitals = frozenset(word for entity in reading.entities if entity.named for word in entity.name.split())
@@ -163,6 +167,12 @@ class Teller:
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
             return f"{_whose(self.names[owner.other])} {entity.noun}"
+        plain = next(
+            (alias.split()[-1] for alias in entity.aliases if alias.split()[-1] in load_words().sets["plain_person"]),
+            "",
+        )
+        if plain and load_words().has("relations", entity.noun) and plain not in self.names.values():
+            return plain  # "their owner, a girl of thirteen"
         bare, noun = self._lower(_ONLY.sub("", _ARTICLE.sub("", entity.name))), self._noun(entity)
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
@@ -348,6 +358,8 @@ class Teller:
         for child in self._children.get(event.id, ()):
             if child.speech is not None or (child.purpose and child.id in event.purpose):
                 continue
+            if child.verb in _TALK and event.verb in _TALK:
+                continue  # "asked her to say nothing"
             if child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
                 return f"to {self.infinitive(child)}"
             if child.standing in ("told", "reported") and load_words().has("fact", event.verb):
@@ -368,6 +380,10 @@ class Teller:
         """Who does something right before or after somebody speaks and is there, one of them."""
         sentences, at = self.reading.sentences, event.sentence
         own = {self.one(key).id for key in self.doers(event)}
+        for one in reversed([one for one in self.reading.events if at - _BACK <= one.sentence < at]):
+            asked = one.happens and one.verb in _TALK and own & {self.one(key).id for key in one.who("recipient")}
+            if asked and one.who("agent"):
+                return one.who("agent")[:1]  # who answers speaks to whoever asked
         for step in _AROUND:
             if not 0 <= at + step < len(sentences):
                 continue
@@ -436,12 +452,14 @@ class Teller:
             before = role.preposition or (given if things else "")
             parts.append(f"{before} {whom}")
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
+        listed: dict[str, list[str]] = {}
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
             if text and role.entity not in doers and not adverb:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
-                parts.append(f"{before} {text}")
+                listed.setdefault(before or text, []).append(text)
+        parts += [joined(texts) if before in texts else f"{before} {joined(texts)}" for before, texts in listed.items()]
         return " ".join(part for part in parts if part.strip())
 
     def _states(self, event: Event) -> tuple[str, ...]:

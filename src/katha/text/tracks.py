@@ -57,6 +57,8 @@ class _Track:
             self._sky(event)
         if event.negated or event.perfect or words.has("look_verbs", event.verb):
             return
+        if event.passive and event.modality == "must":
+            return  # "their mother had to be taken to the hospital"
         if words.has("leave", event.verb) and not event.all("goal"):
             left = [role for role in event.all("patient", "source") if words.is_place(role.head)]
             if left and self._moves(event):
@@ -163,8 +165,8 @@ class _Track:
     def _set(self, role: Role, event: Event, *, outside: bool = False) -> None:
         words = self.words
         weather = words.group("weather", role.head)
-        if weather is not None:
-            self.weather = weather
+        if weather is not None and self._moves(event):
+            self.weather = weather  # a car that is stuck in the snow tells nothing of the barn
         if outside or words.has("outdoors", role.head):
             inside = self.place is None or words.sort(self.place.noun) in ("building", "vehicle", "")
             if not inside and (words.has("outdoors", role.head) or self.place is None or self.place.noun != role.head):
