@@ -35,6 +35,7 @@ class Setting:
     fits: frozenset[str]
     like: frozenset[str]
     home: bool
+    yard: str = ""
 
     @property
     def noun(self) -> str:
@@ -57,6 +58,7 @@ def settings() -> tuple[Setting, ...]:
             _listed(row, "fits"),
             _listed(row, "like"),
             bool(row.get("home")),
+            str(row.get("yard", "")),
         )
         for place, row in rows.items()
         if place != "public"
@@ -157,6 +159,8 @@ def _passed_by(said: str, home: Setting, story: frozenset[str]) -> bool:
 def _refined(said: str, home: Setting | None) -> str:
     """A place that any house has, in the one that the story is about: a hospital's corridor."""
     words = _WORD.findall(said.lower())
+    if home is not None and home.yard and words and words[-1] in ("yard", "courtyard"):
+        return home.yard  # a school's yard is no farm's
     return home.place if home is not None and words and words[-1] in home.like else said
 
 

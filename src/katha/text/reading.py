@@ -307,10 +307,12 @@ class _Events:
         had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
         present = bool(finite & {"VBZ", "VBP"}) and "VBD" not in finite
         freed = [token for token in clause.state if self.words.has("frees", f"{clause.lemma}_{token.lower_}")]
+        objects = {f"{clause.lemma}_{token.lemma_.lower()}" for token in clause.of("patient")}
+        shut = bool(objects & self.words.sets["closes"])  # who draws the curtains has no pencil
         event = Event(
             id=at,
             sentence=part.piece.sentence,
-            verb="free" if freed else clause.lemma,  # who sets somebody free does not set a table
+            verb="free" if freed else "close" if shut else clause.lemma,  # who sets somebody free sets no table
             text=self._text(part, clause),
             start=part.piece.start + clause.verb.idx,
             particle=clause.particle,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from katha.text.types import Entity, Event, Place, Reading, Role, RoleName
 from katha.text.words import inflected, load_words
@@ -437,7 +438,7 @@ class Teller:
         """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
         gone = event.passive and not event.who("agent")
         apart = self._apart(event, doers)
-        objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
+        objects = [] if gone else [self._object(role, doers) for role in self._objects(event)]
         things = re.sub(r"\bno\b", "any", joined(objects)) if event.negated else joined(objects)
         told = {self.filler(role, doers) for role in event.all("patient")}
         to = [
@@ -451,16 +452,24 @@ class Teller:
             given = "for" if load_words().has("for_verbs", event.verb) else "to"
             before = role.preposition or (given if things else "")
             parts.append(f"{before} {whom}")
+        seen = {role.start for role in self._objects(event)}
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
         listed: dict[str, list[str]] = {}
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
-            if text and role.entity not in doers and not adverb:
+            if text and role.entity not in doers and not adverb and role.start not in seen:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
                 listed.setdefault(before or text, []).append(text)
         parts += [joined(texts) if before in texts else f"{before} {joined(texts)}" for before, texts in listed.items()]
         return " ".join(part for part in parts if part.strip())
+
+    def _objects(self, event: Event) -> tuple[Role, ...]:
+        """The objects of a deed; of "read the name on the envelope" the envelope."""
+        found, on = event.all("patient"), [role for role in event.all("place") if role.preposition == "on"]
+        words = [role for role in found if load_words().sort(role.head) in ("abstract", "")]
+        written = event.verb == "read" and len(words) == len(found) == len(on) == 1
+        return (replace(on[0], preposition=""),) if written else found
 
     def _states(self, event: Event) -> tuple[str, ...]:
         """What somebody is: "cold and hungry", "a jackal"; nothing for what is only "a thing"."""

@@ -180,6 +180,8 @@ class _Track:
                 "region",
             )
             return
+        if role.head == "bank" and role.preposition in ("on", "along", "onto"):
+            role = replace(role, head="river", text="the river", entity=None)  # money is kept in or at one
         noun = words.group("place_names", role.head) or role.head
         if role.head == "counter" and self.place is not None:
             return  # any public place has one
