@@ -258,6 +258,12 @@ def _repair_objects(token: Token, words: Words) -> None:
     verb = token.head
     if token.dep_ == "dative" and token.pos_ == "PRON" and child_of(verb, "dobj") is None:
         token.dep_ = "dobj"  # "gave it all to him"
+    whom, gives = token.head, words.has("give", lemma_of(token.head.head))
+    thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
+    apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
+    if token.dep_ == "appos" and gives and thing and apart:
+        token.head, token.dep_, whom.dep_ = whom.head, "dobj", "dative"  # "showed her mother the cup"
+        verb = token.head
     beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
     if beside_verb and child_of(verb, "dobj") is None and "," not in verb.doc[verb.i : token.i].text:
         token.dep_ = "dobj"  # "the mouse bites the rope"
