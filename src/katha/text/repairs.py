@@ -92,6 +92,8 @@ def _repair_series(token: Token, words: Words) -> None:
     """Make one deed of several what was taken for a state or a noun: "took off the panel, put on his glasses and
     shone a lamp", "turned left because the road ended, and found a gate", "a smell of paint, and rain"."""
     doc, head = token.doc, token.head
+    if token.tag_ == "VBZ" and token.dep_ == "dobj":
+        token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]  # "hung sheets"
     bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
     if not bare or not token.i:
         return
@@ -221,13 +223,13 @@ def _repair_subjects(token: Token, words: Words) -> None:
 
 def _take_subject(verb: Token) -> None:
     """Give a joined verb the noun before it, which was taken for one more thing: "kept the keys and Obi left"."""
-    if verb.dep_ != "conj" or verb.tag_ != "VBD" or not verb.i or child_of(verb, *_SUBJECTS) is not None:
+    if verb.dep_ not in ("conj", "oprd") or verb.tag_ != "VBD" or not verb.i or child_of(verb, *_SUBJECTS) is not None:
         return
     before = verb.nbor(-1)
     thing = before.head
     joined = before.dep_ == "conj" and thing.dep_ in ("dobj", "pobj") and thing.i > verb.head.i
     if joined and before.tag_ in ("NNP", "PRP") and any(child.tag_ == "CC" for child in thing.children):
-        before.head, before.dep_ = verb, "nsubj"
+        before.head, before.dep_, verb.dep_ = verb, "nsubj", "conj"
 
 
 def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:

@@ -402,7 +402,9 @@ class Teller:
         words, text = load_words(), self.reading.sentences[event.sentence].text.lower()
         found: list[tuple[bool, int, str]] = []
         for entity in self.reading.entities:
-            if event.sentence not in entity.sentences or entity.id in seen or entity.id in self.names:
+            if event.sentence not in entity.sentences or entity.id in seen:
+                continue
+            if entity.id in self.names and entity.kind != "animal":
                 continue
             known = entity.kind in ("thing", "animal") and entity.sort not in (
                 "",
