@@ -384,18 +384,20 @@ class Moment:
             yield f"{names[:1].upper()}{names[1:]} {'are' if several else 'is'} {word}."
 
     def _ends(self) -> list[str]:
-        """What becomes of things of the picture in its own sentence: "The vase breaks."."""
+        """What becomes of things of the picture in its own sentence ("The vase breaks."), and what is found there: "A
+        banana lies in the drawer."."""
         story, things = self.story, {role.entity for event in self.events for role in event.roles if role.entity}
-        return [
-            story.teller.sentence(event)
-            for event in story.reading.of(self.main.sentence)
-            if event not in self.events
-            and event.happens
-            and load_words().has("ends", event.verb)
-            and set(story.doers(event))
-            and set(story.doers(event)) <= things
-            and not any(story.reading.entity(key).character for key in story.doers(event))
-        ]
+        found: list[str] = []
+        for event in story.reading.of(self.main.sentence):
+            doers = set(story.doers(event))
+            if event in self.events or not event.happens or event.speech is not None or not doers:
+                continue
+            if any(story.reading.entity(key).character for key in doers):
+                continue
+            lies = event.verb in planning("found_there") and story.teller.shows(event)
+            if lies or (load_words().has("ends", event.verb) and doers <= things):
+                found.append(story.teller.sentence(event))
+        return found
 
     def _still(self) -> list[str]:
         """What earlier sentences made of somebody or something in the picture and nobody has undone ("The cup is

@@ -20,6 +20,7 @@ _SURE, _FITS, _STORY = 3.0, 1.0, 0.25
 """What a word that is hardly found elsewhere, one that fits, and one elsewhere in the story bring."""
 _ENOUGH, _HOME = 2.0, 3
 """How many fitting words say where a picture is, beside a sure one elsewhere; how many words make a story's home."""
+_NEXT_DOOR = re.compile(r"^the (?:(?:back|next|other|adjoining) )?room$")
 _WHO = ("person", "group", "being")
 _ELSEWHERE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
@@ -100,6 +101,8 @@ def _place(moment: Moment, before: str, story: frozenset[str], home: Setting | N
     # Who has a trade takes it everywhere: a baker in a boat is in no bakery.
     own = frozenset(word for word in own if load_words().sort(word) not in _WHO) if known or home else own
     best, score = _best(own, story)
+    if _NEXT_DOOR.search(said) and before and not _is_home(before):
+        said = before  # the back room of a shop
     if said and (fresh or best is None):
         return _refined(said, home)
     sure = best is not None and bool(own & best.sure)

@@ -460,6 +460,8 @@ class Teller:
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
+            if load_words().has("no_thing", role.head):
+                continue  # "in opposite directions", "under her breath"
             if text and role.entity not in doers and not adverb and role.start not in seen:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
                 listed.setdefault(before or text, []).append(text)
