@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from katha.configs import load_config
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
-from katha.text.senses import lives_from, said_plainly
 from katha.text.telling import joined
-from katha.text.words import load_words
+from katha.text.words import lives_from, load_words, said_plainly
 
 __all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
 
+_NO_THING = frozenset(("something", "anything", "everything", "nothing", "light", "size", "way", "spot", "number"))
+"""What no picture shows by itself."""
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
@@ -63,11 +64,23 @@ class Picture:
         return (self.main,) if self.beside is None else (self.main, self.beside)
 
 
+def _with_errands(reading: Reading) -> Reading:
+    """The reading in which who goes to do something is told to do it: "went to fetch some water"."""
+    events = list(reading.events)
+    for event in reading.events:
+        aims = [events[at] for at in event.purpose]
+        plain = event.happens and event.verb in planning("errands") and not event.all("goal") and not event.modality
+        if plain and len(aims) == 1 and aims[0].who("patient") and not aims[0].negated and aims[0].speech is None:
+            events[aims[0].id] = replace(aims[0], standing="told", visible=True, perfect=event.perfect)
+            events[event.id] = replace(event, visible=False)
+    return replace(reading, events=tuple(events))
+
+
 class Story:
     """A reading with names, beats, and the worth of every event."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading = reading
+        self.reading = reading = _with_errands(reading)
         self.teller = Teller(reading)
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
         self._weights = {
@@ -109,7 +122,10 @@ class Story:
             score *= table["by_a_thing"]
         if event.within is not None or event.perfect:
             score *= table["in_passing"]
-        return float(score * (table["failed"] if event.negated else 1.0))
+        if event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}:
+            score *= table["unseen"]
+        failed = table["failed"] if event.who("patient") else table["failed_alone"]
+        return float(score * (failed if event.negated else 1.0))
 
     def _last(self, event: Event) -> Event | None:
         """The last event of the sentence that can be seen, where it has several."""
@@ -224,8 +240,11 @@ class Story:
         shift = planning("shift")
         jumps, keeps = set(shift["words"]), set(shift["keeps"])
         told = [event for event in self.reading.of(sentence) if event.standing == "told" and not event.perfect]
-        phrases = [set(phrase.lower().split()) for event in told for phrase in event.time]
-        return any(len(phrase) <= _SHORT_TIME and jumps & phrase and not keeps & phrase for phrase in phrases)
+        phrases = [phrase.lower().split() for event in told for phrase in event.time]
+        return any(
+            len(phrase) <= _SHORT_TIME and (phrase[0] == "after" or jumps & {*phrase}) and not keeps & {*phrase}
+            for phrase in phrases
+        )
 
     def goes_on(self, sentence: int) -> bool:
         """Return whether a place is left for one that the text does not name."""
@@ -342,7 +361,7 @@ class Moment:
         beside = [one for one in self.events if one is not self.main]
         half = self.story.half(self.main)
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
-        told += self._ends()
+        told += [*self._ends(), *self._still()]
         weather = self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
@@ -365,18 +384,47 @@ class Moment:
             yield f"{names[:1].upper()}{names[1:]} {'are' if several else 'is'} {word}."
 
     def _ends(self) -> list[str]:
-        """What becomes of things of the picture in its own sentence: "The vase breaks."."""
+        """What becomes of things of the picture in its own sentence ("The vase breaks."), and what is found there: "A
+        banana lies in the drawer."."""
         story, things = self.story, {role.entity for event in self.events for role in event.roles if role.entity}
-        return [
-            story.teller.sentence(event)
-            for event in story.reading.of(self.main.sentence)
-            if event not in self.events
-            and event.happens
-            and load_words().has("ends", event.verb)
-            and set(story.doers(event))
-            and set(story.doers(event)) <= things
-            and not any(story.reading.entity(key).character for key in story.doers(event))
-        ]
+        found: list[str] = []
+        for event in story.reading.of(self.main.sentence):
+            doers = set(story.doers(event))
+            if event in self.events or not event.happens or event.speech is not None or not doers:
+                continue
+            if any(story.reading.entity(key).character for key in doers):
+                continue
+            lies = event.verb in planning("found_there") and story.teller.shows(event)
+            if lies or (load_words().has("ends", event.verb) and doers <= things):
+                found.append(story.teller.sentence(event))
+        return found
+
+    def _still(self) -> list[str]:
+        """What earlier sentences made of somebody or something in the picture and nobody has undone ("The cup is
+        broken."); who got wet is dry when time has passed."""
+        story, table = self.story, planning("lasting")
+        found: dict[str, str] = {}
+        for event in (one for one in story.reading.events if one.sentence < self.main.sentence):
+            keys = {*event.who("patient")} or {*event.who("agent")}
+            if event.verb in table["undone"]:
+                found = {key: state for key, state in found.items() if key not in keys}
+            if not event.happens or event.speech is not None:
+                continue
+            thing = not any(story.reading.entity(key).character for key in keys)
+            told = next((one for one in event.state if one in {*table["states"], *table["a_while"]}), None)
+            state = (table["becomes"].get(event.verb) if thing else None) or told
+            found |= dict.fromkeys(event.who("agent") if event.verb == "be" else sorted(keys), state) if state else {}
+            if state in table["a_while"] and any(
+                story.passes(at) for at in range(event.sentence + 1, self.main.sentence + 1)
+            ):
+                found = {key: state for key, state in found.items() if key not in keys}
+        seen = dict.fromkeys(role.entity for event in self.events for role in event.roles if role.entity in found)
+        own = " ".join(self.sentences).lower()
+        for key in seen:
+            name, state = story.teller.name(str(key)), found[str(key)]
+            if story.reading.entity(str(key)).count == 1 and state not in own:
+                return [f"{name[:1].upper()}{name[1:]} is {state}."]
+        return []
 
     def _weather(self) -> str:
         """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""
@@ -436,6 +484,7 @@ class Moment:
                 if entity is None or entity.id in teller.names or entity.kind in ("abstract", "group", "person"):
                     continue
                 own = role.role == "agent" or role.entity not in doers
+                own = own and not load_words().has("relational", entity.noun) and entity.noun not in _NO_THING
                 if own and not entity.members and not load_words().has("parts", entity.noun):
                     found.append(_bare(teller.filler(role, doers)))
         found += self._beside_it(found)

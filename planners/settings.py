@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from katha.configs import load_config
 from katha.planners.moments import Moment
+from katha.text.words import load_words
 
 __all__ = ["Setting", "places_of", "settings"]
 
@@ -19,6 +20,8 @@ _SURE, _FITS, _STORY = 3.0, 1.0, 0.25
 """What a word that is hardly found elsewhere, one that fits, and one elsewhere in the story bring."""
 _ENOUGH, _HOME = 2.0, 3
 """How many fitting words say where a picture is, beside a sure one elsewhere; how many words make a story's home."""
+_NEXT_DOOR = re.compile(r"^the (?:(?:back|next|other|adjoining) )?room$")
+_WHO = ("person", "group", "being")
 _ELSEWHERE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -33,6 +36,7 @@ class Setting:
     fits: frozenset[str]
     like: frozenset[str]
     home: bool
+    yard: str = ""
 
     @property
     def noun(self) -> str:
@@ -55,6 +59,7 @@ def settings() -> tuple[Setting, ...]:
             _listed(row, "fits"),
             _listed(row, "like"),
             bool(row.get("home")),
+            str(row.get("yard", "")),
         )
         for place, row in rows.items()
         if place != "public"
@@ -91,26 +96,43 @@ def _place(moment: Moment, before: str, story: frozenset[str], home: Setting | N
     said, fresh = moment.place(), _fresh(moment)
     if said and not fresh and home is not None and not home.home and _passed_by(said, home, story):
         said = ""
+    known = said or (before if not _left(moment) else "")
     own = _words(_text(moment), moment)
+    # Who has a trade takes it everywhere: a baker in a boat is in no bakery.
+    own = frozenset(word for word in own if load_words().sort(word) not in _WHO) if known or home else own
     best, score = _best(own, story)
+    if _NEXT_DOOR.search(said) and before and not _is_home(before):
+        said = before  # the back room of a shop
     if said and (fresh or best is None):
         return _refined(said, home)
     sure = best is not None and bool(own & best.sure)
-    if best is not None and best.home and home is not None and not home.home and own & best.sure & home.like:
-        best = home
+    if best is not None and best.home and home is not None and not home.home:
+        best = home if own & best.sure & home.like or (sure and not known) else best
     if said and home is not None and home.home and home.score(own) and not _agree(home, said) and not _is_public(said):
         here = best is not None and best is not home and score > home.score(own)
         return best.place if here and best is not None and sure else home.place
     if said:
-        firm = best is None or not sure or _agree(best, said) or (best.home and _is_public(said))
+        firm = best is None or not sure or _agree(best, said) or score < _SURE + _FITS or not _beside(best, said)
         return _refined(said, home) if best is None or firm else best.place
-    told = best is not None and (sure or (score >= _ENOUGH and bool(story & best.sure)))
-    if best is not None and told and not (best.home and _is_public(before) and not _left(moment)):
+    told = best is not None and (sure or (score >= _ENOUGH and bool(story & best.sure or _is_home(known))))
+    if best is not None and told and (not known or (_beside(best, known) and (best.home or score >= _SURE + _FITS))):
         return best.place
     stays = before and not _ELSEWHERE.match(moment.here.text) and not _left(moment)
     if stays:
         return before
     return home.place if home is not None else ""
+
+
+def _beside(best: Setting, known: str) -> bool:
+    """Whether words can tell that a place is left which nobody is told to leave: a home's rooms for one another, any
+    other place for one that is no home."""
+    return not best.home or _is_home(known) or _agree(best, known)
+
+
+def _is_home(place: str) -> bool:
+    words = frozenset(_WORD.findall(place.lower()))
+    rooms = frozenset(word for one in settings() if one.home for word in one.noun.split())
+    return bool(words & (rooms | {"home", "house", "flat", "apartment", "hall", "corridor"})) and not _is_public(place)
 
 
 def _best(own: frozenset[str], story: frozenset[str]) -> tuple[Setting | None, float]:
@@ -140,6 +162,8 @@ def _passed_by(said: str, home: Setting, story: frozenset[str]) -> bool:
 def _refined(said: str, home: Setting | None) -> str:
     """A place that any house has, in the one that the story is about: a hospital's corridor."""
     words = _WORD.findall(said.lower())
+    if home is not None and home.yard and words and words[-1] in ("yard", "courtyard"):
+        return home.yard  # a school's yard is no farm's
     return home.place if home is not None and words and words[-1] in home.like else said
 
 

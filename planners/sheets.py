@@ -55,6 +55,7 @@ def kind_of(entity: Entity) -> str:
     if entity.noun in _SMALL and entity.count == 1:
         return "baby"
     tie = words.group("kin", entity.noun) is not None or entity.noun in words.sets["kin_equal"]
+    tie = tie or words.has("relations", entity.noun)
     general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)
     if entity.kind not in ("person", "group") or (not general and entity.kind != "group"):
         return entity.noun or "person"

@@ -417,3 +417,43 @@ def test_a_sentence_of_two_deeds_keeps_both_halves() -> None:
     told = plan("Lena opened the box and found a kitten. The kitten purred. Lena smiled and woke her brother.")
     assert "opens the box" in told.panels[0].prompt
     assert "finds the kitten" in told.panels[0].prompt
+
+
+def test_who_is_spoken_to_and_about_what_is_told() -> None:
+    made = plan('The boy came into the shop. "I want the balloon," he said. The grocer counted his coins.', 3)
+    assert made.panels[1].prompt == "The boy talks to the grocer about the balloon."
+    asked = plan("Nadia asked her father whether the bird could swim. Her father laughed.", 2)
+    assert asked.panels[0].prompt == "Nadia talks to Nadia's father about the bird."
+
+
+def test_who_answers_speaks_to_whoever_asked() -> None:
+    made = plan('The king asked Ida for her name. "I am Ida," she said. A cook ran past.', 3)
+    assert made.panels[1].prompt == "Ida talks to the king."
+
+
+def test_what_broke_is_broken_until_somebody_mends_it() -> None:
+    text = "Ada dropped the cup and it broke. Ada showed her mother the cup. Her mother glued the cup. Ada hid the cup."
+    prompts = [panel.prompt for panel in plan(text, 4).panels]
+    assert ["is broken" in prompt for prompt in prompts] == [False, True, True, False]
+
+
+def test_who_got_wet_is_dry_when_time_has_passed() -> None:
+    text = "Tom fell into the lake. Tom was wet. Tom hugged the dog. The next day Tom fed the dog."
+    prompts = [panel.prompt for panel in plan(text, 4).panels]
+    assert ["Tom is wet" in prompt for prompt in prompts[2:]] == [True, False]
+
+
+def test_who_goes_to_fetch_something_fetches_it() -> None:
+    made = plan("Kenji pressed the button. Kenji went to fetch a cup of water. He drank.", 3)
+    assert made.panels[1].prompt == "Kenji fetches a cup of water."
+
+
+def test_a_told_age_is_part_of_no_name() -> None:
+    made = plan("A boy of about seven came in. He sang. A girl of perhaps thirteen laughed.", 3)
+    assert [one.name for one in made.characters] == ["boy", "girl"]
+    assert [one.kind for one in made.characters] == ["boy", "girl"]
+
+
+def test_a_family_is_those_who_have_its_name() -> None:
+    made = plan("Mrs Rossi rolled up the carpet. Her husband saved the wine. The Rossis ate cold rice.", 3)
+    assert made.panels[2].characters == ["Mrs Rossi", "Mrs Rossi's husband"]

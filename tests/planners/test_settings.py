@@ -32,6 +32,24 @@ def test_what_the_text_says_goes_before_what_things_tell() -> None:
     assert places("Anna sat down on a sofa in the library. She read a book.", 2) == ["the library", "the library"]
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Ana sat in the café. The dentist opened his case. The dentist looked at a tooth.", "the café"),
+        ("Ana stood at the airport. She put a pillow on her suitcase. Ben laughed.", "the airport"),
+        ("Ana sat in the classroom. She held an alarm clock. Ben laughed.", "the classroom"),
+    ],
+)
+def test_a_trade_or_a_thing_of_a_home_takes_nobody_elsewhere(text: str, place: str) -> None:
+    assert places(text, 3)[1] == place
+
+
+def test_a_schools_yard_is_a_playground_and_a_rivers_bank_a_river() -> None:
+    text = "The teacher wrote on the blackboard. The pupils had an exam. Ben ran out into the yard."
+    assert places(text, 3)[2] == "the playground"
+    assert places("Ana walked to the stream. She sat down on the bank. Ben laughed.", 3)[1] == "the river"
+
+
 def test_a_place_goes_on_until_somebody_leaves() -> None:
     text = "Anna put the saucepan on the stove. Her brother laughed. Anna left. Her brother sang a song."
     found = places(text, 4)

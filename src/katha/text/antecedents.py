@@ -95,6 +95,8 @@ class Antecedents:
         if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
             score += 0.25 if mention.pronoun == "it" else 0.15
         score -= 1.2 if entity.unreal else 0.0
+        in_noun = last.key[0] == mention.key[0] and last.clause is not None and last.clause.link == "noun"
+        score -= 0.6 if in_noun and last.role != "agent" else 0.0  # "Ann, who ran the branch, put it away"
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
@@ -217,6 +219,9 @@ class Antecedents:
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
+        own = self._agent(mention) if not scored and mention.form != "poss" and mention.role == "place" else None
+        if own is not None and own.alive and own.sex in (sex, None):
+            return own  # "opened the door behind him"
         if not scored:
             self.total += _NOBODY
             return self.memory.new("person") if not mention.quoted else None
@@ -270,7 +275,8 @@ class Antecedents:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
-            score += 0.3 if mention.form == "poss" and living else 0.0
+            if mention.form == "poss":
+                score += 0.3 if living or entity.acts else -0.5 if words.has("mass", entity.noun) else 0.0
             scored.append((score, entity))
         best = self._best(scored)[0][1] if scored else None
         if best is not None:
@@ -342,7 +348,7 @@ class Antecedents:
         single = [e for e in memory.recent(mention) if (e.alive or (e.acts and not e.plural)) and not e.narrator]
         single = [e for e in single if not e.unreal]
         if everybody:
-            near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5)
+            near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5 and e.id not in barred)
             if len(near) > 1:
                 return memory.group(near, mention)
         best = self._best(self._several(mention, barred))
@@ -357,7 +363,7 @@ class Antecedents:
     def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
         memory, owns = self.memory, mention.form == "poss"
         owned = memory.owned.get(mention.key)
-        kin = owned is not None and self.words.has("kin", owned.noun)
+        kin = owned is not None and self.words.has("kin", owned.noun) and owned.noun != "owner"
         for entity in memory.recent(mention):
             if not (entity.plural or entity.kind == "group") or entity.id in barred:
                 continue
@@ -372,6 +378,7 @@ class Antecedents:
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
+            score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity
 

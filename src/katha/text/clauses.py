@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from katha.text.repairs import child_of, has_to, is_time, lemma_of, repair
 from katha.text.words import Words, load_words
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from katha.text.types import RoleName, Standing
 
-__all__ = ["Clause", "Filler", "clauses_of", "conjuncts"]
+__all__ = ["Clause", "Filler", "age_of", "clauses_of", "conjuncts", "phrase_of"]
 
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
@@ -25,6 +26,8 @@ _NOT_CLAUSE = frozenset(
 _AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
 _MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
+_CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
+_NOT = frozenset(("never", "hardly", "barely", "seldom", "rarely", "scarcely", "almost", "nearly"))
 _WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -84,250 +87,38 @@ def conjuncts(token: Token) -> list[Token]:
     return found
 
 
-def _child(token: Token, *deps: str) -> Token | None:
-    return next((child for child in token.children if child.dep_ in deps), None)
-
-
-def _has_to(token: Token) -> bool:
-    """Whether a verb is an infinitive with "to"."""
-    return any(child.lower_ == "to" and child.dep_ == "aux" for child in token.children)
-
-
 def _marks(token: Token) -> set[str]:
     """The words that tie a clause to another: "because", "so that", "when"."""
     return {child.lower_ for child in token.children if child.dep_ in ("mark", "advmod")}
 
 
-def _lower(token: Token) -> str:
-    return str(token.lemma_.lower())
-
-
-_CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
-
-
 def _verb_lemma(token: Token, words: Words) -> str:
     """The verb's lemma; "hoped" is no form of "hop", which doubles its last letter."""
-    lemma, form = _lower(token), token.lower_
+    lemma, form = lemma_of(token), token.lower_
     if form in (f"{lemma}ed", f"{lemma}ing") and _CLOSED.fullmatch(lemma):
         return f"{lemma}e"
     return words.lemmas.get(lemma, lemma)
 
 
-def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
-    """Put right what the parser gets wrong again and again in stories.
-
-    A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
-    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
-    """
-    _repair_opening(doc)
-    for token in doc:
-        _repair_subjects(token, words)
-        if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
-            token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
-            late = _child(token, "appos")
-            if late is not None:
-                late.dep_ = "dobj"
-        if token.lower_ == "home" and token.dep_ == "pobj" and (ride := _child(token, "compound")) is not None:
-            ride.head, ride.dep_ = token.head, "pobj"
-            token.dep_ = "nmod"
-        finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
-        if finite and not quoted[token.i] and words.has("say", _lower(token)):
-            for child in token.children:
-                if child.dep_ == "nsubj" and quoted[child.i]:
-                    child.dep_ = "intj"
-        bare = not any(
-            child.dep_ in _SUBJECTS and (child.dep_ != "expl" or _lower(token) == "be") for child in token.children
-        )
-        if finite and bare and token.dep_ != "conj":
-            _find_subject(token, words)
-        if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
-            owner = _child(token, "nsubj")
-            if owner is not None and owner.i == token.i - 1 and owner.tag_ in ("NN", "NNP") and list(owner.lefts):
-                # "found a teddy bear": one thing, not a bear for a teddy
-                for child in list(owner.lefts):
-                    child.head = token
-                owner.dep_, token.dep_ = "compound", "dobj"
-            elif owner is not None and token.head.i < owner.i:
-                owner.head, owner.dep_ = token.head, "dative"
-                token.dep_ = "dobj"
-        if token.dep_ == "dobj" and words.has("give", _lower(token.head)):
-            _split_objects(token)
-        if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", _lower(token.head)):
-            _split_name(token)
-        _repair_objects(token, words)
-        if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
-            thing = _child(token.head, "dobj")
-            passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
-            moves = words.has("motion", _lower(token.head)) and not words.has("carrying", _lower(token.head))
-            if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
-                token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
-
-
-def _repair_opening(doc: Doc) -> None:
-    """Part "At last" from the subject behind it: "At last Grandpa sent a message"."""
-    if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
-        return
-    first, noun, verb = doc[1], doc[1].head, doc[:].root
-    if noun.i > 1 and noun.dep_ == "pobj" and noun.head.i == 0 and verb.pos_ == "VERB" and verb.i > noun.i:
-        late = next((child for child in verb.children if child.dep_ == "nsubj" and child.i > verb.i), None)
-        if late is not None:
-            late.dep_ = "dobj"
-        if _child(verb, "nsubj") is None:
-            first.head, first.dep_ = doc[0], "pobj"
-            noun.head, noun.dep_ = verb, "nsubj"
-
-
-def _repair_subjects(token: Token, words: Words) -> None:
-    """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
-    slept", "held the string and Bo ran", "On the way it broke down"."""
-    if token.dep_ in _SUBJECTS and token.head.dep_ in ("aux", "auxpass"):
-        token.head = token.head.head
-    subjects = [child for child in token.children if child.dep_ == "nsubj"]
-    if token.dep_ == "ROOT" and token.pos_ == "ADP" and (noun := _child(token, "pobj")) is not None:
-        verb = _child(noun, "relcl")
-        if verb is not None and _child(verb, "nsubj") is not None:
-            verb.head, verb.dep_ = verb, "ROOT"
-            token.head, token.dep_ = verb, "prep"
-    late = _child(token, "relcl") if token.dep_ == "ROOT" and _is_time(token, words) else None
-    if late is not None and _child(late, "nsubj") is not None:
-        late.head, late.dep_ = late, "ROOT"  # "One winter evening a woman knocked"
-        token.head, token.dep_ = late, "npadvmod"
-    _join_name(token, subjects, words)
-    if len(subjects) > 1:
-        first, second = subjects[:2]
-        filled = _child(first, "acl")
-        between = first.doc[first.i + 1 : second.i].text
-        if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
-            second.head, second.dep_ = first, "appos"
-        elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and _child(first, "cc") is not None:
-            filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
-    elif subjects and subjects[0].i > 1 and subjects[0].nbor(-1).tag_ == "CC":
-        before = subjects[0].nbor(-2)
-        if before.head == token and before.tag_ == "NNP" and before.dep_ in ("npadvmod", "dep"):
-            before.dep_, subjects[0].head, subjects[0].dep_ = "nsubj", before, "conj"
-    if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
-        other = _child(subjects[0], "conj")
-        known = any(words.has(name, _lower(token.head)) for name in ("fact", "report", "say", "think", "wish", "make"))
-        known = known or words.has("have", _lower(token)) or _child(token.head, "dobj") is not None
-        if other is not None and not known:
-            subjects[0].head, subjects[0].dep_ = token.head, "dobj"
-            other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
-
-
-def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
-    """Give a name to the kin before it: "His grandson Tim sat down"."""
-    for child in verb.children:
-        stray = child.tag_ == "NNP" and child.dep_ in ("npadvmod", "dep", "advmod", "oprd")
-        for subject in subjects if stray else ():
-            if child.i == subject.i + 1 and words.has("kin", _lower(subject)) and child.i < verb.i:
-                child.head, child.dep_ = subject, "appos"
-                return
-
-
-def _split_objects(thing: Token) -> None:
-    """Part two objects that were taken for one noun phrase: "served the guests hot soup"."""
-    first = _child(thing, "compound")
-    between = [child for child in thing.children if child.dep_ == "amod" and first is not None and child.i > first.i]
-    if first is not None and first.tag_ == "NNS" and between:
-        for child in list(thing.children):
-            if child.i < first.i:
-                child.head = first
-        first.head, first.dep_ = thing.head, "dative"
-
-
-def _repair_objects(token: Token, words: Words) -> None:
-    """Put right what belongs to an object: "put on his coat", "painted the fence green", "threw his sister the towel",
-    "saw a fox cross the line"."""
-    below, beside = _child(token, "pobj"), _child(token, "compound")
-    verb = token.head
-    if token.dep_ == "dative" and token.pos_ == "PRON" and _child(verb, "dobj") is None:
-        token.dep_ = "dobj"  # "gave it all to him"
-    beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
-    if beside_verb and _child(verb, "dobj") is None and "," not in verb.doc[verb.i : token.i].text:
-        token.dep_ = "dobj"  # "the mouse bites the rope"
-    if token.dep_ == "dobj" and words.has("hand_over", _lower(verb)) and _child(verb, "dative") is None:
-        whose, doer = _child(token, "poss"), _child(verb, "nsubj")
-        told = whose is not None and whose.lower_ == "her" and words.sort(_lower(token)) not in ("body", "person")
-        other = doer is not None and doer.lower_ != "she" and not any(c.lower_ == "to" for c in verb.children)
-        if whose is not None and told and other:
-            whose.head, whose.dep_, whose.tag_ = verb, "dative", "PRP"  # "gave her water"
-    if token.dep_ == "prt" and below is not None:
-        if _child(verb, "dobj") is None:
-            below.head, below.dep_ = verb, "dobj"
-        else:
-            token.dep_ = "prep"
-    elif token.dep_ == "dobj" and words.has("colours", token.lower_) and beside is not None:
-        for child in [child for child in token.lefts if child.i < beside.i]:
-            child.head = beside
-        beside.head, beside.dep_ = verb, "dobj"
-        token.dep_, token.pos_ = "oprd", "ADJ"
-    elif token.dep_ == "npadvmod" and words.has("give", _lower(verb)) and not _is_time(token, words):
-        first = _child(verb, "dobj")
-        if (
-            first is not None
-            and verb.i < token.i > first.i
-            and words.sort(_lower(first)) in ("person", "animal", "being")
-        ):
-            first.dep_, token.dep_ = "dative", "dobj"
-    elif token.dep_ == "ccomp" and token.tag_ == "VB" and beside is not None and beside.pos_ == "NOUN":
-        beside.dep_ = "nsubj"
-
-
-def _split_name(name: Token) -> None:
-    """Part who is named from the name: "They called the puppy Max"."""
-    named = _child(name, "compound")
-    if named is not None and named.text.islower():
-        for child in list(name.children):
-            if child.i < named.i:
-                child.head = named
-        named.head, named.dep_ = name.head, "dobj"
-        name.dep_ = "oprd"
-
-
-def _find_subject(verb: Token, words: Words) -> None:
-    stray = [child for child in verb.lefts if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod")]
-    for child in stray:
-        if child.pos_ == "ADJ" and words.sort(child.lower_) in ("person", "animal", "being"):
-            child.pos_, child.tag_, child.lemma_ = "NOUN", "NN", child.lower_
-    nouns = [child for child in stray if child.pos_ in ("NOUN", "PROPN", "PRON") and not _is_time(child, words)]
-    if nouns and verb.pos_ == "VERB":
-        nouns[-1].dep_ = "nsubj"
-        for child in verb.children:
-            if child.dep_ in ("det", "amod") and child.i < nouns[-1].i:
-                child.head = nouns[-1]
-        return
-    before = any(child.dep_ in ("ccomp", "punct", "intj", "dobj") and child.i < verb.i for child in verb.children)
-    thing = _child(verb, "dobj", "oprd", "attr", "npadvmod")
-    quoted = verb.i > 0 and verb.nbor(-1).text in ('"', ",", "!", "?")
-    if thing is None or thing.i < verb.i:
-        return
-    first = min((child.i for child in verb.subtree if child.dep_ != "punct"), default=verb.i)
-    ahead = any(child.dep_ in ("prep", "advmod", "prt", "expl") and child.i < verb.i for child in verb.children)
-    moves = words.has("motion", _lower(verb)) or _lower(verb) in ("lie", "stand", "sit", "hang", "appear", "live")
-    if (words.has("say", _lower(verb)) and (before or quoted)) or (ahead and moves and first < verb.i):
-        thing.dep_ = "nsubj"
-
-
-def _is_time(token: Token, words: Words) -> bool:
-    return words.is_time(_lower(token), token.pos_)
-
-
 def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     """The verb that `verb` only modifies: that verb, and modality, phase, "not" or standing that it gives."""
     lemma = _verb_lemma(verb, words)
-    inner = _child(verb, "xcomp")
-    able = _child(verb, "acomp")
+    inner = child_of(verb, "xcomp")
+    able = child_of(verb, "acomp")
     if lemma == "be" and able is not None and able.lower_ in ("able", "unable", "about"):
-        inner = _child(able, "xcomp")
+        inner = child_of(able, "xcomp")
         if inner is not None and able.lower_ == "about":
             return inner, "will", "", "intended"
         if inner is not None:
             return inner, "can", "", "not" if able.lower_ == "unable" else ""
-    if inner is None or inner.pos_ not in ("VERB", "AUX") or _child(verb, "dobj", "dative") is not None:
+    attr = child_of(verb, "attr")
+    if lemma == "be" and attr is not None and attr.lower_ in ("first", "last", "only") and inner is not None:
+        return inner, "", "", ""  # "was the first to reach her"
+    if inner is None or inner.pos_ not in ("VERB", "AUX") or child_of(verb, "dobj", "dative") is not None:
         return None
-    if _child(inner, "nsubj") is not None:
+    if child_of(inner, "nsubj") is not None:
         return None
-    to = _has_to(inner)
+    to = has_to(inner)
     phase = words.group("phase", lemma)
     if phase is not None:
         return None if phase == "stop" and to else (inner, "", phase, "")
@@ -360,7 +151,7 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
         clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         if token.pos_ not in ("VERB", "AUX") or not clausal or gerund:
             continue
-        if token.dep_ == "acl" and words.has("naming", _lower(token)):
+        if token.dep_ == "acl" and words.has("naming", lemma_of(token)):
             continue
         fold = _folded(token, words)
         if fold is not None:
@@ -418,7 +209,7 @@ class _Builder:
         parent = self.by_token.get(head.i)
         clause.parent = parent if parent is not clause else None
         dep = top.dep_
-        mark, to = _marks(top), _has_to(top)
+        mark, to = _marks(top), has_to(top)
         if dep == "advcl" and (mark & {"because", "since"}):
             clause.link = "because"
         elif dep in ("advcl", "xcomp") and (to or ("so" in mark and "that" in mark)):
@@ -447,15 +238,15 @@ class _Builder:
                 elif child.dep_ == "prt" and token is clause.verb:
                     clause.particle = f"{clause.particle} {word}".strip()
                 elif child.dep_ == "aux" and child.tag_ == "MD":
-                    clause.modality = clause.modality or _modality(_lower(child), word)
+                    clause.modality = clause.modality or _modality(lemma_of(child), word)
                 elif child.dep_ == "expl" and word == "there":
                     clause.existential = True
         verb = clause.verb
         bare = verb.tag_ == "VBN" and not any(child.dep_ in ("aux", "auxpass") for child in verb.children)
-        if bare and (verb.dep_ == "acl" or (verb.dep_ == "advcl" and _child(verb, "nsubj") is None)):
+        if bare and (verb.dep_ == "acl" or (verb.dep_ == "advcl" and child_of(verb, "nsubj") is None)):
             clause.passive = True
         if bare and verb.dep_ == "conj" and clause.parent is not None and clause.parent.passive:
-            clause.passive = _child(verb, "nsubj") is None
+            clause.passive = child_of(verb, "nsubj") is None
 
     def _subjects(self, clause: Clause) -> None:
         role: RoleName = "patient" if clause.passive else "agent"
@@ -513,7 +304,7 @@ class _Builder:
         return []
 
     def _late_objects(self, parent: Clause) -> list[Token]:
-        found = _child(parent.verb, "dobj", "dative")
+        found = child_of(parent.verb, "dobj", "dative")
         return conjuncts(found) if found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") else []
 
     def _agent_of(self, parent: Clause | None) -> list[Token]:
@@ -523,7 +314,7 @@ class _Builder:
 
     def _complements(self, clause: Clause) -> None:
         verb, words = clause.verb, self.words
-        things = [child for child in verb.children if child.dep_ == "dobj" and not _is_time(child, words)]
+        things = [child for child in verb.children if child.dep_ == "dobj" and not is_time(child, words)]
         if len(things) == 2 and words.has("give", clause.lemma):
             things[0].dep_ = "dative"
         for child in verb.children:
@@ -550,7 +341,7 @@ class _Builder:
         stranded = any(child.dep_ == "prep" and not list(child.children) for child in clause.verb.children)
         if (
             noun.i not in subject
-            and not _is_time(noun, self.words)
+            and not is_time(noun, self.words)
             and bare
             and not where
             and not stranded
@@ -560,7 +351,7 @@ class _Builder:
 
     def _object(self, clause: Clause, child: Token) -> None:
         words = self.words
-        if _is_time(child, self.words) and clause.lemma != "spend":
+        if is_time(child, self.words) and clause.lemma != "spend":
             clause.time += [_phrase(child)] if not words.has("greet_verbs", clause.lemma) else []
             return
         antecedent = self._antecedent(child)
@@ -568,7 +359,7 @@ class _Builder:
             # "The queen was given a bird": who is the subject receives.
             for filler in clause.fillers:
                 filler.role = "recipient" if filler.role == "patient" else filler.role
-        whom = self._lives(child) or words.has("group", _lower(child))
+        whom = self._lives(child) or words.has("group", lemma_of(child))
         told = words.has("told_to", clause.lemma) and (whom or child.lower_ in _WHOM)
         clause.add("recipient" if told else "patient", conjuncts(antecedent))
         self._inner_places(clause, child)
@@ -579,11 +370,11 @@ class _Builder:
             if prep.dep_ == "prep" and prep.lower_ == "for" and self.words.has("give", clause.lemma):
                 self._preposition(clause, prep)
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
-                target = _child(prep, "pobj")
-                sort = self.words.sort(_lower(target)) if target is not None else ""
+                target = child_of(prep, "pobj")
+                sort = self.words.sort(lemma_of(target)) if target is not None else ""
                 worn = ("clothing", "body") if prep.lower_ == "in" else ()
                 placed = sort not in ("time", "feeling", "abstract", "", *worn)
-                if target is not None and (placed or self.words.is_place(_lower(target))):
+                if target is not None and (placed or self.words.is_place(lemma_of(target))):
                     self._preposition(clause, prep)
 
     def _state(self, clause: Clause, child: Token) -> None:
@@ -602,7 +393,7 @@ class _Builder:
 
     def _acts(self, token: Token) -> bool:
         """Whether what stands beside a state is a deed, which nobody has done to them: "was ashamed and slept"."""
-        return token.tag_ in ("VBD", "VBN") and self.words.has("intransitive", _lower(token))
+        return token.tag_ in ("VBD", "VBN") and self.words.has("intransitive", lemma_of(token))
 
     def _modifier(self, clause: Clause, child: Token) -> None:
         words, dep, word = self.words, child.dep_, child.lower_
@@ -613,7 +404,7 @@ class _Builder:
         elif dep == "npadvmod":
             if self.quoted[child.i] and not self.quoted[clause.verb.i]:
                 return
-            if _is_time(child, words):
+            if is_time(child, words):
                 clause.time.append(_phrase(child))
             elif words.has("here", word):
                 self._place_adverb(clause, child)
@@ -638,9 +429,12 @@ class _Builder:
         elif (child.dep_, child.pos_, child.tag_) == ("advmod", "ADV", "RB") and word not in ("not", "never", "n't"):
             clause.manner.append(word)
         for prep in child.children:
-            if prep.dep_ == "prep":
+            beside = child_of(prep, "pobj") if word == "next" and prep.lower_ == "to" else None
+            if beside is not None:
+                self._place_noun(clause, beside, "beside")
+            elif prep.dep_ == "prep":
                 self._preposition(clause, prep)
-            elif prep.dep_ == "npadvmod" and _is_time(prep, words):
+            elif prep.dep_ == "npadvmod" and is_time(prep, words):
                 clause.time.append(_phrase(child))
 
     def _place_adverb(self, clause: Clause, child: Token) -> None:
@@ -653,7 +447,7 @@ class _Builder:
             return
         inner = [child for child in prep.children if child.dep_ in ("prep", "pcomp") and child.pos_ in ("ADP", "SCONJ")]
         for child in inner:
-            nested = _child(child, "pobj")
+            nested = child_of(child, "pobj")
             if nested is not None:
                 whole = "of" if child.lower_ == "of" else child.lower_
                 self._place_noun(clause, nested, "out" if whole == "of" and word == "out" else child.lower_)
@@ -663,18 +457,25 @@ class _Builder:
             if head.dep_ == "pobj":
                 for late in head.children:
                     # "across the field, away from the hunters", "to the shop in the village"
-                    target = _child(late, "pobj")
+                    target = child_of(late, "pobj")
                     if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
                         clause.add("companion", conjuncts(target), "with")  # "stood at the door with Biscuit"
+                    elif late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._held(target):
+                        clause.add("instrument", conjuncts(target), "with")
                     placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
-                    if placed and target is not None and self.words.is_place(_lower(target)):
+                    if placed and target is not None and self.words.is_place(lemma_of(target)):
                         self._place_noun(clause, target, late.lower_)
 
+    def _held(self, thing: Token) -> bool:
+        """Whether a thing is told to be in the hands: "sat in the mud with the ball in her arms"."""
+        below = (word for prep in thing.children if prep.dep_ == "prep" for word in prep.children)
+        return any(word.dep_ == "pobj" and self.words.sort(lemma_of(word)) == "body" for word in below)
+
     def _lives(self, token: Token) -> bool:
-        return token.tag_ == "NNP" or self.words.sort(_lower(token)) in ("person", "animal", "being")
+        return token.tag_ == "NNP" or self.words.sort(lemma_of(token)) in ("person", "animal", "being")
 
     def _place_noun(self, clause: Clause, head: Token, prep: str) -> None:
-        words, lemma = self.words, _lower(head)
+        words, lemma = self.words, lemma_of(head)
         nouns = conjuncts(self._antecedent(head))
         sort = words.sort(lemma)
         alive = self._lives(head) or words.has("group", lemma) or head.pos_ == "PRON"
@@ -684,10 +485,10 @@ class _Builder:
             after_on = head.head.i > 0 and head.head.nbor(-1).lower_ == "on"
             clause.particle = clause.particle or ("on" if after_on else prep)
             clause.add("patient", nouns)
-        elif prep == "by" and clause.passive and not _is_time(head, words):
+        elif prep == "by" and clause.passive and not is_time(head, words):
             clause.add("agent", nouns, prep)
         elif (
-            (_is_time(head, words) and prep not in ("to", "with", "from"))
+            (is_time(head, words) and prep not in ("to", "with", "from"))
             or (head.pos_ == "NUM" and prep == "at")
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive)
@@ -713,11 +514,11 @@ class _Builder:
             self._local(clause, nouns, prep, alive=alive, phrase=phrase)
 
     def _with(self, clause: Clause, nouns: list[Token], head: Token, phrase: str) -> None:
-        sort = self.words.sort(_lower(head))
-        group = self.words.has("group", _lower(head))
+        sort = self.words.sort(lemma_of(head))
+        group = self.words.has("group", lemma_of(head))
         if sort in ("person", "animal", "being") or group or head.pos_ in ("PRON", "PROPN"):
             clause.add("companion", nouns, "with")
-        elif sort in ("feeling", "abstract") or _lower(head) in self.words.feelings:
+        elif sort in ("feeling", "abstract") or lemma_of(head) in self.words.feelings:
             clause.manner.append(phrase)
         else:
             clause.add("instrument", nouns, "with")
@@ -725,8 +526,8 @@ class _Builder:
     def _local(self, clause: Clause, nouns: list[Token], prep: str, *, alive: bool, phrase: str) -> None:
         words, lemma = self.words, clause.lemma
         head = nouns[0]
-        worn = prep == "in" and words.sort(_lower(head)) == "clothing" and _child(head, "poss") is None
-        if worn or (words.has("mood_place", _lower(head)) and prep in ("in", "at", "with", "on")):
+        worn = prep == "in" and words.sort(lemma_of(head)) == "clothing" and child_of(head, "poss") is None
+        if worn or (words.has("mood_place", lemma_of(head)) and prep in ("in", "at", "with", "on")):
             clause.manner.append(phrase)
         elif prep in ("to", "at") and alive and words.has("give", lemma):
             clause.add("recipient", nouns, prep)
@@ -776,7 +577,8 @@ class _Builder:
             for child in token.children:
                 no = (
                     child.dep_ == "neg"
-                    or child.lower_ in ("never", "hardly", "barely")
+                    or child.lower_ in _NOT
+                    or (child.lower_ == "longer" and child.i and child.nbor(-1).lower_ in ("no", "any"))
                     or (child.dep_ in ("preconj", "cc") and child.lower_ in ("neither", "nor"))
                 )
                 if no and child.i < clause.verb.i + 2:
@@ -784,7 +586,7 @@ class _Builder:
         parent = clause.parent
         if clause.link == "conj" and parent is not None and parent.negated:
             joined = [child.lower_ for child in parent.verb.children if child.dep_ == "cc"]
-            own = _child(clause.verb, *_SUBJECTS, "aux") is not None
+            own = child_of(clause.verb, *_SUBJECTS, "aux") is not None
             clause.negated |= ("or" in joined or "nor" in joined) and not own
         for filler in clause.fillers:
             token = filler.token
@@ -793,7 +595,9 @@ class _Builder:
                 for child in token.children
             )
             clause.negated |= none and filler.role in ("agent", "patient")
-        if clause.verb.dep_ == "pcomp" and clause.verb.head.lower_ == "without":
+        top = clause.chain[0]
+        before = top.head.nbor(-1).lower_ if top.head.i else ""
+        if top.dep_ == "pcomp" and (top.head.lower_ == "without" or before == "instead"):
             clause.negated = True
 
     def _standing(self, clause: Clause) -> Standing:
@@ -812,7 +616,8 @@ class _Builder:
         if own == "told" and clause.parent is not None and hangs:
             higher = clause.parent.standing if clause.parent.verb.i < clause.verb.i or clause.link != "conj" else "told"
             # Joined verbs share what they hang from; a finite verb with a subject of its own stands alone.
-            alone = clause.link == "conj" and _child(clause.verb, "nsubj", "nsubjpass") is not None
+            alone = clause.link == "conj" and child_of(clause.verb, "nsubj", "nsubjpass") is not None
+            alone = alone and not _marks(clause.chain[0]) & {"that", "whether", "if"}
             if clause.link == "advcl" and higher == "said":
                 higher = "told"
             own = "told" if alone or self._real_subject_clause(clause) else higher
@@ -835,7 +640,7 @@ class _Builder:
             return "imagined"
         if clause.link == "purpose":
             return "intended" if not {"so", "that"} <= marks or clause.modality or clause.verb.tag_ == "VB" else "told"
-        if top.dep_ in ("acl", "relcl") and _has_to(top):
+        if top.dep_ in ("acl", "relcl") and has_to(top):
             return "intended"
         if parent is None or clause.link != "content":
             return "told"
@@ -867,7 +672,7 @@ class _Builder:
     def _statal(self, clause: Clause) -> None:
         """A passive that tells how something is, not what is done to it: "the door was locked"."""
         plain = [child for child in clause.verb.children if child.dep_ in ("aux", "auxpass")]
-        still = [(_lower(child), child.tag_ in ("VBD", "VBZ", "VBP")) for child in plain] == [("be", True)]
+        still = [(lemma_of(child), child.tag_ in ("VBD", "VBZ", "VBP")) for child in plain] == [("be", True)]
         if clause.passive and still and self.words.has("statal", clause.lemma) and not clause.of("agent"):
             clause.state.append(clause.verb)
             clause.lemma, clause.passive = "be", False
@@ -894,13 +699,31 @@ def _inside(token: Token) -> Iterator[Token]:
     yield from sorted([token, *part], key=lambda word: word.i)
 
 
+def _told_of(word: Token, above: Token) -> bool:
+    """Whether a word stands in a relative clause under a noun: "cards that I had not seen"."""
+    while word.i != above.i and word.head.i != word.i:
+        if word.dep_ == "relcl":
+            return True
+        word = word.head
+    return False
+
+
+def age_of(token: Token) -> Token | None:
+    """Return the number of "a boy of about seven"."""
+    told = (child for child in token.children if child.dep_ == "prep" and child.lower_ == "of")
+    numbers = (word for child in told for word in child.children if word.dep_ == "pobj" and word.pos_ == "NUM")
+    return next(numbers, None) if lemma_of(token) in load_words().sets["plain_person"] else None
+
+
 def phrase_of(token: Token) -> str:
     """Return the words of a noun phrase, with "of ..." but without clauses."""
     words = list(_inside(token))
     for child in token.children:
-        if child.dep_ == "prep" and child.lower_ == "of":
-            words += list(child.subtree)
+        if child.dep_ == "prep" and child.lower_ == "of" and age_of(token) is None:
+            words += [word for word in child.subtree if not _told_of(word, token)]
     words = [word for word in words if word.dep_ != "case" or word.head.i != token.i]
+    while words and words[-1].is_punct and words[-1].text == ",":
+        words.pop()
     return (
         " ".join(word.text for word in sorted(words, key=lambda word: word.i)).replace(" 's", "'s").replace(" ,", ",")
     )

@@ -149,7 +149,18 @@ class Resolver:
         alive = known.kind in ALIVE or known.acts or known.vague
         return known if alive and (mention.name or self._kind(mention) in ALIVE) else None
 
+    def _family(self, mention: Mention) -> Known | None:
+        """The family of somebody who is known by its name: "the Bianchis"."""
+        name = mention.name.removesuffix("s")
+        members = [e.id for e in self.entities.values() if name in e.names and not e.plural] if mention.plural else []
+        ties = [e.id for e in self.entities.values() if any(kin.other in members for kin in e.kin) and e.alive]
+        whole = tuple(dict.fromkeys((*members, *ties)))
+        return self.memory.group(whole, mention) if len(whole) > 1 else None
+
     def _named(self, mention: Mention, owner: str | None) -> Known:
+        family = self._family(mention)
+        if family is not None:
+            return family
         names = set(mention.name.split())
         for entity in self.entities.values():
             if not entity.names or entity.plural != mention.plural:
@@ -176,6 +187,8 @@ class Resolver:
     def _kind(self, mention: Mention) -> EntityKind:
         words, noun = self.words, mention.noun
         sort = words.sort(noun)
+        if not noun and words.sort(mention.name.lower()) == "region" and not mention.titles:
+            return "place"  # "Africa slid past"
         if noun and (words.has("kin", noun) or sort == "person"):
             return "person"
         if words.has("group", noun):
@@ -186,6 +199,9 @@ class Resolver:
             if " " in mention.name and words.is_place(mention.name.split()[-1].lower()) and not mention.titles:
                 return "place" if mention.role in ("place", "goal", "source") else "person"  # "Linden Street"
             where = mention.role in ("place", "goal", "source") and words.has("at_names", mention.token.head.lower_)
+            head = mention.token.head  # "the belt at the airport in Lisbon"
+            inner = mention.role == "" and mention.token.dep_ == "pobj" and head.lower_ in ("in", "near", "outside")
+            where = where or (inner and words.is_place(head.head.lemma_.lower()))
             return "place" if where and not mention.titles else "person"
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):
             return "place"
@@ -327,6 +343,8 @@ class Resolver:
 
     def _plural_alias(self, mention: Mention, near: Sequence[Known]) -> Known | None:
         noun, pair = mention.noun, self.words.has("pair", mention.noun)
+        if any(child.dep_ == "relcl" for child in mention.token.children):
+            return None  # "the young couple who had bought the flat" are told of as new
         if not pair and self.words.sort(noun) not in ALIVE and not self.words.has("kin", noun):
             return None
         count = 2 if pair else mention.count
@@ -361,7 +379,8 @@ class Resolver:
         sex, age = self.words.sexes.get(noun), self.words.ages.get(noun)
         if self.words.sort(noun) == "animal":
             return entity.kind == "animal" and noun == "animal"
-        right = entity.kind == "person" and entity.sex in (sex, None) and entity.age in (age, None)
+        old = entity.age in (age, None) or (age is None and self.words.has("kin", noun))
+        right = entity.kind == "person" and entity.sex in (sex, None) and old
         return right and (sex is not None or age is not None)
 
     # ---- what a mention tells
@@ -383,7 +402,11 @@ class Resolver:
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
             goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
-            entity.acts = entity.acts or (words.has("volition", clause.lemma) and not goes) or clause.lemma == "say"
+            entity.acts = (
+                entity.acts
+                or (words.has("volition", clause.lemma) and not goes)
+                or (clause.lemma == "say" and not (entity.kind == "thing" and words.is_a("text", entity.noun)))
+            )
             entity.speaks = entity.speaks or mention.speaks
         if mention.pronoun:
             entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]

@@ -129,6 +129,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
+    if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
+        return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (
         token.pos_ in ("X", "NUM", "ADJ") and token.dep_ in ("nsubj", "nsubjpass", "dobj")
     ):
@@ -173,7 +175,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         if married is not None and words.has("titles", known):
             # "Mr and Mrs Tran"
             mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
-        mention.plural = token.tag_ == "NNPS" and any(c.lower_ == "the" for c in token.children)
+        family = token.tag_ == "NNPS" or mention.name.removesuffix("s") in names - {mention.name}
+        mention.plural = family and any(c.lower_ == "the" for c in token.children)
     else:
         plain = _common_first(token, words)
         mention.noun = plain or words.noun_lemma(token.lemma_.lower())
@@ -199,7 +202,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
     if any(child.lower_ in ("a", "an", "another", "each", "every") for child in token.children):
         mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
-        mention.count = 0
+        mention.count = 2 if mention.noun == "twin" else 0
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
     whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
     made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being"))
@@ -216,7 +219,7 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
     if token.dep_ in ("nsubjpass", "nsubj", "dobj") and words.has("naming", token.head.lemma_.lower()) and not names:
         named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
-    for child in token.children:
+    for child in (one for one in token.children if not words.is_time(one.lemma_.lower(), "NOUN")):
         appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children)
         if appositive:
             name = _is_name(child, words)

@@ -87,7 +87,8 @@ class Parser:
         self._verbs = frozenset(index["verb"])
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
         words = load_words()
-        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]}
+        self._plural = words.sets["plural_only"]
+        self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]} | {"thought": "think"}
 
     def parse(self, sentences: Iterable[str]) -> list[Doc]:
         """Return one tree for each sentence."""
@@ -106,6 +107,8 @@ class Parser:
         again = [_with(doc, hints.get(at, {})) for at, doc in enumerate(parsed) if at in hints]
         for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
             parsed[at] = _renamed(doc, parsed[at], hints[at])
+        for token in (token for doc in parsed for token in doc if token.lower_ in self._plural):
+            token.lemma_ = token.lower_  # "shorts" are no "short"
         return parsed
 
     def _hints(self, doc: Doc) -> dict[int, Hint]:

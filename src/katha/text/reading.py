@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
-from katha.text.clauses import Clause, clauses_of, phrase_of
+from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
-from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
-from katha.text.words import Words, age_in_years, load_words
+from katha.text.words import Words, about, age_in_years, load_words
 
 __all__ = ["Scene", "read_story"]
 
@@ -125,6 +124,8 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
                 told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
     for mention in mentions.values():
         told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
+        if (years := age_of(mention.token)) is not None:
+            told.append((mention, years.lower_))
     for who, number in told:
         entity = resolver.entities.get(who.entity or "") if who is not None else None
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)
@@ -306,10 +307,12 @@ class _Events:
         had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
         present = bool(finite & {"VBZ", "VBP"}) and "VBD" not in finite
         freed = [token for token in clause.state if self.words.has("frees", f"{clause.lemma}_{token.lower_}")]
+        objects = {f"{clause.lemma}_{token.lemma_.lower()}" for token in clause.of("patient")}
+        shut = bool(objects & self.words.sets["closes"])  # who draws the curtains has no pencil
         event = Event(
             id=at,
             sentence=part.piece.sentence,
-            verb="free" if freed else clause.lemma,  # who sets somebody free does not set a table
+            verb="free" if freed else "close" if shut else clause.lemma,  # who sets somebody free sets no table
             text=self._text(part, clause),
             start=part.piece.start + clause.verb.idx,
             particle=clause.particle,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from katha.text.types import Entity, Event, Place, Reading, Role
+from katha.text.types import Entity, Event, Place, Reading, Role, RoleName
 from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "joined", "present"]
 
-_ARTICLE = re.compile(r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(
+    r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+(?:(?:each|every)\s+)?", re.IGNORECASE
+)
+_ONLY = re.compile(r"^(?:only|even|just|also)\s+|\b(?:very|rather|quite)\s+(?=\w+ )", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
@@ -33,11 +37,25 @@ _DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "toget
 """Particles that stand behind a thing too; "blows out the candles" has its own before it."""
 _PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
 _TALK = frozenset(
-    ("say", "ask", "answer", "reply", "tell", "talk", "speak", "explain", "add", "announce", "beg", "plead", "murmur",
-     "mutter", "exclaim", "promise", "warn", "agree", "boast", "confess", *_LOUD)
+    ("say", "call", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak",
+     "explain", "add", "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "report",
+     "agree", "boast", "confess", *_LOUD)
 )  # fmt: skip
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
+)
+_BACK = 4
+_AROUND = (1, -1, 2, -2, -3, -4)
+"""Which sentences around a speech tell who else is there."""
+_TAKES_PART: tuple[RoleName, ...] = (
+    "agent",
+    "patient",
+    "recipient",
+    "instrument",
+    "companion",
+    "place",
+    "goal",
+    "source",
 )
 _PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends"))
 _THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
@@ -77,6 +95,7 @@ class Teller:
             entity
             for entity in reading.entities
             if entity in reading.cast or (entity.named and entity.kind == "place" and entity.id in acting)
+            if entity.kind != "place" or load_words().sort(entity.name.lower()) != "region"
             if self._somebody(entity)
         ]
         self._capitals = frozenset(word for entity in reading.entities if entity.named for word in entity.name.split())
@@ -122,7 +141,7 @@ class Teller:
 
     def _noun(self, entity: Entity) -> str:
         """The last words of a name: "the three fishermen" is "fishermen"."""
-        bare = _ARTICLE.sub("", entity.name)
+        bare = _ONLY.sub("", _ARTICLE.sub("", entity.name))
         looks = {*entity.looks, *load_words().numbers}
         words = bare.split()
         while len(words) > 1 and (words[0].lower() in looks or load_words().has("colours", words[0].lower())):
@@ -148,8 +167,14 @@ class Teller:
             return rest if kin.islower() and rest[:1].isupper() else entity.name
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
-            return f"{self.names[owner.other]}'s {entity.noun}"
-        bare, noun = self._lower(_ARTICLE.sub("", entity.name)), self._noun(entity)
+            return f"{_whose(self.names[owner.other])} {entity.noun}"
+        plain = next(
+            (alias.split()[-1] for alias in entity.aliases if alias.split()[-1] in load_words().sets["plain_person"]),
+            "",
+        )
+        if plain and load_words().has("relations", entity.noun) and plain not in self.names.values():
+            return plain  # "their owner, a girl of thirteen"
+        bare, noun = self._lower(_ONLY.sub("", _ARTICLE.sub("", entity.name))), self._noun(entity)
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
         age = next((word for word in bare.split() if word in _AGES), "")
@@ -195,6 +220,8 @@ class Teller:
             return _inner(role.text) if counted else self.name(role.entity)
         text = self._owned(entity, entity.name if _BARE_PRONOUN.match(role.text) else role.text, doers)
         front = re.match(r"((?:front|top|middle|side|edge|back|bottom) of) ", role.text)
+        if _OF_SOMEBODY.search(role.text) and front is not None:
+            return f"{front[1]} {self._owned(entity, entity.name, doers)}"
         return f"{front[1]} {text}" if front is not None and not text.startswith(front[1]) else text
 
     def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
@@ -202,7 +229,8 @@ class Teller:
         plain = _OF_SOMEBODY.sub("", _plain(text) if entity.named else self._lower(_plain(text)))
         if entity.owner is not None and _POSSESSIVE.match(plain):
             rest = _inner(_POSSESSIVE.sub("", plain)).rsplit("'s ", 1)[-1]
-            return f"the {rest}" if entity.owner in doers else f"{self.name(entity.owner)}'s {rest}"
+            own = set(self.people((entity.owner,))) == set(self.people(doers)) != set()
+            return f"the {rest}" if own or entity.owner in doers else f"{_whose(self.name(entity.owner))} {rest}"
         if entity.owner in doers and "'s " in plain:
             return "the " + plain.rsplit("'s ", 1)[1]
         return _inner(plain)
@@ -305,7 +333,8 @@ class Teller:
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         if verb in _NEEDS_OBJECT and not event.all("patient"):
             return ""
-        if verb in _TALK and not event.particle and not event.who("patient") and not self._that(event):
+        speaks = verb in _TALK and not event.particle and not event.negated
+        if speaks and not event.who("patient") and not self._that(event):
             return self._speaking(event, plural)
         if event.modality in ("can", "try") and (event.negated or event.modality == "try"):
             able = "cannot" if event.negated else f"{present('try', plural=plural)} to"
@@ -330,6 +359,8 @@ class Teller:
         for child in self._children.get(event.id, ()):
             if child.speech is not None or (child.purpose and child.id in event.purpose):
                 continue
+            if child.verb in _TALK and event.verb in _TALK:
+                continue  # "asked her to say nothing"
             if child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
                 return f"to {self.infinitive(child)}"
             if child.standing in ("told", "reported") and load_words().has("fact", event.verb):
@@ -338,22 +369,65 @@ class Teller:
         return ""
 
     def addressees(self, event: Event) -> list[str]:
-        """Return to whom an event of speaking speaks."""
+        """Return to whom an event of speaking speaks: as told, else whoever else is there."""
         if event.verb not in _TALK:
             return []
         speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
-        to = event.who("recipient") or (speech.addressees if speech is not None else ())
+        to = event.who("recipient") or (speech.addressees if speech is not None else ()) or self._listeners(event)
         own = {self.one(key).id for key in self.doers(event)}
         return [key for key in to if self.one(key).id not in own]
 
+    def _listeners(self, event: Event) -> tuple[str, ...]:
+        """Who does something right before or after somebody speaks and is there, one of them."""
+        sentences, at = self.reading.sentences, event.sentence
+        own = {self.one(key).id for key in self.doers(event)}
+        for one in reversed([one for one in self.reading.events if at - _BACK <= one.sentence < at]):
+            asked = one.happens and one.verb in _TALK and own & {self.one(key).id for key in one.who("recipient")}
+            if asked and one.who("agent"):
+                return one.who("agent")[:1]  # who answers speaks to whoever asked
+        for step in _AROUND:
+            if not 0 <= at + step < len(sentences):
+                continue
+            near = [one for one in self.reading.of(at + step) if one.happens and not one.perfect]
+            for one in reversed(near) if step < 0 else near:
+                others = [self.one(key) for key in one.who("agent", "recipient") if self.one(key).id in self.names]
+                found = [who.id for who in others if who.id not in own and who.kind in ("person", "being", "group")]
+                if found:
+                    return (found[0],)
+        return ()
+
+    def topics(self, event: Event) -> list[str]:
+        """Return the things that are spoken of in what is quoted or reported, as words: "the flowers"."""
+        seen = {key for one in self.reading.of(event.sentence) if one.happens for key in one.who(*_TAKES_PART)}
+        words, text = load_words(), self.reading.sentences[event.sentence].text.lower()
+        found: list[tuple[bool, int, str]] = []
+        for entity in self.reading.entities:
+            if event.sentence not in entity.sentences or entity.id in seen:
+                continue
+            if entity.id in self.names and entity.kind != "animal":
+                continue
+            known = entity.kind in ("thing", "animal") and entity.sort not in (
+                "",
+                "body",
+                "abstract",
+                "time",
+                "feeling",
+            )
+            at = text.find(entity.noun)
+            if known and entity.noun and at >= 0 and not words.has("parts", entity.noun):
+                found.append((entity.sort in ("material", "substance"), at, entity.noun))
+        return [f"the {noun}" for _, _, noun in sorted(found)]
+
     def _speaking(self, event: Event, plural: bool) -> str:
         whom = joined([self.name(key) for key in self.addressees(event)])
-        verb = event.verb if event.verb in _LOUD else "talk"
-        return (
-            f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
-            if whom
-            else (present("speak" if verb == "talk" else verb, plural=plural))
+        verb = event.verb if event.verb in _LOUD else "shout" if event.verb == "call" else "talk"
+        told = present("speak" if verb == "talk" else verb, plural=plural)
+        if whom:
+            told = f"{present(verb, plural=plural)} {'at' if verb in ('shout', 'yell') else 'to'} {whom}"
+        about = (
+            self.topics(event)[:1] if not event.all("topic") else [self._object(one, ()) for one in event.all("topic")]
         )
+        return f"{told} about {about[0].removeprefix('about ')}" if about and about[0] else told
 
     def _spoken(self, sentence: int, event: Event, speaker: str | None) -> bool:
         return sentence == event.sentence and speaker in event.who("agent")
@@ -366,25 +440,40 @@ class Teller:
         """Everything after the verb: the thing, the receiver, what becomes of it, with what, where and whereto."""
         gone = event.passive and not event.who("agent")
         apart = self._apart(event, doers)
-        objects = [] if gone else [self._object(role, doers) for role in event.all("patient")]
+        objects = [] if gone else [self._object(role, doers) for role in self._objects(event)]
         things = re.sub(r"\bno\b", "any", joined(objects)) if event.negated else joined(objects)
-        to = [role for role in event.all("recipient") if self.filler(role, doers)]
+        told = {self.filler(role, doers) for role in event.all("patient")}
+        to = [
+            role for role in event.all("recipient") if self.filler(role, doers) and self.filler(role, doers) not in told
+        ]
         parts = [things, event.particle if apart else ""]
-        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall")
+        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain")
         parts += self._states(event) if event.verb in states else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
             given = "for" if load_words().has("for_verbs", event.verb) else "to"
             before = role.preposition or (given if things else "")
             parts.append(f"{before} {whom}")
+        seen = {role.start for role in self._objects(event)}
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
+        listed: dict[str, list[str]] = {}
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
-            if text and role.entity not in doers and not adverb:
+            if load_words().has("no_thing", role.head):
+                continue  # "in opposite directions", "under her breath"
+            if text and role.entity not in doers and not adverb and role.start not in seen:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
-                parts.append(f"{before} {text}")
+                listed.setdefault(before or text, []).append(text)
+        parts += [joined(texts) if before in texts else f"{before} {joined(texts)}" for before, texts in listed.items()]
         return " ".join(part for part in parts if part.strip())
+
+    def _objects(self, event: Event) -> tuple[Role, ...]:
+        """The objects of a deed; of "read the name on the envelope" the envelope."""
+        found, on = event.all("patient"), [role for role in event.all("place") if role.preposition == "on"]
+        words = [role for role in found if load_words().sort(role.head) in ("abstract", "")]
+        written = event.verb == "read" and len(words) == len(found) == len(on) == 1
+        return (replace(on[0], preposition=""),) if written else found
 
     def _states(self, event: Event) -> tuple[str, ...]:
         """What somebody is: "cold and hungry", "a jackal"; nothing for what is only "a thing"."""
@@ -409,9 +498,14 @@ class Teller:
         return bool(objects) and all(objects) and somebody
 
 
+def _whose(name: str) -> str:
+    """A name as an owner's: "Tom's", "the brothers'"."""
+    return f"{name}'" if name.endswith("s") and name.split()[-1].islower() else f"{name}'s"
+
+
 def _plain(text: str) -> str:
     """A noun phrase without what is told of it in a clause of its own."""
-    return re.split(r",? (?:who|which|that|where|whose) ", text)[0]
+    return _ONLY.sub("", re.split(r",? (?:who|which|that|where|whose) ", text)[0])
 
 
 def _inner(text: str) -> str:

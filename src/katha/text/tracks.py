@@ -20,6 +20,10 @@ _OPENING = 2
 """So many sentences may say where a story plays without anybody doing something there."""
 _UNDER_WAY = re.compile(r"\b(?:was|were|is|are|am) (?:just |still )?(?:driving|riding|flying|travelling|sailing)\b")
 """Who "was driving to the airport" is not there yet."""
+_SEEN_INSIDE = frozenset(
+    ("full", "crowded", "packed", "empty", "dark", "hot", "warm", "cold", "quiet", "noisy", "late")
+)
+"""What only those tell of a vehicle who are in it."""
 _OPEN = ("water", "land", "region", "structure")
 
 
@@ -53,20 +57,23 @@ class _Track:
             self._sky(event)
         if event.negated or event.perfect or words.has("look_verbs", event.verb):
             return
+        if event.passive and event.modality == "must":
+            return  # "their mother had to be taken to the hospital"
         if words.has("leave", event.verb) and not event.all("goal"):
             left = [role for role in event.all("patient", "source") if words.is_place(role.head)]
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
         for role in event.roles:
-            thing = role.role == "patient" and event.visible and words.sort(role.head) in ("building", "vehicle")
+            thing = role.role == "patient" and event.visible and words.sort(role.head) == "building"
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
-            known = known and not (words.sort(role.head) == "vehicle" and words.has("motion", event.verb))
+            known = known and words.sort(role.head) != "vehicle"
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
             if role.role == "agent" and role.text.lower().startswith(("the whole ", "all the ", "every ")):
                 continue  # "the whole street was dark"
             described = role.role == "agent" and event.verb == "be" and event.state and words.has("place", role.head)
+            described = described and (words.sort(role.head) != "vehicle" or bool({*event.state} & _SEEN_INSIDE))
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
@@ -77,7 +84,7 @@ class _Track:
 
     def opens(self, sentence: int, events: Sequence[Event]) -> None:
         """Take the place that a story's first sentences name beside something: "the robot in the library"."""
-        used = {role.entity for event in events for role in event.roles}
+        used = {role.entity for event in events for role in event.roles if event.standing == "told"}
         for entity in self.entities.values():
             beside = entity.kind == "place" and entity.sentences[:1] == (sentence,) and entity.id not in used
             if beside and self.words.is_place(entity.noun) and any(event.standing == "told" for event in events):
@@ -116,6 +123,7 @@ class _Track:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
             return
         named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
+        inside = inside and not words.has("movable", role.head)
         if not (named or inside) or words.has("anywhere", role.head) or words.has("parts", role.head):
             return
         to = event.all("goal")
@@ -131,6 +139,8 @@ class _Track:
             on_it = how == "on" and words.sort(role.head) == "vehicle" and not words.has("decked", role.head)
             if (words.has("across", how) and not arrives) or on_it:
                 return
+            if role.head == "wood" and not self._moves(event):
+                return  # "a scratch in the wood"
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
         elif role.role == "source" and self._moves(event) and (self.place is None or (how == "out" and not to)):
@@ -155,8 +165,8 @@ class _Track:
     def _set(self, role: Role, event: Event, *, outside: bool = False) -> None:
         words = self.words
         weather = words.group("weather", role.head)
-        if weather is not None:
-            self.weather = weather
+        if weather is not None and self._moves(event):
+            self.weather = weather  # a car that is stuck in the snow tells nothing of the barn
         if outside or words.has("outdoors", role.head):
             inside = self.place is None or words.sort(self.place.noun) in ("building", "vehicle", "")
             if not inside and (words.has("outdoors", role.head) or self.place is None or self.place.noun != role.head):
@@ -170,7 +180,11 @@ class _Track:
                 "region",
             )
             return
+        if role.head == "bank" and role.preposition in ("on", "along", "onto"):
+            role = replace(role, head="river", text="the river", entity=None)  # money is kept in or at one
         noun = words.group("place_names", role.head) or role.head
+        if role.head == "counter" and self.place is not None:
+            return  # any public place has one
         self.place = Place(noun, role.text, event.sentence, role.entity, role.preposition, words.sort(noun))
 
     def _time(self, phrase: str, event: Event) -> None:

@@ -1,0 +1,347 @@
+"""What the parser gets wrong again and again in stories, put right in its trees before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from katha.text.words import Words
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+__all__ = ["child_of", "has_to", "is_time", "lemma_of", "repair"]
+
+_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
+_MEASURES = frozenset(("size", "colour", "color", "shape", "height", "length", "weight", "age"))
+_SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
+
+
+def child_of(token: Token, *deps: str) -> Token | None:
+    return next((child for child in token.children if child.dep_ in deps), None)
+
+
+def has_to(token: Token) -> bool:
+    """Whether a verb is an infinitive with "to"."""
+    return any(child.lower_ == "to" and child.dep_ == "aux" for child in token.children)
+
+
+def lemma_of(token: Token) -> str:
+    return str(token.lemma_.lower())
+
+
+def is_time(token: Token, words: Words) -> bool:
+    return words.is_time(lemma_of(token), token.pos_)
+
+
+def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
+    """Put right what the parser gets wrong again and again in stories.
+
+    A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
+    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
+    """
+    _repair_opening(doc, words)
+    for token in doc:
+        _take_subject(token)
+        _repair_series(token, words)
+        _repair_counted(token, words)
+    for token in doc:
+        _repair_subjects(token, words)
+        if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
+            token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
+            late = child_of(token, "appos")
+            if late is not None:
+                late.dep_ = "dobj"
+        if token.lower_ == "home" and token.dep_ == "pobj" and (ride := child_of(token, "compound")) is not None:
+            ride.head, ride.dep_ = token.head, "pobj"
+            token.dep_ = "nmod"
+        finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
+        if finite and not quoted[token.i] and words.has("say", lemma_of(token)):
+            for child in token.children:
+                if child.dep_ == "nsubj" and quoted[child.i]:
+                    child.dep_ = "intj"
+        bare = not any(
+            child.dep_ in _SUBJECTS and (child.dep_ != "expl" or lemma_of(token) == "be") for child in token.children
+        )
+        if finite and bare:
+            _find_subject(token, words)
+        if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
+            owner = child_of(token, "nsubj")
+            if owner is not None and owner.i == token.i - 1 and owner.tag_ in ("NN", "NNP") and list(owner.lefts):
+                # "found a teddy bear": one thing, not a bear for a teddy
+                for child in list(owner.lefts):
+                    child.head = token
+                owner.dep_, token.dep_ = "compound", "dobj"
+            elif owner is not None and token.head.i < owner.i:
+                owner.head, owner.dep_ = token.head, "dative"
+                token.dep_ = "dobj"
+        if token.dep_ == "dobj" and words.has("give", lemma_of(token.head)):
+            _split_objects(token)
+        if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", lemma_of(token.head)):
+            _split_name(token)
+        _repair_objects(token, words)
+        if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
+            thing = child_of(token.head, "dobj")
+            passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
+            moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
+            if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
+                token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
+
+
+def _repair_series(token: Token, words: Words) -> None:
+    """Make one deed of several what was taken for a state or a noun: "took off the panel, put on his glasses and
+    shone a lamp", "turned left because the road ended, and found a gate", "a smell of paint, and rain"."""
+    doc, head = token.doc, token.head
+    if token.tag_ == "VBZ" and token.dep_ == "dobj":
+        token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]  # "hung sheets"
+    bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
+    if not bare or not token.i:
+        return
+    if token.tag_ == "VBN" and token.dep_ in ("advcl", "acl", "conj") and token.nbor(-1).text in (",", "and"):
+        first = head if token.dep_ != "acl" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
+        told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
+        if told and (token.nbor(-1).text == "and" or _goes_on(doc, token.i)):
+            token.tag_, token.dep_, token.head = "VBD", "conj", first
+    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ == "VBD" and child_of(token, "dobj") is None:
+        thing = child_of(head, "dobj")
+        sky = words.group("weather", token.lower_) is not None and not has_to(token)
+        if thing is not None and sky and token.nbor(-1).tag_ == "CC":
+            token.pos_, token.tag_, token.head = "NOUN", "NN", thing
+    elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
+        token.head = last
+    elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ == "advcl" and head.head.i < head.i:
+        before = next((one for one in doc[head.i : token.i] if one.tag_ == "CC" and one.head == head), None)
+        if before is not None and before.nbor(-1).text == ",":
+            token.head = head.head
+
+
+def _last_doer(token: Token) -> Token | None:
+    """The joined verb with a doer of its own that stands between a verb and what it hangs from: "Ed kept the keys and
+    Obi unscrewed the wheel and took it away"."""
+    between = [one for one in token.head.children if one.dep_ == "conj" and one.i < token.i and one.tag_ == "VBD"]
+    return next((one for one in reversed(between) if child_of(one, "nsubj") is not None), None)
+
+
+def _repair_counted(token: Token, words: Words) -> None:
+    """Make a look of what is told of things without a verb: "clocks, all broken"; and a deed of "the first to V"."""
+    some = child_of(token, "nsubj", "nsubjpass")
+    if some is not None and some.lower_ in ("all", "some", "both", "most", "each") and some.i == token.i - 1:
+        thing = child_of(token.head, "dobj", "nsubj") if token.dep_ in ("advcl", "ccomp", "conj") else None
+        if token.tag_ in ("VBN", "VBD") and thing is not None and token.nbor(-2 if token.i > 1 else -1).text == ",":
+            token.pos_, token.dep_, token.head, some.dep_ = "ADJ", "amod", thing, "dep"
+    if token.tag_ == "VB" and has_to(token) and token.head.dep_ == "attr" and lemma_of(token.head.head) == "be":
+        first = token.head.lower_ in ("first", "last", "only")
+        if first and token.dep_ in ("relcl", "acl", "xcomp", "advcl"):
+            be = token.head.head
+            token.head, token.dep_ = be, "xcomp"
+
+
+def _goes_on(doc: Doc, at: int) -> bool:
+    """Whether a deed follows after "and" without a comma, as the last of a series."""
+    for one in doc[at + 1 :]:
+        if one.text == ";":
+            return False
+        if one.tag_ == "CC" and one.lower_ in ("and", "but"):
+            after = [next_one.tag_ for next_one in doc[one.i + 1 : one.i + 4]]
+            if one.nbor(-1).text != "," and {"VBD", "VBN"} & set(after) and not {"DT", "PRP$", "PRP"} & set(after[:1]):
+                return True
+    return False
+
+
+def _repair_opening(doc: Doc, words: Words) -> None:
+    """Part "At last" from the subject behind it ("At last Grandpa sent a message"), and what tells the time from a name
+    ("After lunch Miss Okafor rose", "Every New Year Mrs Liu came")."""
+    for title in doc[1:]:
+        before, name = title.nbor(-1), title.head
+        if title.dep_ != "compound" or not words.has("titles", title.lower_.rstrip(".")) or title.tag_ != "NNP":
+            continue
+        if before.head.i != name.i or before.dep_ != "compound" or words.has("titles", before.lower_.rstrip(".")):
+            continue
+        inside = [child for child in name.children if child.i < before.i]
+        lead = next((one for one in doc[: before.i] if one.pos_ in ("SCONJ", "ADP") and one.i == before.i - 1), None)
+        for child in inside if lead is None else ():
+            child.head = before
+        if before.text.islower() or not inside or is_time(before, words):
+            verb = next((one for one in name.ancestors if one.pos_ in ("VERB", "AUX")), doc[:].root)
+            before.head, before.dep_ = (verb, "npadvmod") if lead is None else (lead, "pobj")
+            if lead is not None:
+                lead.dep_ = "prep"
+    if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
+        return
+    first, noun, verb = doc[1], doc[1].head, doc[:].root
+    if noun.i > 1 and noun.dep_ == "pobj" and noun.head.i == 0 and verb.pos_ == "VERB" and verb.i > noun.i:
+        late = next((child for child in verb.children if child.dep_ == "nsubj" and child.i > verb.i), None)
+        if late is not None:
+            late.dep_ = "dobj"
+        if child_of(verb, "nsubj") is None:
+            first.head, first.dep_ = doc[0], "pobj"
+            noun.head, noun.dep_ = verb, "nsubj"
+
+
+def _repair_subjects(token: Token, words: Words) -> None:
+    """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
+    slept", "held the string and Bo ran", "On the way it broke down"."""
+    if token.dep_ in _SUBJECTS and token.head.dep_ in ("aux", "auxpass"):
+        token.head = token.head.head
+    subjects = [child for child in token.children if child.dep_ == "nsubj"]
+    if token.dep_ == "ROOT" and token.pos_ == "ADP" and (noun := child_of(token, "pobj")) is not None:
+        verb = child_of(noun, "relcl")
+        if verb is not None and child_of(verb, "nsubj") is not None:
+            verb.head, verb.dep_ = verb, "ROOT"
+            token.head, token.dep_ = verb, "prep"
+    late = child_of(token, "relcl") if token.dep_ == "ROOT" and is_time(token, words) else None
+    if late is not None and child_of(late, "nsubj") is not None:
+        late.head, late.dep_ = late, "ROOT"  # "One winter evening a woman knocked"
+        token.head, token.dep_ = late, "npadvmod"
+    _join_name(token, subjects, words)
+    if len(subjects) == 1 and token.tag_ == "VBD" and child_of(subjects[0], "cc") and not child_of(subjects[0], "conj"):
+        done = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
+        if done and not child_of(done[-1], "agent"):  # "A girl with a red cap paddled over and waved"
+            done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
+    if len(subjects) > 1:
+        first, second = subjects[:2]
+        filled = child_of(first, "acl")
+        between = first.doc[first.i + 1 : second.i].text
+        if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
+            second.head, second.dep_ = first, "appos"
+        elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and child_of(first, "cc") is not None:
+            filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
+    elif subjects and subjects[0].i > 1 and subjects[0].nbor(-1).tag_ == "CC":
+        before = subjects[0].nbor(-2)
+        if before.head == token and before.tag_ == "NNP" and before.dep_ in ("npadvmod", "dep"):
+            before.dep_, subjects[0].head, subjects[0].dep_ = "nsubj", before, "conj"
+    if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
+        other = child_of(subjects[0], "conj")
+        known = any(
+            words.has(name, lemma_of(token.head)) for name in ("fact", "report", "say", "think", "wish", "make")
+        )
+        known = known or words.has("have", lemma_of(token)) or child_of(token.head, "dobj") is not None
+        if other is not None and not known:
+            subjects[0].head, subjects[0].dep_ = token.head, "dobj"
+            other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
+
+
+def _take_subject(verb: Token) -> None:
+    """Give a joined verb the noun before it, which was taken for one more thing: "kept the keys and Obi left"."""
+    if verb.dep_ not in ("conj", "oprd") or verb.tag_ != "VBD" or not verb.i or child_of(verb, *_SUBJECTS) is not None:
+        return
+    before = verb.nbor(-1)
+    thing = before.head
+    joined = before.dep_ == "conj" and thing.dep_ in ("dobj", "pobj") and thing.i > verb.head.i
+    if joined and before.tag_ in ("NNP", "PRP") and any(child.tag_ == "CC" for child in thing.children):
+        before.head, before.dep_, verb.dep_ = verb, "nsubj", "conj"
+
+
+def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
+    """Give a name to the kin before it: "His grandson Tim sat down"."""
+    for child in verb.children:
+        stray = child.tag_ == "NNP" and child.dep_ in ("npadvmod", "dep", "advmod", "oprd")
+        for subject in subjects if stray else ():
+            if child.i == subject.i + 1 and words.has("kin", lemma_of(subject)) and child.i < verb.i:
+                child.head, child.dep_ = subject, "appos"
+                return
+
+
+def _split_objects(thing: Token) -> None:
+    """Part two objects that were taken for one noun phrase: "served the guests hot soup"."""
+    first = child_of(thing, "compound")
+    between = [child for child in thing.children if child.dep_ == "amod" and first is not None and child.i > first.i]
+    if first is not None and first.tag_ == "NNS" and between:
+        for child in list(thing.children):
+            if child.i < first.i:
+                child.head = first
+        first.head, first.dep_ = thing.head, "dative"
+
+
+def _repair_objects(token: Token, words: Words) -> None:
+    """Put right what belongs to an object: "put on his coat", "painted the fence green", "threw his sister the towel",
+    "saw a fox cross the line"."""
+    below, beside = child_of(token, "pobj"), child_of(token, "compound")
+    verb = token.head
+    if token.dep_ == "dative" and token.pos_ == "PRON" and child_of(verb, "dobj") is None:
+        token.dep_ = "dobj"  # "gave it all to him"
+    whom, gives = token.head, words.has("give", lemma_of(token.head.head))
+    thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
+    apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
+    if token.dep_ == "appos" and gives and thing and apart:
+        token.head, token.dep_, whom.dep_ = whom.head, "dobj", "dative"  # "showed her mother the cup"
+        verb = token.head
+    beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
+    if beside_verb and child_of(verb, "dobj") is None and "," not in verb.doc[verb.i : token.i].text:
+        token.dep_ = "dobj"  # "the mouse bites the rope"
+    other_thing = child_of(verb, "dobj")
+    if token.dep_ == "dobj" and (token.lower_ == "each" or token.lower_ in _MEASURES) and token != other_thing:
+        token.dep_ = "dep"  # "left the coast, each with a sack", "cut a tomato the size of a marble"
+    owned = any(child.lower_ in ("first", "last", "own", "new", "old", "best") for child in token.children)
+    if (
+        token.dep_ == "dobj"
+        and words.has("hand_over", lemma_of(verb))
+        and child_of(verb, "dative") is None
+        and not owned
+    ):
+        whose, doer = child_of(token, "poss"), child_of(verb, "nsubj")
+        told = whose is not None and whose.lower_ == "her" and words.sort(lemma_of(token)) not in ("body", "person")
+        other = doer is not None and doer.lower_ != "she" and not any(c.lower_ == "to" for c in verb.children)
+        if whose is not None and told and other:
+            whose.head, whose.dep_, whose.tag_ = verb, "dative", "PRP"  # "gave her water"
+    if token.dep_ == "prt" and below is not None:
+        if child_of(verb, "dobj") is None:
+            below.head, below.dep_ = verb, "dobj"
+        else:
+            token.dep_ = "prep"
+    elif token.dep_ == "dobj" and words.has("colours", token.lower_) and beside is not None:
+        for child in [child for child in token.lefts if child.i < beside.i]:
+            child.head = beside
+        beside.head, beside.dep_ = verb, "dobj"
+        token.dep_, token.pos_ = "oprd", "ADJ"
+    elif token.dep_ == "npadvmod" and words.has("give", lemma_of(verb)) and not is_time(token, words):
+        first = child_of(verb, "dobj")
+        if (
+            first is not None
+            and verb.i < token.i > first.i
+            and words.sort(lemma_of(first)) in ("person", "animal", "being")
+        ):
+            first.dep_, token.dep_ = "dative", "dobj"
+    elif token.dep_ == "ccomp" and token.tag_ == "VB" and beside is not None and beside.pos_ == "NOUN":
+        beside.dep_ = "nsubj"
+
+
+def _split_name(name: Token) -> None:
+    """Part who is named from the name: "They called the puppy Max"."""
+    named = child_of(name, "compound")
+    if named is not None and named.text.islower():
+        for child in list(name.children):
+            if child.i < named.i:
+                child.head = named
+        named.head, named.dep_ = name.head, "dobj"
+        name.dep_ = "oprd"
+
+
+def _find_subject(verb: Token, words: Words) -> None:
+    joined = verb.dep_ == "conj"
+    stray = [child for child in verb.lefts if child.dep_ in ("npadvmod", "dep", "nmod", "compound", "amod")]
+    stray = [] if joined else stray
+    for child in stray:
+        if child.pos_ == "ADJ" and words.sort(child.lower_) in ("person", "animal", "being"):
+            child.pos_, child.tag_, child.lemma_ = "NOUN", "NN", child.lower_
+    nouns = [child for child in stray if child.pos_ in ("NOUN", "PROPN", "PRON") and not is_time(child, words)]
+    if nouns and verb.pos_ == "VERB":
+        nouns[-1].dep_ = "nsubj"
+        for child in verb.children:
+            if child.dep_ in ("det", "amod") and child.i < nouns[-1].i:
+                child.head = nouns[-1]
+        return
+    before = any(child.dep_ in ("ccomp", "punct", "intj", "dobj") and child.i < verb.i for child in verb.children)
+    thing = child_of(verb, "dobj", "oprd", "attr", "npadvmod")
+    quoted = verb.i > 0 and verb.nbor(-1).text in ('"', ",", "!", "?")
+    if thing is None or thing.i < verb.i:
+        return
+    first = min((child.i for child in verb.subtree if child.dep_ != "punct"), default=verb.i)
+    ahead = any(child.dep_ in ("prep", "advmod", "prt", "expl") and child.i < verb.i for child in verb.children)
+    still = lemma_of(verb) in ("lie", "stand", "sit", "hang", "appear", "live", "be", "lay")
+    moves = still or (words.has("motion", lemma_of(verb)) and not joined)
+    if joined:  # "and in it lay a banana", "and there stood a dog"
+        ahead = any(child.dep_ in ("prep", "expl") and child.i < verb.i for child in verb.children)
+    if (words.has("say", lemma_of(verb)) and (before or quoted)) or (ahead and moves and first < verb.i):
+        thing.dep_ = "nsubj"
+        verb.lemma_ = "lie" if verb.lower_ == "lay" else verb.lemma_
