@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -57,6 +57,8 @@ def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
         if frame.link in main
         for word in item.filled(frame.agents)
     ]
+    if not asked.topic:  # what is asked for acts
+        agents += [word.lemma for item in items for word in item.words if word.frame < 0 and word.lemma[0] == "n"]
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
 
@@ -146,7 +148,7 @@ class Trial:
             return False
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
-            if owner is not None and owner.part == "head" and word.lemma[0] != "a":
+            if owner is not None and owner.part == "head" and (word.lemma[0] != "a" or owner.lemma[1] == "one"):
                 return False
             return (owner is None or not owner.denied) and any(
                 item.at == word.owner or item.part in ("verb", "state") for item in told
@@ -302,7 +304,11 @@ class Trial:
         """Whether somebody acts, feels or speaks in the answer who does not in the accepted one."""
         matched = {found.at: word for word, found in pairs}
         wanted = {found.frame: self.wanted.frame_of(word) for word, found in pairs if word.part != "modifier"}
-        numbers = {found.frame for word, found in pairs if found.frame >= 0 and (found.part != "modifier")}
+        numbers = {
+            found.frame
+            for word, found in pairs
+            if found.frame >= 0 and found.part != "modifier" and not self._describes(word, found)
+        }
         numbers |= {number for number, frame in enumerate(self.said.frames) if self._asks_of(frame)}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
         if self._another_owner(pairs):
@@ -320,6 +326,11 @@ class Trial:
                 if not fits and not self._may_act(who, frame, one):
                     return "another subject"
         return None
+
+    def _describes(self, word: Word, found: Word) -> bool:
+        """Whether a clause only says of what something is: "proud of what he did" for "proud of him"."""
+        frame = self.said.frames[found.frame]
+        return word.part == "adjunct" and frame.stative and frame.link in ("pcomp", "noun")
 
     def _takes_over(self, who: Word) -> bool:
         """Whether somebody else does what the question says of those that it asks about."""
@@ -346,10 +357,10 @@ class Trial:
             )
         if {wanted, said} != {"he", "she"}:
             return False
-        people = (*self.asked.topic, *self.asked.others)
         if any(agent not in self.asked.words for agent in self.known.agents):
             return True  # who acts is not the one asked about, and a "he" for her is that one
-        return any(sex(lemma[1]) == _SEXES[said] for lemma in people)
+        people = [lemma for lemma in self.asked.people if not load_words().has("titles", lemma[1])]
+        return len(people) > 1 or any(sex(lemma[1]) == _SEXES[said] for lemma in people)
 
     def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
         """Whom a clause is about: who acts, is acted on in a passive, or is made to feel."""
@@ -425,8 +436,14 @@ class Trial:
     def _misplaced(self, pairs: Pairs) -> str | None:
         """Whether what was asked for has another part in its clause: "who" is acted on, or "what" acts."""
         asks, lead = self.asked.asks, self.wanted.lead
+        told = {found.at: word.at for word, found in pairs}
         for word, found in pairs:
+            owned = word.part == found.part == "modifier" and is_somebody(word.lemma[1]) and told.get(found.owner)
+            if owned and owned != word.owner:
+                return "another owner"
             frame = self.said.frame_of(found)
+            if word.part == "head" and frame is not None and frame.link == "pcomp" and self._elsewhere(told):
+                return "another place or time"
             if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
@@ -445,9 +462,13 @@ class Trial:
             object_ = found.part == "other" or (found.part == "verb" and word.lemma[0] == "n")
             if asks == "why" and object_ and topical and frame.verb[1] not in usage().sets["undergo"]:
                 return "named as something else's object"
-            if asks == "agent" and found.part in ("other", "adjunct") and not lifeless:
+            if asks == "agent" and found.part in ("other", "adjunct") and not lifeless and not frame.passive:
                 return "named as something else's object"
         return None
+
+    def _elsewhere(self, told: Mapping[int, int]) -> bool:
+        """Whether the answer names something of its own, and what is wanted only in "after leaving it"."""
+        return any(word.frame < 0 and word.part in ("head", "other") and word.at not in told for word in self.said.words)
 
     def _amount(self, pairs: Pairs) -> str | None:
         """Whether both tell how many, and differ."""
@@ -493,6 +514,8 @@ class Trial:
             theirs = [each.lemma for each in self.said.words if each.part == "modifier" and each.owner == found.at]
             if any(opposed(one, two) for one in ours for two in theirs):
                 return "the opposite is said as well"
+        if any(self._gets(frame) for frame in self.said.frames):
+            return "the opposite is said as well"
         at = {found.at for _, found in pairs}
         wanted = [word for word, _ in pairs if word.part != "modifier"]
         for word in self.said.words:
@@ -505,3 +528,10 @@ class Trial:
             if any(opposed(word.lemma, other.lemma) for other in wanted) and not self.denied(self.said, word):
                 return "the opposite is said as well"
         return None
+
+    def _gets(self, frame: Frame) -> bool:
+        """Whether whom the question has give something gets it: the verb is the opposite of the question's own."""
+        asked = self.asked
+        if asked.verb is None or frame.negated or frame.passive or not opposed(frame.verb, asked.verb):
+            return False
+        return self._meet((word.lemma for word in self.said.filled(frame.agents)), asked.topic)
