@@ -280,7 +280,7 @@ class _Reader:
             _amount(token),
             _denied(token),
             token.pos_ == "PROPN" and token.text[0].isupper(),
-            token.head.lower_ if token.dep_ == "pobj" else "",
+            token.head.lower_ if token.dep_ == "pobj" else "of" if token.dep_ == "poss" else "",
         )
         if modify:
             for child in token.children:

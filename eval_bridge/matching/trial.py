@@ -16,11 +16,6 @@ NOT_SAID = "no accepted answer is said"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
 _CAUSES = frozenset(("from", "by", "because", "due", "thanks"))
-_SIDES = (
-    (frozenset(("to", "toward", "towards", "into", "onto")), frozenset(("from", "off", "out"))),
-    (frozenset(("in", "inside", "into")), frozenset(("outside", "out"))),
-    (frozenset(("over", "above", "on", "onto")), frozenset(("under", "below", "beneath"))),
-)
 _SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
 _NOBODY = frozenset(("nobody", "none", "one"))
@@ -237,6 +232,8 @@ class Trial:
                 wrong = self._swapped(one, two, pairs) or self._acts_instead(one, two)
             if wrong:
                 return "roles exchanged"
+            if one.other_pronoun in ("him", "her") and self._another_beast(two):
+                return "another one is acted on"
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
             light, deed = self.wanted.frame_of(word), self.said.frame_of(found)
@@ -244,6 +241,12 @@ class Trial:
             if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
                 return "roles exchanged"
         return None
+
+    def _another_beast(self, two: Frame) -> bool:
+        """Whether an animal of which nobody speaks is acted on, where it is a "him" or "her"."""
+        others = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
+        known = (*self.asked.words, *self.known.words)
+        return any(load_words().sort(each[1]) == "animal" and not _any(each, known) for each in others)
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
         """Whether a deed is no cause of the state wanted: "he breaks the window" for "he is broken"."""
@@ -259,6 +262,9 @@ class Trial:
         acting, acted = self._parts(self.wanted, one.agents), self._parts(self.wanted, one.others)
         agents, others = self._parts(self.said, two.agents), self._parts(self.said, two.others)
         feels, owns = usage().sets["feels"], one.stative and two.verb[1] == "have"
+        things = not any(is_somebody(lemma[1]) or lemma in self.asked.people for lemma in (*acting, *acted, *agents))
+        if things and not one.passive and not two.passive and bool(acted) != bool(others):
+            return False  # "the wind tears the kite" and "the kite tears"
         if (one.verb[1] in feels) != (two.verb[1] in feels) and load_words().feelings.get(one.verb[1]):
             agents, others = others, agents  # "he fears it" and "it frightens him"
         else:
@@ -330,7 +336,8 @@ class Trial:
     def _describes(self, word: Word, found: Word) -> bool:
         """Whether a clause only says of what something is: "proud of what he did" for "proud of him"."""
         frame = self.said.frames[found.frame]
-        return word.part == "adjunct" and frame.stative and frame.link in ("pcomp", "noun")
+        told = word.part == "adjunct" and (frame.stative or found.part == "verb")
+        return told and frame.link in ("pcomp", "noun")
 
     def _takes_over(self, who: Word) -> bool:
         """Whether somebody else does what the question says of those that it asks about."""
@@ -389,9 +396,10 @@ class Trial:
         among = any(same(lemma, other) for other in asked.others)
         among &= person or (self._asks_of(frame) and bool(asked.topic))
         if _any(lemma, asked.topic) or _any(lemma, known.agents):
-            return not among or lemma in known.agents or lemma in asked.topic
-        if among:
-            return False
+            return not among or any(same(lemma, other) for other in (*known.agents, *asked.topic))
+        if among:  # "her father teaches Ines to ride", "the boy gets it from her"
+            inner = asked.asks == "agent" and frame.link in ("content", "purpose")
+            return inner or (asked.verb is not None and opposed(frame.verb, asked.verb))
         named = any(topic in asked.people and not is_somebody(topic[1]) for topic in asked.topic)
         if self._anybody(who) or (named and lemma[1] in usage().sets["names"]):
             return True
@@ -439,11 +447,14 @@ class Trial:
         told = {found.at: word.at for word, found in pairs}
         for word, found in pairs:
             owned = word.part == found.part == "modifier" and is_somebody(word.lemma[1]) and told.get(found.owner)
-            if owned and owned != word.owner:
+            if (owned and owned != word.owner) or self._owns(word, found, told):
                 return "another owner"
             frame = self.said.frame_of(found)
             if word.part == "head" and frame is not None and frame.link == "pcomp" and self._elsewhere(told):
                 return "another place or time"
+            if word.part == "head" and frame is not None and found.part == "agent" and frame.passive:
+                if asks == "other" and self._asks_of(frame):
+                    return "roles exchanged"
             if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
@@ -465,6 +476,14 @@ class Trial:
             if asks == "agent" and found.part in ("other", "adjunct") and not lifeless and not frame.passive:
                 return "named as something else's object"
         return None
+
+    def _owns(self, word: Word, found: Word, told: Mapping[int, int]) -> bool:
+        """Whether somebody is only named by whose another is: "the boy's father" for "the boy"."""
+        owner = self.said.word(found.owner)
+        if word.part not in ("head", "agent") or found.preposition != "of" or owner is None or owner.at in told:
+            return False
+        person = is_somebody(owner.lemma[1]) and load_words().sort(owner.lemma[1]) != "group"
+        return person and (is_somebody(word.lemma[1]) or word.proper)
 
     def _elsewhere(self, told: Mapping[int, int]) -> bool:
         """Whether the answer names something of its own, and what is wanted only in "after leaving it"."""
@@ -507,8 +526,8 @@ class Trial:
     def _contrary(self, pairs: Pairs) -> str | None:
         """Whether a word beside those that are met says the opposite."""
         for word, found in pairs:
-            sides = {word.preposition, found.preposition}
-            if any(sides & here and sides & there for here, there in _SIDES):
+            sides = [usage().sides.get(each.preposition, frozenset()) for each in (word, found)]
+            if all(sides) and sides[0].isdisjoint(sides[1]):
                 return "the opposite is said as well"
             ours = [each.lemma for each in self.wanted.words if each.part == "modifier" and each.owner == word.at]
             theirs = [each.lemma for each in self.said.words if each.part == "modifier" and each.owner == found.at]
@@ -523,7 +542,8 @@ class Trial:
                 continue
             turned = self.asked.verb is not None and word.part == "verb" and opposed(word.lemma, self.asked.verb)
             doers = self._who(word.frame, self.said.frames[word.frame], pairs) if turned else []
-            if turned and (not doers or any(_any(each.lemma, self.asked.topic) for each in doers)):
+            topic = self.asked.topic or [each.lemma for each in wanted if each.part in ("head", "agent")]
+            if turned and (not doers or any(_any(each.lemma, topic) for each in doers)):
                 return "the opposite is said as well"
             if any(opposed(word.lemma, other.lemma) for other in wanted) and not self.denied(self.said, word):
                 return "the opposite is said as well"

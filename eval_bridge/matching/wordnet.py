@@ -48,6 +48,7 @@ class Usage:
 
     group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
     sets: closed classes by name. opposites: both ways. apart: words of which one excludes another, with their kind.
+    sides: prepositions that may stand for one another, by number.
     sayings: turns of phrase and the plain words for them.
     """
 
@@ -56,6 +57,7 @@ class Usage:
     sets: dict[str, frozenset[str]]
     opposites: frozenset[tuple[str, str]]
     apart: dict[str, int]
+    sides: dict[str, frozenset[int]]
     sayings: tuple[tuple[re.Pattern[str], str], ...]
 
 
@@ -105,9 +107,13 @@ def usage() -> Usage:
     opposites = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
     sets = {name: frozenset(str(words).split()) for name, words in raw.items() if not isinstance(words, list)}
     apart = {word: kind for kind, words in enumerate(raw["apart"], 1) for word in words.split()}
+    sides = {
+        word: frozenset(n for n, words in enumerate(raw["sides"]) if word in words.split())
+        for word in " ".join(raw["sides"]).split()
+    }
     sayings = tuple((re.compile(each, re.IGNORECASE), str(plain)) for each, plain in raw["sayings"])
     named = {key: frozenset(names) for key, names in group.items()}
-    return Usage(named, idioms, sets, frozenset(opposites), apart, sayings)
+    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings)
 
 
 @lru_cache(maxsize=16384)
