@@ -232,7 +232,7 @@ class Trial:
                 wrong = self._swapped(one, two, pairs) or self._acts_instead(one, two)
             if wrong:
                 return "roles exchanged"
-            if one.other_pronoun in ("him", "her") and self._another_beast(two):
+            if self._another_object(one, two):
                 return "another one is acted on"
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
@@ -242,11 +242,20 @@ class Trial:
                 return "roles exchanged"
         return None
 
-    def _another_beast(self, two: Frame) -> bool:
-        """Whether an animal of which nobody speaks is acted on, where it is a "him" or "her"."""
-        others = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
+    def _another_object(self, one: Frame, two: Frame) -> bool:
+        """Whether something is acted on of which nobody speaks: "he saves a dog" for "he saves the girl", or her."""
+        wanted, said = (
+            [word.lemma for word in text.filled(frame.others) if word.part == "other" and not word.preposition]
+            for text, frame in ((self.wanted, one), (self.said, two))
+        )
+        if not wanted and one.other_pronoun in ("him", "her"):
+            said = [lemma for lemma in said if load_words().sort(lemma[1]) == "animal"]
+        if not said or not (wanted or one.other_pronoun in ("him", "her")):
+            return False
         known = (*self.asked.words, *self.known.words)
-        return any(load_words().sort(each[1]) == "animal" and not _any(each, known) for each in others)
+        vague = usage().sets["anyone"]
+        said += [word.lemma for word in self.said.words if word.part == "modifier" and word.owner in two.others]
+        return not any(each[1] in vague or _any(each, known) for each in said)
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
         """Whether a deed is no cause of the state wanted: "he breaks the window" for "he is broken"."""
@@ -263,7 +272,8 @@ class Trial:
         agents, others = self._parts(self.said, two.agents), self._parts(self.said, two.others)
         feels, owns = usage().sets["feels"], one.stative and two.verb[1] == "have"
         things = not any(is_somebody(lemma[1]) or lemma in self.asked.people for lemma in (*acting, *acted, *agents))
-        if things and not one.passive and not two.passive and bool(acted) != bool(others):
+        things = things and two.agent_pronoun in ("", "it") and one.passive == two.passive is False
+        if things and bool(acted) != bool(others):
             return False  # "the wind tears the kite" and "the kite tears"
         if (one.verb[1] in feels) != (two.verb[1] in feels) and load_words().feelings.get(one.verb[1]):
             agents, others = others, agents  # "he fears it" and "it frightens him"
