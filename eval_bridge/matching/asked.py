@@ -113,7 +113,8 @@ def _asks(low: Sequence[str], doc: Doc, happens: bool) -> Asking:
     if "do" in low[1:] or "does" in low[2:]:
         return "deed" if first in ("what", "how") and _does(doc) else "other"
     if first == "who":
-        return "agent"
+        acted = low[1:2] in (["does"], ["did"]) or any(token.dep_ == "nsubjpass" and not token.i for token in doc)
+        return "other" if acted else "agent"
     return "how" if first == "how" else "other" if first in ("what", "whom", "which", "where") else "what"
 
 

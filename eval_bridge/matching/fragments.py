@@ -19,8 +19,8 @@ def plain(text: str) -> str:
     made = " ".join(text.replace("\u2019", "'").split()).strip(" .!\"'")
     for pattern, instead in lexicon().around:
         made = re.sub(pattern.pattern, instead, made, flags=re.IGNORECASE)
-    made = re.sub(r"\bwed\b", "married", made)  # the tokenizer reads "we'd"
-    made = re.sub(r"\b(?:is|are|was|were) (?:anything but|far from|no longer)\b", "is not", made, flags=re.IGNORECASE)
+    for pattern, instead in usage().sayings:
+        made = pattern.sub(instead, made)
     return made
 
 

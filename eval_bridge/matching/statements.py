@@ -147,12 +147,19 @@ class _Reader:
 
     def _clause(self, clause: Clause) -> None:
         number = len(self.frames)
+        for filler in [each for each in clause.fillers if _is_state(clause, each.token)]:
+            clause.fillers.remove(filler)
+            clause.state.append(filler.token)
         verb = self._predicate(clause, number)
         stative = clause.verb.i not in self.words or self.words[clause.verb.i].part != "verb"
         agents, others = clause.of("agent"), [f.token for f in clause.fillers if f.role != "agent"]
+        suffers = verb[1] in usage().sets["suffered"] and not clause.passive
+        if suffers:  # "he dies" is "he is killed"
+            agents, others = [], agents + others
+        acted = [f.token for f in clause.fillers if f.role in ("patient", "recipient") or f.token.lower_ != "it"]
+        near: dict[str, Part] = {"agent": "other" if suffers else "agent", "patient": "other", "recipient": "other"}
         for filler in clause.fillers:
-            near = {"agent": "agent", "patient": "other", "recipient": "other"}
-            self._noun(filler.token, near.get(filler.role, "adjunct"), number)  # type: ignore[arg-type]
+            self._noun(filler.token, near.get(filler.role, "adjunct"), number)
         agents = agents or self._misread(clause, number)
         nearly = any(child.lower_ in ("almost", "nearly") for child in clause.verb.children)
         parent = self.numbers.get(id(clause.parent), -1) if clause.parent is not None else -1
@@ -164,9 +171,9 @@ class _Reader:
                 tuple(token.i for token in agents if token.pos_ != "PRON" or token.i in self.words),
                 tuple(token.i for token in others if token.pos_ != "PRON" or token.i in self.words),
                 next((token.lower_ for token in agents if token.lower_ in usage().sets["pronouns"]), ""),
-                next((token.lower_ for token in others if token.lower_ in usage().sets["pronouns"]), ""),
+                next((t.lower_ for t in others if t.lower_ in usage().sets["pronouns"] and t in acted), ""),
                 negated=clause.negated or (number not in self.idioms and self._lexical_negation(clause)),
-                passive=clause.passive,
+                passive=clause.passive or suffers,
                 unreal=nearly or chained or clause.modality in ("try", "may"),
                 stative=stative,
                 above=parent,
@@ -273,7 +280,7 @@ class _Reader:
             _amount(token),
             _denied(token),
             token.pos_ == "PROPN" and token.text[0].isupper(),
-            token.head.lower_ if token.dep_ == "pobj" else "",
+            token.head.lower_ if token.dep_ == "pobj" else "of" if token.dep_ == "poss" else "",
         )
         if modify:
             for child in token.children:
@@ -310,6 +317,13 @@ class _Reader:
             part = "modifier" if token.pos_ in ("ADV", "ADJ", "NUM") else "other"
         head = token.head.i if part == "modifier" else -1
         self._enter(token, lemma, part, owner, modify=part == "head", owner=head)
+
+
+def _is_state(clause: Clause, token: Token) -> bool:
+    """Whether the parser took a state for an object: "gets wet"."""
+    bare = not any(child.dep_ in ("det", "amod", "nummod", "poss") for child in token.children)
+    became = clause.lemma in ("get", "go", "turn", "grow") and not clause.particle and token.dep_ in ("dobj", "attr")
+    return became and bare and token.pos_ in ("NOUN", "ADJ") and ("a", token.lower_) in wordnet().senses
 
 
 def _group(token: Token) -> list[Token]:

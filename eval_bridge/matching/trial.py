@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,11 +16,6 @@ NOT_SAID = "no accepted answer is said"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
 _CAUSES = frozenset(("from", "by", "because", "due", "thanks"))
-_SIDES = (
-    (frozenset(("to", "toward", "towards", "into", "onto")), frozenset(("from", "off", "out"))),
-    (frozenset(("in", "inside", "into")), frozenset(("outside", "out"))),
-    (frozenset(("over", "above", "on", "onto")), frozenset(("under", "below", "beneath"))),
-)
 _SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
 _NOBODY = frozenset(("nobody", "none", "one"))
@@ -57,6 +52,8 @@ def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
         if frame.link in main
         for word in item.filled(frame.agents)
     ]
+    if not asked.topic:  # what is asked for acts
+        agents += [word.lemma for item in items for word in item.words if word.frame < 0 and word.lemma[0] == "n"]
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
 
@@ -146,7 +143,7 @@ class Trial:
             return False
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
-            if owner is not None and owner.part == "head" and word.lemma[0] != "a":
+            if owner is not None and owner.part == "head" and (word.lemma[0] != "a" or owner.lemma[1] == "one"):
                 return False
             return (owner is None or not owner.denied) and any(
                 item.at == word.owner or item.part in ("verb", "state") for item in told
@@ -235,6 +232,8 @@ class Trial:
                 wrong = self._swapped(one, two, pairs) or self._acts_instead(one, two)
             if wrong:
                 return "roles exchanged"
+            if self._another_object(one, two):
+                return "another one is acted on"
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
             light, deed = self.wanted.frame_of(word), self.said.frame_of(found)
@@ -242,6 +241,21 @@ class Trial:
             if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
                 return "roles exchanged"
         return None
+
+    def _another_object(self, one: Frame, two: Frame) -> bool:
+        """Whether something is acted on of which nobody speaks: "he saves a dog" for "he saves the girl", or her."""
+        wanted, said = (
+            [word.lemma for word in text.filled(frame.others) if word.part == "other" and not word.preposition]
+            for text, frame in ((self.wanted, one), (self.said, two))
+        )
+        if not wanted and one.other_pronoun in ("him", "her"):
+            said = [lemma for lemma in said if load_words().sort(lemma[1]) == "animal"]
+        if not said or not (wanted or one.other_pronoun in ("him", "her")):
+            return False
+        known = (*self.asked.words, *self.known.words)
+        vague = usage().sets["anyone"]
+        said += [word.lemma for word in self.said.words if word.part == "modifier" and word.owner in two.others]
+        return not any(each[1] in vague or _any(each, known) for each in said)
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
         """Whether a deed is no cause of the state wanted: "he breaks the window" for "he is broken"."""
@@ -257,6 +271,10 @@ class Trial:
         acting, acted = self._parts(self.wanted, one.agents), self._parts(self.wanted, one.others)
         agents, others = self._parts(self.said, two.agents), self._parts(self.said, two.others)
         feels, owns = usage().sets["feels"], one.stative and two.verb[1] == "have"
+        things = not any(is_somebody(lemma[1]) or lemma in self.asked.people for lemma in (*acting, *acted, *agents))
+        things = things and two.agent_pronoun in ("", "it") and one.passive == two.passive is False
+        if things and bool(acted) != bool(others):
+            return False  # "the wind tears the kite" and "the kite tears"
         if (one.verb[1] in feels) != (two.verb[1] in feels) and load_words().feelings.get(one.verb[1]):
             agents, others = others, agents  # "he fears it" and "it frightens him"
         else:
@@ -302,7 +320,11 @@ class Trial:
         """Whether somebody acts, feels or speaks in the answer who does not in the accepted one."""
         matched = {found.at: word for word, found in pairs}
         wanted = {found.frame: self.wanted.frame_of(word) for word, found in pairs if word.part != "modifier"}
-        numbers = {found.frame for word, found in pairs if found.frame >= 0 and (found.part != "modifier")}
+        numbers = {
+            found.frame
+            for word, found in pairs
+            if found.frame >= 0 and found.part != "modifier" and not self._describes(word, found)
+        }
         numbers |= {number for number, frame in enumerate(self.said.frames) if self._asks_of(frame)}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
         if self._another_owner(pairs):
@@ -320,6 +342,12 @@ class Trial:
                 if not fits and not self._may_act(who, frame, one):
                     return "another subject"
         return None
+
+    def _describes(self, word: Word, found: Word) -> bool:
+        """Whether a clause only says of what something is: "proud of what he did" for "proud of him"."""
+        frame = self.said.frames[found.frame]
+        told = word.part == "adjunct" and (frame.stative or found.part == "verb")
+        return told and frame.link in ("pcomp", "noun")
 
     def _takes_over(self, who: Word) -> bool:
         """Whether somebody else does what the question says of those that it asks about."""
@@ -346,10 +374,10 @@ class Trial:
             )
         if {wanted, said} != {"he", "she"}:
             return False
-        people = (*self.asked.topic, *self.asked.others)
         if any(agent not in self.asked.words for agent in self.known.agents):
             return True  # who acts is not the one asked about, and a "he" for her is that one
-        return any(sex(lemma[1]) == _SEXES[said] for lemma in people)
+        people = [lemma for lemma in self.asked.people if not load_words().has("titles", lemma[1])]
+        return len(people) > 1 or any(sex(lemma[1]) == _SEXES[said] for lemma in people)
 
     def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
         """Whom a clause is about: who acts, is acted on in a passive, or is made to feel."""
@@ -378,9 +406,10 @@ class Trial:
         among = any(same(lemma, other) for other in asked.others)
         among &= person or (self._asks_of(frame) and bool(asked.topic))
         if _any(lemma, asked.topic) or _any(lemma, known.agents):
-            return not among or lemma in known.agents or lemma in asked.topic
-        if among:
-            return False
+            return not among or any(same(lemma, other) for other in (*known.agents, *asked.topic))
+        if among:  # "her father teaches Ines to ride", "the boy gets it from her"
+            inner = asked.asks == "agent" and frame.link in ("content", "purpose")
+            return inner or (asked.verb is not None and opposed(frame.verb, asked.verb))
         named = any(topic in asked.people and not is_somebody(topic[1]) for topic in asked.topic)
         if self._anybody(who) or (named and lemma[1] in usage().sets["names"]):
             return True
@@ -425,8 +454,17 @@ class Trial:
     def _misplaced(self, pairs: Pairs) -> str | None:
         """Whether what was asked for has another part in its clause: "who" is acted on, or "what" acts."""
         asks, lead = self.asked.asks, self.wanted.lead
+        told = {found.at: word.at for word, found in pairs}
         for word, found in pairs:
+            owned = word.part == found.part == "modifier" and is_somebody(word.lemma[1]) and told.get(found.owner)
+            if (owned and owned != word.owner) or self._owns(word, found, told):
+                return "another owner"
             frame = self.said.frame_of(found)
+            if word.part == "head" and frame is not None and frame.link == "pcomp" and self._elsewhere(told):
+                return "another place or time"
+            if word.part == "head" and frame is not None and found.part == "agent" and frame.passive:
+                if asks == "other" and self._asks_of(frame):
+                    return "roles exchanged"
             if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
@@ -445,9 +483,21 @@ class Trial:
             object_ = found.part == "other" or (found.part == "verb" and word.lemma[0] == "n")
             if asks == "why" and object_ and topical and frame.verb[1] not in usage().sets["undergo"]:
                 return "named as something else's object"
-            if asks == "agent" and found.part in ("other", "adjunct") and not lifeless:
+            if asks == "agent" and found.part in ("other", "adjunct") and not lifeless and not frame.passive:
                 return "named as something else's object"
         return None
+
+    def _owns(self, word: Word, found: Word, told: Mapping[int, int]) -> bool:
+        """Whether somebody is only named by whose another is: "the boy's father" for "the boy"."""
+        owner = self.said.word(found.owner)
+        if word.part not in ("head", "agent") or found.preposition != "of" or owner is None or owner.at in told:
+            return False
+        person = is_somebody(owner.lemma[1]) and load_words().sort(owner.lemma[1]) != "group"
+        return person and (is_somebody(word.lemma[1]) or word.proper)
+
+    def _elsewhere(self, told: Mapping[int, int]) -> bool:
+        """Whether the answer names something of its own, and what is wanted only in "after leaving it"."""
+        return any(word.frame < 0 and word.part in ("head", "other") and word.at not in told for word in self.said.words)
 
     def _amount(self, pairs: Pairs) -> str | None:
         """Whether both tell how many, and differ."""
@@ -486,13 +536,15 @@ class Trial:
     def _contrary(self, pairs: Pairs) -> str | None:
         """Whether a word beside those that are met says the opposite."""
         for word, found in pairs:
-            sides = {word.preposition, found.preposition}
-            if any(sides & here and sides & there for here, there in _SIDES):
+            sides = [usage().sides.get(each.preposition, frozenset()) for each in (word, found)]
+            if all(sides) and sides[0].isdisjoint(sides[1]):
                 return "the opposite is said as well"
             ours = [each.lemma for each in self.wanted.words if each.part == "modifier" and each.owner == word.at]
             theirs = [each.lemma for each in self.said.words if each.part == "modifier" and each.owner == found.at]
             if any(opposed(one, two) for one in ours for two in theirs):
                 return "the opposite is said as well"
+        if any(self._gets(frame) for frame in self.said.frames):
+            return "the opposite is said as well"
         at = {found.at for _, found in pairs}
         wanted = [word for word, _ in pairs if word.part != "modifier"]
         for word in self.said.words:
@@ -500,8 +552,16 @@ class Trial:
                 continue
             turned = self.asked.verb is not None and word.part == "verb" and opposed(word.lemma, self.asked.verb)
             doers = self._who(word.frame, self.said.frames[word.frame], pairs) if turned else []
-            if turned and (not doers or any(_any(each.lemma, self.asked.topic) for each in doers)):
+            topic = self.asked.topic or [each.lemma for each in wanted if each.part in ("head", "agent")]
+            if turned and (not doers or any(_any(each.lemma, topic) for each in doers)):
                 return "the opposite is said as well"
             if any(opposed(word.lemma, other.lemma) for other in wanted) and not self.denied(self.said, word):
                 return "the opposite is said as well"
         return None
+
+    def _gets(self, frame: Frame) -> bool:
+        """Whether whom the question has give something gets it: the verb is the opposite of the question's own."""
+        asked = self.asked
+        if asked.verb is None or frame.negated or frame.passive or not opposed(frame.verb, asked.verb):
+            return False
+        return self._meet((word.lemma for word in self.said.filled(frame.agents)), asked.topic)

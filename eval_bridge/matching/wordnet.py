@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,13 +47,18 @@ class Usage:
     """The word lists of usage.yaml.
 
     group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
-    sets: closed classes by name. opposites: both ways.
+    sets: closed classes by name. opposites: both ways. apart: words of which one excludes another, with their kind.
+    sides: prepositions that may stand for one another, by number.
+    sayings: turns of phrase and the plain words for them.
     """
 
     group: dict[str, frozenset[str]]
     idioms: dict[tuple[str, str], str]
     sets: dict[str, frozenset[str]]
     opposites: frozenset[tuple[str, str]]
+    apart: dict[str, int]
+    sides: dict[str, frozenset[int]]
+    sayings: tuple[tuple[re.Pattern[str], str], ...]
 
 
 @cache
@@ -99,8 +105,15 @@ def usage() -> Usage:
                 idioms[verb, last.rpartition("_")[2]] = word
     pairs = {tuple(pair.split()) for pair in raw["opposites"]}
     opposites = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
-    sets = {name: frozenset(str(raw[name]).split()) for name in raw if name not in ("groups", "opposites")}
-    return Usage({key: frozenset(names) for key, names in group.items()}, idioms, sets, frozenset(opposites))
+    sets = {name: frozenset(str(words).split()) for name, words in raw.items() if not isinstance(words, list)}
+    apart = {word: kind for kind, words in enumerate(raw["apart"], 1) for word in words.split()}
+    sides = {
+        word: frozenset(n for n, words in enumerate(raw["sides"]) if word in words.split())
+        for word in " ".join(raw["sides"]).split()
+    }
+    sayings = tuple((re.compile(each, re.IGNORECASE), str(plain)) for each, plain in raw["sayings"])
+    named = {key: frozenset(names) for key, names in group.items()}
+    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings)
 
 
 @lru_cache(maxsize=16384)
@@ -196,7 +209,7 @@ def same(one: Lemma, two: Lemma) -> bool:
     """Whether two words may say the same."""
     if one[1] == two[1]:
         return True
-    if {sex(one[1]), sex(two[1])} == {"male", "female"}:
+    if {sex(one[1]), sex(two[1])} == {"male", "female"} or apart(one, two) or opposed(one, two):
         return False
     feelings = load_words().feelings
     moods = feelings.get(one[1]), feelings.get(two[1])
@@ -217,6 +230,12 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
     if {sex(said[1]), sex(wanted[1])} == {"male", "female"}:
         return False
     return wanted[1] not in usage().sets["wide"] and not _above(said).isdisjoint(_senses(wanted)[:3])
+
+
+def apart(one: Lemma, two: Lemma) -> bool:
+    """Whether two words are different ones of a kind: two colours, two days."""
+    kinds = usage().apart
+    return one[1] != two[1] and kinds.get(one[1], 0) == kinds.get(two[1], -1)
 
 
 @lru_cache(maxsize=65536)
