@@ -96,7 +96,35 @@ def test_a_run_that_goes_on_begins_where_the_reader_was(module: Any, tmp_path: P
     batch = {"pixels": pixels.numpy()}
     for one, other in zip(mine._finder.run(None, batch), load_reader()._finder.run(None, batch), strict=True):
         assert np.abs(one - other).max() < 0.05
-    assert not any(weight.requires_grad for weight in model.stem.parameters())
+
+
+def test_a_namer_that_goes_on_learns_pictograms_from_where_the_gallery_has_them(module: Any) -> None:
+    import torch
+
+    net, resume = module("net"), module("resume")
+    concepts, shipped = load_concepts(), ROOT / "eval_bridge" / "reader"
+    gallery = load_reader().gallery
+    props = (gallery.words[3], "no pictogram of the gallery", gallery.words[-1])
+    model = net.NamerNet(*map(len, concepts.named), len(props))
+    views = tuple(torch.rand(4, *shape) for shape in ((3, 64, 64), (4, 80, 80), (3, 64, 64)))
+    resume.resumed_namer(model, shipped, concepts, props, [views])
+    near = gallery.likeness(model.proxies.detach().numpy())
+    assert [gallery.words[row.argmax()] for row in near[[0, 2]]] == [props[0], props[2]]
+    assert near[0].max() > 0.9 > near[1].max()
+    assert not any(weight.requires_grad for weight in model.body.grid[0].parameters())
+    assert all(weight.requires_grad for weight in model.body.grid[3].parameters())
+
+
+def test_the_jitter_is_whole_at_the_end_whether_steps_or_minutes_end_it(module: Any) -> None:
+    """A training that its minutes end would otherwise never see windows as wrong as a finder cuts them."""
+    import time
+
+    batches = module("batches")
+    by_steps = batches.Course(200, 1e9)
+    assert [by_steps.done(step) for step in (0, 100, 200, 300)] == pytest.approx([0.0, 0.5, 1.0, 1.0], abs=1e-6)
+    by_time = batches.Course(10**9, 60.0, begun=time.perf_counter() - 45)
+    assert by_time.done(1) == pytest.approx(0.75, abs=0.05)
+    assert batches.Jitter().at(by_time.done(1)) == batches.Jitter()
 
 
 def test_drawings_are_made_once_and_repeat(module: Any, tmp_path: Path) -> None:
@@ -113,6 +141,24 @@ def test_drawings_are_made_once_and_repeat(module: Any, tmp_path: Path) -> None:
     assert list(first.windows.things)[len(seen) :] == list(module("scenes").drawn_pictograms())
     rigged = [row[0] for row in first.windows.figures if row[0]]
     assert rigged == [item.concept for item in asked if item.kind == "character"]
+
+
+def test_drawing_that_was_broken_off_goes_on_where_it_was(module: Any, tmp_path: Path) -> None:
+    """More frames are drawn beside those that are there; under another key all are drawn again."""
+    drawing = module("drawing")
+    few = drawing.draw_set(tmp_path, "test", 2, "key", workers=1)
+    before = np.array(few.pixels)
+    file = next(tmp_path.glob("test-*.json"))
+    stamp = file.stat().st_mtime_ns
+    more = drawing.draw_set(tmp_path, "test", 3, "key", workers=1)
+    assert np.array_equal(more.pixels[:2], before)
+    assert more.labels[:2] == few.labels
+    assert file.stat().st_mtime_ns > stamp
+    held = file.read_bytes()
+    assert drawing.draw_set(tmp_path, "test", 2, "key", workers=1).labels == few.labels
+    assert file.read_bytes() == held
+    drawing.draw_set(tmp_path, "test", 2, "other", workers=1)
+    assert file.read_bytes() != held
 
 
 def test_the_fast_focal_loss_has_the_plain_ones_gradient(module: Any) -> None:
@@ -198,9 +244,12 @@ def test_things_are_labelled_by_what_they_are(module: Any) -> None:
 
 
 def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
-    measure = module("measure")
-    assert measure._best([[(0.9, True), (0.8, True), (0.5, False), (0.2, False)]]) == pytest.approx(0.65, abs=0.16)
-    assert measure._best([[(0.9, True), (0.5, False)], [(0.6, True), (0.2, False)]]) == pytest.approx(0.55, abs=0.06)
+    """What is named falsely counts also where no frame shows what it is named."""
+    best = module("measure").best_threshold
+    assert best([(0.9, True), (0.8, True), (0.5, False), (0.2, False)]) == pytest.approx(0.65, abs=0.16)
+    there, not_there = [(0.5, True)] * 10 + [(0.2, True)], [(0.3, False)] * 30
+    assert best([*there, *not_there]) == pytest.approx(0.4, abs=0.1)
+    assert best(there) <= 0.2
 
 
 def test_the_finder_finds_what_the_targets_say(module: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from katha.eval_bridge.reader.network import ACT, VECTOR, Concepts, Gallery, Reader
 from katha.jsonio import write_bytes_atomic, write_json
 from katha.renderers.sketch import SketchRenderer
-from katha.renderers.sketch.deeds import deed_ids, people
+from katha.renderers.sketch.deeds import deed, deed_ids, people
 from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
 from katha.renderers.sketch.places import place_data, place_ids
 from training.reader.card import card_text, measure_card
@@ -36,7 +36,7 @@ def drawn_concepts() -> Concepts:
     looks = (*people()["bases"], *people()["outfits"])
     return Concepts(
         characters=(*creatures(), *(name for name in looks if name not in ALIKE)),
-        actions=(*deed_ids(), *(f"{ACT}{name}" for name in ACTS)),
+        actions=(*(name for name in deed_ids() if deed(name).seen is None), *(f"{ACT}{name}" for name in ACTS)),
         emotions=("none", *(name for name in MOODS if name not in ("loving", "worried"))),
         settings=(*dict.fromkeys(place_data(name).seen for name in place_ids()), "none"),
         times=("day", "dawn", "dusk", "night"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -18,11 +19,24 @@ from training.reader.negatives import jpeg, softened
 from training.reader.targets import Targets, batch_targets
 from training.reader.windows import ROOM, Windows
 
-__all__ = ["Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
+__all__ = ["Course", "Jitter", "NamerBatch", "finder_batches", "namer_batches", "network_input"]
 
 Bytes = NDArray[np.uint8]
 _FIRST, _GROWN = 0.4, 0.6
 """The share of the jitter to begin with, and the share of the training after which it is whole."""
+
+
+@dataclass
+class Course:
+    """A training of `steps` steps, or of `seconds` if they are over sooner, counted from when this was made."""
+
+    steps: int
+    seconds: float
+    begun: float = field(default_factory=time.perf_counter)
+
+    def done(self, step: int) -> float:
+        """The share of the training that is over with `step`, 0..1."""
+        return min(1.0, max(step / self.steps, (time.perf_counter() - self.begun) / self.seconds))
 
 
 @dataclass(frozen=True)
@@ -199,10 +213,10 @@ def _marks(marks: NDArray[np.float32], changes: _Changes, generator: torch.Gener
 
 
 def namer_batches(
-    windows: Windows, concepts: Concepts, props: Sequence[str], batch: int, steps: int, seed: int, most: Jitter
+    windows: Windows, concepts: Concepts, props: Sequence[str], batch: int, course: Course, seed: int, most: Jitter
 ) -> Iterator[NamerBatch]:
-    """`steps` batches of `batch` figures and their share of `props`, the jitter growing to `most`; a figure's head and
-    body are mirrored together."""
+    """Batches of `batch` figures and their share of `props`, the jitter growing to `most` in the `course` of the
+    training; a figure's head and body are mirrored together."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     index = {**concepts.index, "prop": {name: nth for nth, name in enumerate(props)}}
     known = np.array([nth for nth, name in enumerate(windows.things) if name in index["prop"]])
@@ -211,10 +225,10 @@ def namer_batches(
     figures = np.array(
         [[index[kind].get(name, -1) for kind, name in zip(kinds, row, strict=True)] for row in windows.figures]
     )
-    seen = _picks(len(things), max(1, round(most.things * batch)), steps, rng)
-    picks = zip(_picks(len(figures), batch, steps, rng), seen, strict=True)
+    seen = _picks(len(things), max(1, round(most.things * batch)), course.steps, rng)
+    picks = zip(_picks(len(figures), batch, course.steps, rng), seen, strict=True)
     for step, (picked, other) in enumerate(picks):
-        jitter = most.at(step / steps)
+        jitter = most.at(course.done(step))
         flip = torch.sign(torch.rand(batch, generator=generator) - 0.5)
         angle, turned = _angles(batch, jitter.turns, generator)
         heads, bodies = (_changes(flip, angle, how, generator) for how in (jitter.heads, jitter.bodies))

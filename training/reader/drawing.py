@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
+from katha.jsonio import write_json
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.looks import LOOKS, in_look
 from katha.renderers.sketch.scenes import frame_scene
@@ -33,8 +35,6 @@ _SHARE_LOOSE = 0.15
 _SHARE_FULL = 0.75
 _SHARE_WORN = 0.3
 _STEP = 100
-_POSED = 16
-"""The most windows of each pictogram by itself."""
 
 
 @dataclass(frozen=True)
@@ -88,54 +88,59 @@ def _shape(split: str, count: int) -> tuple[int, int, int, int]:
     return (count, times * HEIGHT, times * WIDTH, 3)
 
 
-def _chunk(folder: str, split: str, start: int, stop: int, count: int) -> list[dict[str, Any] | None]:
-    pixels = np.memmap(Path(folder) / f"{split}.u8", dtype=np.uint8, mode="r+", shape=_shape(split, count))
+def _chunk(folder: str, split: str, key: str, start: int, stop: int) -> None:
+    """Draw the pictures `start` to `stop`, unless they were drawn before under the same `key`; their labels are written
+    last, so that drawing that was broken off goes on where it was."""
+    rows_file = _rows_file(Path(folder), split, start)
+    known = json.loads(rows_file.read_text()) if rows_file.exists() else {"key": None}
+    if known["key"] == key and len(known["labels"]) >= stop - start:
+        return
+    shape = _shape(split, stop - start)
+    offset = start * int(np.prod(shape[1:]))
+    pixels = np.memmap(Path(folder) / f"{split}.u8", dtype=np.uint8, mode="r+", offset=offset, shape=shape)
     rows: list[dict[str, Any] | None] = []
     found: list[Windows] = []
     for index in range(start, stop):
         one = sample(index, split)
-        pixels[index] = coarse(one.pixels) if split == TRAIN else one.pixels
+        pixels[index - start] = coarse(one.pixels) if split == TRAIN else one.pixels
         if split == TRAIN and one.labels is not None:
             found.append(cut_windows(one.pixels, one.labels))
         rows.append(None if one.labels is None else asdict(one.labels))
     pixels.flush()
-    if found:
+    if split == TRAIN:
         save_windows(Path(folder), start, found)
-    return rows
+    write_json(rows_file, {"key": key, "labels": rows})
+
+
+def _rows_file(folder: Path, split: str, start: int) -> Path:
+    return folder / f"{split}-{start:06}.json"
 
 
 def draw_set(folder: Path, split: str, count: int, key: str, workers: int = 2) -> Drawn:
-    """Draw `count` pictures of `split` into `folder`, or load them if they were drawn before under the same `key`."""
+    """Draw `count` pictures of `split` into `folder`, but for those that were drawn before under the same `key`."""
     folder.mkdir(parents=True, exist_ok=True)
-    picture_file, label_file = folder / f"{split}.u8", folder / f"{split}.json"
-    known = json.loads(label_file.read_text()) if label_file.exists() else {}
-    if known.get("key") != key or known.get("count") != count:
-        np.memmap(picture_file, dtype=np.uint8, mode="w+", shape=_shape(split, count)).flush()
-        rows = list(_draw_rows(folder, split, count, workers))
-        if split == TRAIN:
-            pose_set(folder, np.memmap(picture_file, np.uint8, "r", shape=_shape(split, count)), _each(count), workers)
-        known = {"key": key, "count": count, "labels": rows}
-        label_file.write_text(json.dumps(known))
-    pixels = np.memmap(picture_file, dtype=np.uint8, mode="r", shape=_shape(split, count))
-    windows = load_windows(folder, range(0, count, _STEP)) if split == TRAIN else None
-    return Drawn(pixels, [_labels(row) for row in known["labels"]], windows)
-
-
-def _each(count: int) -> int:
-    """How many windows of each pictogram by itself go with `count` frames."""
-    return max(1, min(_POSED, count // 100))
-
-
-def _draw_rows(folder: Path, split: str, count: int, workers: int) -> Iterator[dict[str, Any] | None]:
+    picture_file, shape = folder / f"{split}.u8", _shape(split, count)
     bounds = [(start, min(start + _STEP, count)) for start in range(0, count, _STEP)]
+    with picture_file.open("ab") as held:
+        held.truncate(max(held.tell(), int(np.prod(shape))))
+    _each_of(partial(_chunk, str(folder), split, key), bounds, workers)
+    pixels = np.memmap(picture_file, dtype=np.uint8, mode="r", shape=shape)
+    windows = None
+    if split == TRAIN:
+        pose_set(folder, pixels, key, workers)
+        windows = load_windows(folder, range(0, count, _STEP))
+    rows = [row for start, _ in bounds for row in json.loads(_rows_file(folder, split, start).read_text())["labels"]]
+    return Drawn(pixels, [_labels(row) for row in rows[:count]], windows)
+
+
+def _each_of(work: Callable[[int, int], None], bounds: Sequence[tuple[int, int]], workers: int) -> None:
     if workers <= 1:
         for start, stop in bounds:
-            yield from _chunk(str(folder), split, start, stop, count)
+            work(start, stop)
         return
     with ProcessPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_chunk, str(folder), split, start, stop, count) for start, stop in bounds]
-        for job in jobs:
-            yield from job.result()
+        for job in [pool.submit(work, start, stop) for start, stop in bounds]:
+            job.result()
 
 
 def _labels(row: dict[str, Any] | None) -> FrameLabels | None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from katha.eval_bridge.reader.network import Concepts
-from training.reader.batches import Jitter, NamerBatch, finder_batches, namer_batches
+from training.reader.batches import Course, Jitter, NamerBatch, finder_batches, namer_batches
 from training.reader.drawing import Drawn
 from training.reader.net import FinderNet, NamerNet
 from training.reader.optimiser import half_or_single, optimisers
@@ -76,7 +76,7 @@ def fit_finder(
     if start is not None:
         first = finder_batches(drawn, concepts, recipe.batch, _LOOKS, recipe.seed + 1)
         resumed_finder(model, start, concepts, [pixels for pixels, _ in first])
-    return _fit(model, batches, loss, steps, recipe, say)
+    return _fit(model, batches, loss, Course(steps, 60 * recipe.minutes), recipe, say)
 
 
 def fit_namer(
@@ -91,12 +91,13 @@ def fit_namer(
     step. An epoch sees every figure once."""
     torch.manual_seed(recipe.seed)
     model = NamerNet(*(len(names) for names in (*concepts.named, props)))
-    steps = max(2, round(recipe.epochs * len(windows.figures) / recipe.batch))
-    batches = namer_batches(windows, concepts, props, recipe.batch, steps, recipe.seed, Jitter())
     if start is not None:
-        first = namer_batches(windows, concepts, props, recipe.batch, _LOOKS, recipe.seed + 1, Jitter())
-        resumed_namer(model, start, concepts, [(one.heads, one.bodies, one.props) for one in first])
-    return _fit(model, batches, named_loss, steps, recipe, say)
+        looks = Course(_LOOKS, math.inf)
+        first = namer_batches(windows, concepts, props, recipe.batch, looks, recipe.seed + 1, Jitter())
+        resumed_namer(model, start, concepts, props, [(one.heads, one.bodies, one.props) for one in first])
+    course = Course(max(2, round(recipe.epochs * len(windows.figures) / recipe.batch)), 60 * recipe.minutes)
+    batches = namer_batches(windows, concepts, props, recipe.batch, course, recipe.seed, Jitter())
+    return _fit(model, batches, named_loss, course, recipe, say)
 
 
 def named_loss(model: NamerNet, batch: NamerBatch) -> Tensor:
@@ -131,7 +132,7 @@ def _fit(
     model: _Net,
     batches: Iterator[_Batch],
     loss_of_batch: Callable[[_Net, _Batch], Tensor],
-    steps: int,
+    course: Course,
     recipe: Recipe,
     say: Say,
 ) -> tuple[_Net, list[float]]:
@@ -139,9 +140,8 @@ def _fit(
     averaged = copy.deepcopy(model)
     both = optimisers(model, recipe.rate)
     losses: list[float] = []
-    start = time.perf_counter()
     for step, batch in enumerate(_ahead(batches), 1):
-        done = max(step / steps, (time.perf_counter() - start) / (60 * recipe.minutes))
+        done = course.done(step)
         for group in (group for part in both for group in part.param_groups):
             group["lr"] = recipe.rate * _pace(done)
         with torch.autocast("cpu", torch.bfloat16, enabled=half_or_single() == torch.bfloat16):
@@ -154,7 +154,7 @@ def _fit(
         _average(averaged, model, min(recipe.average, step / (step + 10)))
         losses.append(float(loss.detach()))
         if step % 100 == 0 or done >= 1:
-            rate = step * recipe.batch / (time.perf_counter() - start)
+            rate = step * recipe.batch / (time.perf_counter() - course.begun)
             say(f"{type(model).__name__} step {step}, {done:.0%}  loss {np.mean(losses[-100:]):.3f}  {rate:.0f}/s")
         if done >= 1:
             break

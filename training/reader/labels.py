@@ -34,6 +34,8 @@ _SOLID = 0.14
 _WINDOW = 0.8
 """A driver's head beside its window."""
 
+OF_THINGS = ("burst", "smoke", "ring", "glow", "drip")
+"""Acts of things alone: a rigged figure that glows stands, and one that bursts is not drawn so."""
 ALIKE = {"person": "man", "child": "boy", "teen": "teen_boy"}
 """People that are drawn as others are: the rig has one short haircut and one shirt for both."""
 FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm"}
@@ -125,14 +127,20 @@ def _figure(sheet: _Sheet, nth: int, sprite: Sprite, actor: SceneActor) -> Item 
     radius = r * sheet.fit.scale
     counts = seen >= HEAD_VISIBLE and radius >= HEAD_RADIUS
     body = counts and visible >= ACTION_VISIBLE and radius >= ACTION_RADIUS and not _lent(sheet.scene, actor)
+    body = body and deed(actor.deed).act not in OF_THINGS
     concept = actor.concept if actor.kind == "figure" else person_class(actor.look.base, actor.look.outfit)
     pose = deed(actor.deed).pose
     felt = counts and radius >= EMOTION_RADIUS and not pose.eyes and not pose.mouth
     mood = FACES.get(actor.mood or "none", actor.mood or "none")
     window = _square(_inside(box, sheet) or box, sheet.fit)
     return Item(
-        concept, "character", x, y, radius, counts, window, actor.deed if body else None, mood if felt else None
+        concept, "character", x, y, radius, counts, window, _seen_deed(actor) if body else None, mood if felt else None
     )
+
+
+def _seen_deed(actor: SceneActor) -> str:
+    """The deed that the networks know an actor's deed by."""
+    return deed(actor.deed).seen or actor.deed
 
 
 def _square_of(circle: tuple[float, float, float] | None) -> Box | None:

@@ -29,7 +29,18 @@ from training.reader.drawing import Drawn
 from training.reader.labels import FrameLabels, Item
 from training.reader.windows import Windows
 
-__all__ = ["Counts", "alike_groups", "calibrate", "f1_table", "grouped", "macro", "measure", "sharpest"]
+__all__ = [
+    "Counts",
+    "alike_groups",
+    "best_threshold",
+    "calibrate",
+    "f1_table",
+    "grouped",
+    "macro",
+    "measure",
+    "overall",
+    "sharpest",
+]
 
 _NEAR = 20.0
 _ALIKE, _LARGEST_GROUP = 0.4, 5
@@ -130,6 +141,16 @@ def macro(table: Mapping[str, Counts]) -> float:
     return float(np.mean(values)) if values else 0.0
 
 
+def overall(table: Mapping[str, Counts]) -> Counts:
+    """All decisions of a kind together: a mean over concepts rests on single drawings where a concept occurs once."""
+    total = Counts()
+    for counts in table.values():
+        total.hit, total.missed, total.false = (
+            total.hit + counts.hit, total.missed + counts.missed, total.false + counts.false
+        )  # fmt: skip
+    return total
+
+
 def f1_table(table: Mapping[str, Counts]) -> dict[str, dict[str, Any]]:
     """F1, hits, misses and false alarms by concept, for the card."""
     return {
@@ -226,14 +247,15 @@ def sharpest(reader: Reader, drawn: Drawn) -> Concepts:
 
 
 def calibrate(reader: Reader, drawn: Drawn) -> Concepts:
-    """The reader's concepts with the threshold for characters and the one for props that give the best macro-F1 on
-    these frames.
+    """The reader's concepts with the threshold for characters and the one for props that give the best F1 of all
+    decisions on these frames.
 
     One a kind: a concept of its own would be set by thirty examples, and does worse on frames that were not looked at.
+    All decisions: the mean over concepts does not see what is named falsely as something that these frames do not show.
     """
     every = replace(reader.concepts, thresholds={"character": 0.0, "prop": 0.0})
     reader.concepts = every
-    pairs: dict[str, dict[str, list[tuple[float, bool]]]] = {"character": {}, "prop": {}}
+    pairs: dict[str, list[tuple[float, bool]]] = {"character": [], "prop": []}
     for pixels, label in zip(drawn.pixels, drawn.labels, strict=True):
         if label is None:
             continue
@@ -241,18 +263,15 @@ def calibrate(reader: Reader, drawn: Drawn) -> Concepts:
         asked = {f"{item.kind}/{item.concept}" for item in label.items if item.counts}
         silent = {f"{item.kind}/{item.concept}" for item in label.items if not item.counts}
         for key in {*peak, *asked} - silent:
-            kind, _, name = key.partition("/")
-            pairs[kind].setdefault(name, []).append((peak.get(key, 0.0), key in asked))
-    return replace(every, thresholds={kind: _best(list(found.values())) for kind, found in pairs.items()})
+            pairs[key.partition("/")[0]].append((peak.get(key, 0.0), key in asked))
+    return replace(every, thresholds={kind: best_threshold(found) for kind, found in pairs.items()})
 
 
-def _best(concepts: Sequence[Sequence[tuple[float, bool]]]) -> float:
-    """The threshold of the best macro-F1; each concept's pairs are (peak, present)."""
-    scores = np.zeros(len(_CANDIDATES))
-    for pairs in concepts:
-        values = np.array([value for value, _ in pairs])
-        truth = np.array([present for _, present in pairs], dtype=bool)
-        said = values[None, :] >= _CANDIDATES[:, None]
-        scores += 2 * (said & truth).sum(axis=1) / np.maximum(1, said.sum(axis=1) + truth.sum())
+def best_threshold(pairs: Sequence[tuple[float, bool]]) -> float:
+    """The threshold of the best F1 of all `pairs` of a peak and whether what it names is there."""
+    values = np.array([value for value, _ in pairs])
+    truth = np.array([present for _, present in pairs], dtype=bool)
+    said = values[None, :] >= _CANDIDATES[:, None]
+    scores = 2 * (said & truth).sum(axis=1) / np.maximum(1, said.sum(axis=1) + truth.sum())
     best = np.flatnonzero(scores >= scores.max() - 1e-9)
     return float(_CANDIDATES[best[len(best) // 2]])

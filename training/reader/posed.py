@@ -24,6 +24,8 @@ Bytes = NDArray[np.uint8]
 _REACH = 1.25
 _STEP = 40
 _SHARE_TIPPED = 0.12
+_EACH = 24
+"""The most windows of each pictogram by itself."""
 
 
 def _posed(rng: Random, name: str, frames: Sequence[Bytes]) -> Bytes:
@@ -57,9 +59,13 @@ def _chunk(frames: NDArray[np.uint8], names: Sequence[str], each: int) -> Bytes:
     return np.stack([_posed(Random(f"posed/{name}/{nth}"), name, frames) for name in names for nth in range(each)])
 
 
-def pose_set(folder: Path, frames: Sequence[Bytes], each: int, workers: int) -> None:
-    """Save `each` windows of every pictogram in `folder`, with their names, before pieces of `frames`."""
-    names = drawn_pictograms()
+def pose_set(folder: Path, frames: Sequence[Bytes], key: str, workers: int) -> None:
+    """Save windows of every pictogram by itself in `folder`, with their names, before pieces of `frames`, unless they
+    were made before under the same `key`."""
+    names, each = drawn_pictograms(), max(1, min(_EACH, len(frames) // 100))
+    made = f"{key}/{each}"
+    if (folder / "posed.key").exists() and (folder / "posed.key").read_text() == made:
+        return
     behind = np.stack([frames[nth] for nth in range(min(len(frames), 200))])
     parts = [names[start : start + _STEP] for start in range(0, len(names), _STEP)]
     if workers <= 1:
@@ -70,3 +76,4 @@ def pose_set(folder: Path, frames: Sequence[Bytes], each: int, workers: int) -> 
             windows = [job.result() for job in jobs]
     np.save(folder / "posed.npy", np.concatenate(windows))
     (folder / "posed.txt").write_text("\n".join(name for name in names for _ in range(each)))
+    (folder / "posed.key").write_text(made)

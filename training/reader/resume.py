@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from katha.eval_bridge.reader.network import Concepts
+from katha.eval_bridge.reader.network import Concepts, Gallery, read_gallery
 from katha.jsonio import loads
 from training.reader.net import FinderNet, NamerNet
 
@@ -33,13 +33,17 @@ def resumed_finder(model: FinderNet, start: Path, concepts: Concepts, batches: S
     rows = [*old["settings"], *old["times"], "is-sketch"]
     _rows(model.scene[2], held, "scene.2", rows, [*concepts.settings, *concepts.times, "is-sketch"])
     _unfold(model, [(batch,) for batch in batches])
-    _keep(model.stem, model.near)
 
 
 def resumed_namer(
-    model: NamerNet, start: Path, concepts: Concepts, batches: Sequence[tuple[Tensor, Tensor, Tensor]]
+    model: NamerNet,
+    start: Path,
+    concepts: Concepts,
+    props: Sequence[str],
+    batches: Sequence[tuple[Tensor, Tensor, Tensor]],
 ) -> None:
-    """Give `model` the weights of the namer in the folder `start`; `batches` (heads, bodies, props) set its norms."""
+    """Give `model` the weights of the namer in the folder `start`; `batches` (heads, bodies, props) set its norms. What
+    it learns each of `props` by is where the gallery has it."""
     held, old = _weights(start / "namer.onnx"), _classes(start)
     _convolutions(model, held)
     for name in ("head.join", "body.join", "thing.join", "figure_places", "prop_places", "looks"):
@@ -47,8 +51,19 @@ def resumed_namer(
             _same(model.get_submodule(name), held, name)
     for kind in ("characters", "actions", "emotions"):
         _rows(model.get_submodule(kind), held, kind, old[kind], getattr(concepts, kind))
+    _proxies(model, read_gallery((start / "gallery.npz").read_bytes()), props)
     _unfold(model, batches)
-    _keep(*model.head.grid[:3], *model.body.grid[:2], *model.thing.grid[:2])
+    _keep(*(part for closer in (model.head, model.body, model.thing) for part in closer.grid[:2]))
+
+
+@torch.no_grad()
+def _proxies(model: NamerNet, gallery: Gallery, props: Sequence[str]) -> None:
+    """Begin with the mean of a pictogram's rows in the gallery, as long as what a network begins with from nothing."""
+    for nth, name in enumerate(props):
+        rows = [row for row, one in enumerate(gallery.names) if one == name]
+        if rows:
+            mean = torch.from_numpy(gallery.vectors[rows].mean(axis=0))
+            model.proxies[nth] = mean / mean.norm() * len(mean) ** 0.5
 
 
 def _keep(*parts: nn.Module) -> None:

@@ -78,7 +78,7 @@ def save_windows(folder: Path, start: int, found: Sequence[Windows]) -> None:
         np.save(folder / f"{name}-{start:06}.npy", np.array(windows, dtype=np.uint8).reshape(-1, side, side, 3))
     names = [named for one in found for named in one.figures]
     things = [thing for one in found for thing in one.things]
-    marks = np.concatenate([one.marks for one in found])
+    marks = np.concatenate([np.zeros((0, 3), np.float32), *(one.marks for one in found)])
     np.savez(folder / f"names-{start:06}.npz", figures=np.array(names), things=np.array(things), marks=marks)
 
 
