@@ -233,12 +233,21 @@ def _knock(ink: Ink, a: Around) -> None:
         ink.line([(34 + 9 * c, -24 + 9 * s), (34 + 17 * c, -24 + 17 * s)], stroke="#d8584f", width=1.4)
 
 
+def _shaken(ink: Ink, a: Around) -> None:
+    """Arcs above and below what the hands shake."""
+    (x, y), far = a.joints.hand, a.joints.hand_far or a.joints.hand
+    x, y = max(x, far[0]) + 6, (y + far[1]) / 2
+    for side in (-1, 1):
+        for k in (20, 27):
+            ink.draw(f"M {x - 10} {y + side * k} Q {x} {y + side * (k + 8)} {x + 10} {y + side * k}", width=1.4)
+
+
 WORK: Mapping[str, tuple[bool, Emanation]] = {
     "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
     "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),
     "pit": (False, _pit), "loosed": (False, _loosed), "droplets": (False, _droplets),
-    "knock": (False, _knock),
+    "knock": (False, _knock), "shaken": (False, _shaken),
 }  # fmt: skip
 """Signs of work and struggle by name, each with whether it lies behind the figure."""

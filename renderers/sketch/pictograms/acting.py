@@ -25,7 +25,7 @@ __all__ = ["ACTS", "MOODS", "STATES", "act_pictogram", "draw_mark", "put_marks",
 ACTS = (
     "stand", "move", "run", "jump", "climb", "fly", "swim", "fall", "lie", "sleep", "sit", "hide", "speak", "shout",
     "sing", "dance", "laugh", "cry", "eat", "look", "think", "work", "shake", "carried", "burst",
-    "smoke", "ring", "glow", "drip", "flame",
+    "smoke", "ring", "glow", "drip", "flame", "halt", "skid", "sink", "bob", "grow", "flutter", "roll",
 )  # fmt: skip
 """What an actor without a rig can do, as acts.yaml has it."""
 

@@ -24,6 +24,7 @@ from katha.renderers.sketch.scenes.senses import (
     noun_of,
     object_deed,
     place_of,
+    said_sign,
     sign_of,
     state_deed,
     stopped_deed,
@@ -73,7 +74,9 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
-_OWN_ACCORD = frozenset({"burst", "smoulder", "ring", "glow", "drip"})
+_OWN_ACCORD = frozenset(
+    {"burst", "smoulder", "ring", "glow", "drip", "halt", "skid", "sink", "bob", "sprout", "flutter", "roll_along"}
+)
 _MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver", *_OWN_ACCORD})
 """What a thing without life can do of its own accord; anything else it only stands there."""
 _GOING = frozenset(
@@ -106,7 +109,11 @@ _IN_HAND = frozenset({"hand", "hands"})
 _ROBBING = frozenset({"snatch", "tug", "take"})
 """Deeds that are done to the owner of a thing."""
 _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
-"""Deeds of the hands; a large thing is pointed at."""
+"""Deeds of the hands; a large thing is pointed at, or carried where it can be."""
+_FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
+_FLOATING = frozenset({"water", "ground", "table"})
+"""What floats on water; what is light or in the sky floats in the air."""
+_BEDS = frozenset({"bed", "cot", "crib", "cradle", "blanket", "quilt", "bunk", "duvet"})
 _TWO, _LARGE = 2, 80.0
 """What is at least this large (centimetres) two carry between them."""
 _LOW = 34.0
@@ -148,7 +155,7 @@ class Doing(Making):
         if doers and not any(self._alive(key) for key in doers):
             own = lifeless_deed(event.predicate, verb)
             if own is not None:
-                return own
+                return "fly" if own == "bob" and self._light(doers) else own
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered
@@ -170,6 +177,11 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _light(self, keys: Sequence[str]) -> bool:
+        """Whether the first of these floats in the air rather than on water."""
+        noun = noun_of(self._entity(keys[0]).noun)
+        return noun is not None and (noun.stands not in _FLOATING or noun.kind in ("toy", "plant", "sky"))
 
     def _worn(self, event: Event) -> str | None:
         """The deed of who puts something on the own head or feet."""
@@ -234,13 +246,16 @@ class Doing(Making):
         if name == "put" and others and any(_is_body(self._entity(role.entity)) for role in event.all("goal", "place")
                                             if role.entity):  # fmt: skip
             name, row = "fit", deed("fit")  # "put the ring on her finger": no table
+        if name == "put" and others and _BEDS & {role.head for role in event.roles}:
+            name, row = "tuck_in", deed("tuck_in")
         if name in ("draw", "paint") and held is not None:
             for key in others:
                 del self.actors[key]
             others, targets = [], []
         astride = name in _INSIDE and event.verb != "ride" and held is not None
         if held is not None and self.things[held].cm >= _LARGE and name in _SMALL_THINGS:
-            name, row = "point", deed("point")
+            name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
+            row = deed(name)
         if name == "carry" and len(agents) == _TWO and held is not None and self.things[held].cm >= _LARGE:
             return self._carried_by_two(agents, held)
         for key in agents:
@@ -288,7 +303,7 @@ class Doing(Making):
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""
-        if "speech" not in deed(name).pose.emanata:
+        if "speech" not in deed(name).pose.emanata and name != "thank":
             return
         heads = [(role.entity, role.head) for role in event.all("topic", "patient") if role.entity not in agents]
         for key, head in heads:
@@ -298,6 +313,8 @@ class Doing(Making):
             self.things.pop(key or "", None)
             self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
             return
+        said = said_sign(event.predicate, base_form(event.verb))
+        self.actors[agents[0]] = replace(self.actors[agents[0]], says=said or self.actors[agents[0]].says)
 
     def _lend_thing(self, event: Event) -> None:
         """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:
@@ -385,6 +402,8 @@ class Doing(Making):
             on = on or (main is None and self._is_own(role, row))
             on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
+            on = on or (main is None and row.thing == "above" and role.preposition == "from")
+            on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
             noun = noun_of(role.head)
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")

@@ -22,6 +22,8 @@ __all__ = ["Frame", "Layer", "draw_scene", "frame_scene"]
 
 _FELT = frozenset({"cry", "laugh", "think", "kiss", "hug"})
 _STANDING = 6.0
+_HANDS = frozenset({"hand", "hands", "mouth", "ear", "eyes", "table", "above_front", "head"})
+"""Where a deed has what the picture must show large."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def frame_scene(
     # Without a place there is nothing to see around the figures.
     asked = "medium" if scene.shot == "wide" and scene.setting is None else scene.shot
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
+    felt = felt or any(deed(actor.deed).near for actor in scene.actors[:1])
     stand = place_data(scene.setting).stand if scene.setting else None
     if loose:
         framing = careless_framing([_subject(sprite) for sprite in sprites], scene.shot, rng, width, height)
@@ -92,6 +95,7 @@ def frame_scene(
             stand=stand,
             previous=previous,
             taste=_taste(rng),
+            hands=_by_hand(scene),
         )
     sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
     names = {thing.id: thing.word for thing in scene.things}
@@ -100,6 +104,13 @@ def frame_scene(
     svg = canvas("".join(layer.svg for layer in layers), width, height)
     boxes = tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites)
     return Frame(svg, framing, boxes, tuple(sprites), layers)
+
+
+def _by_hand(scene: Scene) -> bool:
+    """Whether somebody does something with the hands, standing."""
+    rows = [deed(actor.deed) for actor in scene.actors if actor.posture is None]
+    doing = [row for row in rows if row.id != "stand" and not (row.pose.moving or row.pose.lying or row.pose.lift)]
+    return any(row.near for row in rows) or any({row.thing, row.far if row.own else row.thing} & _HANDS for row in doing)
 
 
 def _taste(rng: Random) -> Taste:

@@ -8,7 +8,7 @@ the last frame looks there again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal
 
@@ -30,6 +30,8 @@ _SAME_SIZE, _STEP = 0.12, 1.28
 _BROAD = 0.85
 _JITTER, _ASIDE, _WIDER, _FARTHER = 0.1, 0.22, 0.1, 0.5
 """How much smaller and how far aside a seed may make a picture, and how often it takes the wider shot."""
+_KNEES, _SHORTEST = 0.2, 0.32
+"""How much of the tallest body is below its knees, and the most that may be cut of the shortest."""
 _NEXT: Mapping[Shot, Shot] = {"wide": "medium", "medium": "close", "close": "medium"}
 
 
@@ -89,18 +91,22 @@ def choose_framing(
     stand: float | None = None,
     previous: Framing | None = None,
     taste: Taste | None = None,
+    hands: bool = False,
 ) -> Framing:
     """The camera for what stands on the stage.
 
     `asked` is the shot that the plan names; `felt` says that the moment is about a feeling; `stand` is where feet are
     in the place (a share of the height); `previous` is the frame before this one. `taste` is
-    what the seed decides within these rules.
+    what the seed decides within these rules. `hands`: what is done is done with the hands, so that a medium shot ends
+    at the knees where nothing that matters is lower.
     """
     cast = tuple(sorted(subject.id for subject in subjects if subject.acts))
     facing = {subject.id: subject.facing for subject in subjects if subject.acts and subject.facing}
     shot = asked or (_usual(subjects, felt) if taste is None else _tasted(subjects, felt, taste, stand))
     if asked is None and previous is not None and previous.cast == cast and previous.shot == shot:
         shot = _NEXT[shot]
+    cut = _knees(subjects) if hands and asked is None and shot == "medium" else 0.0
+    subjects = [_lowered(subject, cut) for subject in subjects] if cut else subjects
     k = _scale(subjects, shot, width, height, asked)
     if (
         previous is not None
@@ -114,7 +120,28 @@ def choose_framing(
     left, ground = _aim(subjects, shot, k, width, height, stand)
     if taste is not None:
         left = _aside(subjects, shot, k, left, width, taste.side)
+    ground += k * cut
     return Framing(shot, k, left, ground, _ZOOM[shot], cast, facing)
+
+
+def _knees(subjects: Sequence[Subject]) -> float:
+    """How far above the ground a picture of one or two people's hands may end, 0 where something lower matters."""
+    tall = [_height(subject) for subject in subjects if subject.acts]
+    cut = _KNEES * max(tall, default=0.0)
+    upright = all(_upright(subject) for subject in subjects if subject.acts)
+    low = [subject for subject in subjects if subject.key and not subject.acts and subject.box[3] > -cut]
+    return cut if 0 < len(tall) <= 2 and upright and not low and cut < _SHORTEST * min(tall) else 0.0
+
+
+def _height(subject: Subject) -> float:
+    return subject.box[3] - subject.box[1]
+
+
+def _lowered(subject: Subject, cut: float) -> Subject:
+    """The subject with the ground at the height of the knees."""
+    x0, y0, x1, y1 = subject.box
+    face = None if subject.face is None else (subject.face[0], subject.face[1] + cut, subject.face[2])
+    return replace(subject, box=(x0, min(y0 + cut, -1.0), x1, min(y1 + cut, 0.0)), face=face)
 
 
 def keep_direction(name: str, wanted: int | None, previous: Framing | None) -> int | None:

@@ -41,6 +41,7 @@ __all__ = [
     "place_by_things",
     "place_of",
     "platform_of",
+    "said_sign",
     "seen_from_outside",
     "shot_of",
     "sign_of",
@@ -176,6 +177,12 @@ def part_of(noun: str) -> str | None:
 def sign_of(words: Iterable[str]) -> str | None:
     """The pictogram that shows the state of a place or thing: a lock for "closed"."""
     return next((name for word in words for name, listed in _data()["signs"].items() if word in listed.split()), None)
+
+
+def said_sign(*phrases: str) -> str | None:
+    """The pictogram in the bubble of who asks, thanks or warns without saying of what."""
+    words = {phrase.replace(" ", "_") for phrase in phrases}
+    return next((name for name, listed in _data()["said"].items() if words & set(listed.split())), None)
 
 
 def states_of(words: Iterable[str]) -> tuple[str, ...]:

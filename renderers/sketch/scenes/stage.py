@@ -82,7 +82,7 @@ _GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
 _OFFERED = 46.0
 """The height in centimetres of what somebody without hands offers or throws, at least."""
 _TABLES = frozenset({"table", "desk"})
-_WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame"})
+_WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame", "halt", "skid", "sink", "bob", "grow", "flutter", "roll"})
 """Acts whose signs must be in the frame."""
 _HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
@@ -95,6 +95,8 @@ _BROAD, _AT_FEET = 250.0, 1.9
 _FLOOR = frozenset({"toy", "sport", "animal", "plant", "vehicle", "building", "landscape"})
 """Kinds of things that lie about on the floor."""
 _FIRE = "fire"
+_WAYS = frozenset({"doorway", "way_out"})
+"""Doors in the wall of a room, which nobody goes through out of doors."""
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -197,6 +199,8 @@ def _cluster(
     if row.id == "put" and objects and not tools:
         row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
     open_air = scene.setting is not None and not place_data(scene.setting).indoors
+    if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
+        row = replace(row, set=None)
     if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
         row = replace(row, set=None, thing="over_fire")
         goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
@@ -416,7 +420,7 @@ def _speech(name: str, body: Body, facing: int) -> Sprite:
     mx, my = body.joints["mouth"]
     picture = draw_pictogram(name, _SPOKEN)
     wide = min(1.0, 1.4 * _SPOKEN / max(picture.bbox[2] - picture.bbox[0], 1.0))
-    x, y = cx + facing * (r + 38), cy - 1.35 * r
+    x, y = cx + facing * (r + 16), cy - r - 33
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
     svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0) + group(picture.svg, transform=put)
     return Sprite("speech", svg, (x - 38, y - 29, x + 38, y + 29), 3.0, key=True, grounded=False)

@@ -220,6 +220,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         svg = line((hx - x, hy - y), (ax - x, ay - y), stroke="#7a4f35", width=3.0) + svg
     if row.trail == "drops" and where in ("hand", "hands"):
         svg += _drops(facing, wide, height)
+    if row.trail == "bits" and where == "hand":
+        svg += _bits(facing, wide, height)
     grounded = y > -2.0
     return Sprite(thing.id, svg, box, depth, x, y, key=True, grounded=grounded)
 
@@ -390,13 +392,17 @@ def _overhead(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[
     return cx + f * 0.3 * r, cy - 1.35 * r, 1.0
 
 
+def _slope(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    return 0.0, 0.0, -1.0
+
+
 _PLACES: Mapping[str, Where] = {
     "hand": _hand, "hands": _hands, "above": _above, "above_front": _above_front, "mouth": _mouth,
     "mouth_front": _mouth_front, "head": _above, "body": _body, "back": _behind_back, "foot": _foot, "flying": _flying,
     "front": _front, "table": _table, "ground": _ground, "ground_front": _ground_front, "under": _under,
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
     "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
-    "roof": _roof, "over_fire": _over_fire, "between": _between, "overhead": _overhead,
+    "roof": _roof, "over_fire": _over_fire, "between": _between, "overhead": _overhead, "slope": _slope,
 }  # fmt: skip
 
 
@@ -452,6 +458,13 @@ def _drops(facing: int, wide: float, tall: float) -> str:
     x = facing * 0.5 * wide
     spots = [(x, 0.0), (x + facing * 2, 9.0), (x + facing * 1, 19.0)]
     return "".join(ellipse(a, b - 0.2 * tall, 2.2, 3.6, fill="#8fc3d8", width=1.2) for a, b in spots)
+
+
+def _bits(facing: int, wide: float, tall: float) -> str:
+    """What falls out of something turned upside down."""
+    x = facing * 0.3 * wide
+    spots = [(-6.0, 6.0), (4.0, 10.0), (-1.0, 18.0), (7.0, 24.0), (-5.0, 29.0)]
+    return "".join(ellipse(x + a, b - 0.1 * tall, 2.6, 2.2, fill="#8a5a3c", width=1.2) for a, b in spots)
 
 
 def lay(thing: SceneThing, there: Sprite) -> Sprite:

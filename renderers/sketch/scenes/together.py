@@ -9,6 +9,7 @@ from dataclasses import replace
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.scenes.record import Scene, SceneActor
 from katha.renderers.sketch.scenes.things import Cluster, Sprite, shrunk, think_bubble, union
+from katha.renderers.sketch.svg import path, trace
 
 __all__ = ["groups_of", "join", "on_left", "spread"]
 
@@ -189,6 +190,19 @@ def _pair(one: Cluster, other: Cluster) -> None:
         edge, near = (one.solid[2], other.solid[0]) if f > 0 else (one.solid[0], other.solid[2])
         other.move(edge - near + f * gap)
     other.deepen(-0.05)
+    if row.id == "walk_dog" and one.body is not None:
+        one.sprites.append(_leash(one, other))
+
+
+def _leash(one: Cluster, other: Cluster) -> Sprite:
+    """The line from the hand to the neck of who is led."""
+    assert one.body is not None
+    (x0, y0), led = one.body.joints["far"], other.sprites[0]
+    (x1, y1, r) = led.face or (led.x, led.y - 30.0, 10.0)
+    y1 = min(-6.0, y1 + 0.8 * r)
+    box = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
+    sag = trace("M", (x0, y0), "Q", ((x0 + x1) / 2, max(y0, y1) + 8), (x1, y1))
+    return Sprite("leash", path(sag, stroke="#7a4f35", width=2.6), box, 1.2, grounded=False)
 
 
 def _embrace(one: Cluster, other: Cluster, row: Deed, side: int) -> None:

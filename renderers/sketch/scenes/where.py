@@ -55,20 +55,22 @@ class Where:
                 self.missing.append(self.request.place)
         if self.reading is None:
             return place_of(self.prompt)
+        shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle" and thing.held_by}
+        shown |= {self.reading.entity(key).noun for event in events for key in event.who("agent")}
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
             if is_heap(place.noun, self.prompt.lower()):
                 continue
             toy = f"toy {place.noun}" in place.text
             found = place_of(place.text) or (None if toy else place_of(place.noun))
-            if place.noun not in self.roads and found is not None:
+            if place.noun not in self.roads | shown and found is not None:
                 return found
         for event in events:
             for role in event.all("place", "goal", "source"):
                 found = place_of(role.head)
                 if (
                     found is not None
-                    and role.head not in self.roads
+                    and role.head not in self.roads | shown
                     and not is_heap(role.head, self.prompt.lower())
                     and not (role.entity and role.entity in self.things)
                 ):
