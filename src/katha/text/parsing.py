@@ -76,10 +76,10 @@ class Parser:
             )
         with _alone():
             import spacy
-            from spacy.tokenizer import Tokenizer
             from spacy.util import registry
 
-            registry.tokenizers.register(_BARE, func=lambda: lambda nlp: Tokenizer(nlp.vocab))
+            make = import_module("spacy.tokenizer").Tokenizer
+            registry.tokenizers.register(_BARE, func=lambda: lambda nlp: make(nlp.vocab))
             tokenizer = {"@tokenizers": _BARE}
             self._nlp: Language = spacy.load(_folder(), exclude=list(_UNUSED), config={"nlp": {"tokenizer": tokenizer}})
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
