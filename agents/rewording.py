@@ -16,6 +16,7 @@ SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
 _SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _LEADS = re.compile(r"^(?:in|on|at|by|inside|outside|near|under|behind|beside)\b", re.IGNORECASE)
+_CLOSE = re.compile(r"\b(close)-(?=up\b)", re.IGNORECASE)
 _SHOT = re.compile(
     r"\b(?:close[- ]?up|(?:wide|medium|long|full|close|establishing)[- ]shot|(?:low|high|eye)[- ](?:angle|level))\b",
     re.IGNORECASE,
@@ -63,6 +64,7 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
         leads.append(found[0].strip())
         prompt = prompt[found.end() :]
     shot = ", ".join(left[name] for name in ("shot_size", "shot_angle") if left.get(name))
+    shot = _CLOSE.sub(r"\1 ", shot)  # with a hyphen, at the head of a sentence, it is read as somebody's name
     kept = [lead for lead in leads if not (shot and _SHOT.search(lead))]
     if "place" in left or "time_of_day" in left:
         where = [lead for lead in kept if not _SHOT.search(lead)]

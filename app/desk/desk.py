@@ -200,8 +200,11 @@ class Desk:
             KathaError: a file of the run cannot be read.
         """
         run = self.run
-        if run is None:
-            return Page()
+        if run is not None and not run.is_dir() and not self.worker.progress.running:
+            self.run, self.remarks = None, (f"There is no board in the folder {str(run)!r}.",)
+            self._tick()
+        if self.run is None or run is None:
+            return Page(remarks=self.remarks)
         request, price = self.worker.request, self.price()
         review = asked_of(request, run) if request is not None else None
         finished, working = RunFolder(run).storyboard.is_file(), self.worker.progress.running
@@ -285,6 +288,7 @@ class Desk:
         """
         self._idle()
         self.run = None
+        self._remember(())
         self._tick()
 
     def read(self, told: Told, settings: Settings | None = None) -> Draft:

@@ -7,8 +7,10 @@ import io
 import re
 import secrets
 import tempfile
+import threading
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SCRIPTS = ("desk.js", "desk_board.js", "desk_forms.js", "desk_parts.js")
 _SMALL = 640
+_AT_ONCE = 8
 _WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
 _FOR_EVER = "private, max-age=31536000, immutable"
 
@@ -127,6 +130,7 @@ class Routes:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._uploads = asyncio.Lock()
+        self._acting = asyncio.Semaphore(_AT_ONCE)
         self.actions: dict[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
             "read": (Told, desk.read),
             "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
@@ -217,8 +221,6 @@ class Routes:
         form, act = self.actions[name]
 
         async def endpoint(request: Request) -> Response:
-            from starlette.concurrency import run_in_threadpool
-
             if request.headers.get("content-type", "").partition(";")[0] != "application/json":
                 return _failed(UsageError("A request here is JSON."), 415)
             try:
@@ -229,7 +231,7 @@ class Routes:
                 first = error.errors(include_url=False, include_input=False)[0]
                 where = ".".join(str(part) for part in first["loc"]) or "the request"
                 return _failed(UsageError(f"{where}: {first['msg']}."), 422)
-            return await run_in_threadpool(_tried, lambda: act(body))
+            return await self._beside(lambda: act(body))
 
         return endpoint
 
@@ -238,8 +240,6 @@ class Routes:
 
         One at a time is taken in and decoded, so that many at once need the memory of one.
         """
-        from starlette.concurrency import run_in_threadpool
-
         if not request.headers.get("content-type", "").startswith("image/"):
             return _failed(UsageError("A picture is sent as image/..."), 415)
         async with self._uploads:
@@ -247,7 +247,25 @@ class Routes:
                 data = await request.body()
             except TooLargeError as error:
                 return _failed(UsageError(str(error), hint="Scale the picture down."), 413)
-            return await run_in_threadpool(_tried, lambda: {"sha256": self._desk.keep_picture(data)})
+            return await self._beside(lambda: {"sha256": self._desk.keep_picture(data)})
+
+    async def _beside(self, act: Callable[[], object]) -> Response:
+        """What an action gives, done beside the event loop in a thread that nobody waits for when the desk is ended."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Response] = loop.create_future()
+
+        def done(made: Response) -> None:
+            if not answer.done():
+                answer.set_result(made)
+
+        def work() -> None:
+            made = _tried(act)
+            with suppress(RuntimeError):  # the desk was ended meanwhile
+                loop.call_soon_threadsafe(done, made)
+
+        async with self._acting:
+            threading.Thread(target=work, name="desk-act", daemon=True).start()
+            return await answer
 
     def _exported(self, body: _Export) -> object:
         """The open run's board in another form, as a download."""
@@ -291,6 +309,11 @@ def _tried(act: Callable[[], object]) -> Response:
         return _failed(error, 400)
     except KathaError as error:
         return _failed(error, 500)
+    except OSError as error:
+        said = f"The system refused to read or write {str(error.filename or 'a file')!r}: {error.strerror or error}."
+        return _failed(UsageError(said, hint="Look at the folder of the boards, and try again."), 500)
+    except Exception as error:  # a plug-in's mistake ends its request, never the desk
+        return _failed(KathaError(f"Unexpected {type(error).__name__}: {error}"), 500)
     return made if isinstance(made, Response) else _json(to_jsonable_python(made))
 
 

@@ -43,6 +43,7 @@ from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities
 from katha.renderers.sketch import SketchRenderer
 from katha.schema import Plan
+from katha.text.reading import read_story
 
 FILES = ("run.json", "storyboard.json", "candidates.json", "answers.jsonl", "scores.json", "plan.json", "story.jsonl")
 
@@ -136,7 +137,8 @@ def test_a_new_place_goes_into_the_prompt_and_is_drawn(out: Path) -> None:
     assert done.drawn == (1,)
     assert prompts(out)[0] == "In the kitchen by night. The lion walks past tree number 1."
     edit(out, ChangeFrame(frame=1, place="a forest", shot_size="close-up"))
-    assert prompts(out)[0] == "Close-up. In the forest by night. The lion walks past tree number 1."
+    assert prompts(out)[0] == "Close up. In the forest by night. The lion walks past tree number 1."
+    assert "person" not in {one.kind for one in read_story(prompts(out)[0]).entities}  # "Close-up" was somebody's name
 
 
 def test_a_character_changes_in_every_prompt(out: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -21,6 +22,7 @@ import pytest
 from desk import DeskProcess, Reply
 from doubles import BlockRenderer
 from PIL import Image
+from starlette.testclient import TestClient
 from terminal import Terminal
 from typer.testing import CliRunner
 
@@ -30,6 +32,7 @@ from katha.agents.editing import edit_board, read_board, version_of
 from katha.agents.edits import AddFrame, ChangeFrame
 from katha.app.cli.main import app
 from katha.app.desk import desk as desks
+from katha.app.desk.server import make_application
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
@@ -219,6 +222,46 @@ def test_an_export_is_a_download_with_a_name_of_its_own(drawn: DeskProcess) -> N
     assert folder.headers["content-disposition"].endswith('_png.zip"')
     assert drawn.post("export", to="pdf", options={"font": ["/etc/passwd"]}).status == 400
     assert drawn.post("export", to="../x").status == 400
+
+
+def test_a_folder_that_is_taken_away_is_told_and_the_desk_goes_on(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, "--mode", "base") as desk:
+        assert desk.done("draw", story=TOLD)["failed"] == ""
+        version, (run,) = desk.page()["version"], [state.parent for state in desk.home.glob("*/run.json")]
+        shutil.rmtree(run)
+        refused = desk.post("edit", base=version, edits=[{"op": "remove", "frame": 1}])
+        assert (refused.status, "holds no run" in refused.json["error"]) == (400, True)
+        page = desk.page()
+        assert page["board"] is None
+        assert run.name in page["remarks"][0]
+        assert "nothing to export" in desk.post("export", to="pdf").json["error"]
+        assert not run.exists()
+        assert desk.done("draw", story=TOLD)["failed"] == ""
+        assert (desk.page()["board"]["finished"], desk.page()["remarks"]) == (True, [])
+
+
+def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        desk.home.write_text("a file where the folder of the boards would be")
+        reply = desk.post("draw", story=TOLD)
+        assert (reply.status, "The system refused" in reply.json["error"]) == (500, True)
+        assert desk.ask("GET", "api/runs").json == []
+
+
+def test_a_mistake_of_a_plug_in_ends_its_request_and_an_ended_desk_waits_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside: list[bool] = []
+
+    def read(self: desks.Desk, told: desks.Told) -> desks.Draft:
+        beside.append(threading.current_thread().daemon)
+        raise ZeroDivisionError("of a plug-in")
+
+    monkeypatch.setattr(desks.Desk, "read", read)
+    client = TestClient(make_application(desks.Desk(tmp_path, Settings())), raise_server_exceptions=False)
+    reply = client.post("/api/read", json={"text": STORY})
+    assert (reply.status_code, reply.json()["error"]) == (500, "Unexpected ZeroDivisionError: of a plug-in")
+    assert beside == [True]  # reading a long text cannot be broken off: Ctrl-C leaves it
 
 
 def send(desk: DeskProcess, data: bytes, kind: str = "image/png", **headers: str) -> Reply:

@@ -165,6 +165,7 @@ function verdict(board) {
 
 async function refresh() {
   page = await get("api/board");
+  if (!page.board && page.remarks?.length) alarm(page.remarks.join(" "));
   await showPage();
 }
 
