@@ -133,6 +133,12 @@ def test_left_and_right_are_mirrored_and_front_is_not() -> None:
     assert draw_pictogram("robot", 100, facing=-1).svg == draw_pictogram("robot", 100).svg
 
 
+def test_a_beast_lies_on_its_belly_and_what_stands_upright_on_its_side() -> None:
+    dog, robot = (act_pictogram(name, 90, act="lie").solid for name in ("dog", "robot"))
+    assert dog[3] - dog[1] == pytest.approx(54)
+    assert robot[2] - robot[0] == pytest.approx(90)
+
+
 @pytest.mark.parametrize("name", ["robot", "ghost", "spider", "teapot", "black-cat"])
 def test_actors_without_a_rig_act_and_feel(name: str) -> None:
     drawn = {act: act_pictogram(name, 80, act=act).svg for act in ACTS}

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from katha.errors import RenderError
+from katha.renderers.sketch.pictograms.data import pictogram
 from katha.renderers.sketch.pictograms.draw import Box, Picture, draw_pictogram, tipped
 from katha.renderers.sketch.props.shapes import Shape, read_shape
 from katha.renderers.sketch.settings.stage import tint
@@ -67,6 +68,8 @@ def act_pictogram(name: str, height: float, *, act: str = "stand", mood: str | N
         RenderError: no such pictogram, act or mood.
     """
     row = _row("acts", act)
+    if "beast" in row and _on_all_fours(name):
+        row = row["beast"]
     turn = float(row.get("turn", 0.0)) * facing
     picture = draw_pictogram(name, height, facing=facing, turn=turn, squash=float(row.get("squash", 1.0)))
     picture = _lifted(picture, -float(row.get("lift", 0.0)) * height)
@@ -74,6 +77,12 @@ def act_pictogram(name: str, height: float, *, act: str = "stand", mood: str | N
     if mood is not None and (mark := _moods(mood)) and mark not in marks:
         marks.append(mark)
     return put_marks(picture, marks, facing)
+
+
+def _on_all_fours(name: str) -> bool:
+    """Whether a pictogram is an animal seen from the side."""
+    found = pictogram(name)
+    return found.kind == "animal" and found.faces != "front"
 
 
 def put_marks(picture: Picture, marks: list[str], facing: int) -> Picture:

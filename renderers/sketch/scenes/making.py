@@ -162,6 +162,7 @@ class Making:
         if noun is None:
             if (
                 entity.kind in ("abstract", "place")
+                or place_of(head) is not None
                 or entity.sort in ("abstract", "time", "event")
                 or (not entity.sort and holder is None)
             ):

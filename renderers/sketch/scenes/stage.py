@@ -88,8 +88,9 @@ _HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
 _TINY_ACTOR, _LEAST_LOOSE, _LEAST_TABLED = 34.0, 26.0, 30.0
 """Nobody without a rig is smaller than the first, and nothing that lies about or on a table smaller than the others."""
-_FEW = 46.0
-"""Of what is larger one is drawn beside actors, who would be small among several."""
+_FEW, _WIDEST = 46.0, 330.0
+"""What is smaller than the first may lie before feet; more of the same are drawn up to the second, beyond which actors
+would be small."""
 _BROAD, _AT_FEET = 250.0, 1.9
 """How wide a group is before whose feet small things lie, and how near they are."""
 _FLOOR = frozenset({"toy", "sport", "animal", "plant", "vehicle", "building", "landscape"})
@@ -485,11 +486,10 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
             continue
         tabled = bool(acting) and _on_table(scene, thing)
         size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)
-        copies = min(thing.count, 3) if size < _FEW or not acting else 1
-        for nth in range(copies):
+        for nth in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             wide = picture.bbox[2] - picture.bbox[0]
-            if nth and acting and wide > _FEW:
+            if nth and acting and right - left + wide > _WIDEST:
                 break
             lifted = {"sky": -max(130.0, 1.2 * size), "wall": -66.0}.get(thing.stands, 0.0)
             if size < _FEW and not lifted and right - left > _BROAD:

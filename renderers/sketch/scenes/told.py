@@ -254,6 +254,8 @@ class _Teller(Relations):
             place = place_of(words)
             if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
+            if in_table("skip", words):
+                continue
             noun = noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
             if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
