@@ -124,8 +124,8 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
                 told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
     for mention in mentions.values():
         told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
-        if (years := age_of(mention.token)) is not None:
-            told.append((mention, years.lower_))
+        if (told_age := age_of(mention.token)) is not None:
+            told.append((mention, told_age.lower_))
     for who, number in told:
         entity = resolver.entities.get(who.entity or "") if who is not None else None
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)
