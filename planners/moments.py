@@ -153,7 +153,16 @@ class Story:
         parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
         owners = [str(one.owner) for one in parts if one.sort == "body" or load_words().has("parts", one.noun)]
         told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
-        return self.teller.people(told)
+        return self.teller.people(told) or self._owners(event)
+
+    def _owners(self, event: Event) -> list[str]:
+        """Whose thing it is of which alone an event tells: "The chain of Samir's bicycle snaps"."""
+        things = [self.reading.entity(key) for key in event.who("agent", "patient")]
+        phrases = " ".join(role.text for role in event.all("agent", "patient"))
+        owners = [one.owner for one in things if one.owner is not None]
+        return self.teller.people(
+            (*owners, *(key for key, name in self.teller.names.items() if f"{name}'s " in phrases))
+        )
 
     def happens(self) -> bool:
         """Return whether anything can be drawn."""
@@ -394,7 +403,9 @@ class Moment:
                 continue
             if any(story.reading.entity(key).character for key in doers):
                 continue
-            lies = event.verb in planning("found_there") and story.teller.shows(event)
+            body = any(story.reading.entity(key).sort == "body" for key in doers)
+            there = bool(event.who("place")) or event.existential
+            lies = event.verb in planning("found_there") and there and not body and story.teller.shows(event)
             if lies or (load_words().has("ends", event.verb) and doers <= things):
                 found.append(story.teller.sentence(event))
         return found

@@ -28,7 +28,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 7
+    version = 8
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
@@ -163,13 +163,15 @@ def _caption(moment: Moment) -> str:
 
 def _panel(index: int, moment: Moment, before: Moment | None, caption: str, place: str, tokens: int | None) -> Panel:
     first, last = moment.source()
+    heard = before.cast if before is not None and before.beats[-1].sentence.index + 1 >= first else []
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
     return Panel(
         index=index,
         prompt=fit(told := [moment.said(one) for one in moment.prompt()], tokens, first=[_main(moment, told)]),
         negative_prompt=NEGATIVE_PROMPT,
         caption=caption,
-        characters=[moment.story.teller.names[key] for key in moment.cast],
+        # "Something ticked": whoever hears it is there.
+        characters=[moment.story.teller.names[key] for key in moment.cast or (heard if not moment.must_show() else [])],
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
         place=moment.said(place),

@@ -132,7 +132,9 @@ def _beside(best: Setting, known: str) -> bool:
 def _is_home(place: str) -> bool:
     words = frozenset(_WORD.findall(place.lower()))
     rooms = frozenset(word for one in settings() if one.home for word in one.noun.split())
-    return bool(words & (rooms | {"home", "house", "flat", "apartment", "hall", "corridor"})) and not _is_public(place)
+    return bool(
+        words & (rooms | {"home", "house", "flat", "apartment", "hall", "corridor", "stairs", "landing"})
+    ) and not _is_public(place)
 
 
 def _best(own: frozenset[str], story: frozenset[str]) -> tuple[Setting | None, float]:

@@ -427,7 +427,7 @@ def test_who_is_spoken_to_and_about_what_is_told() -> None:
 
 
 def test_who_answers_speaks_to_whoever_asked() -> None:
-    made = plan('The king asked Ida for her name. "I am Ida," she said. A cook ran past.', 3)
+    made = plan("The king asked Ida about her name. Ida replied that she was new. A cook ran past.", 3)
     assert made.panels[1].prompt == "Ida talks to the king."
 
 

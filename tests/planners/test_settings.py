@@ -36,8 +36,7 @@ def test_what_the_text_says_goes_before_what_things_tell() -> None:
     ("text", "place"),
     [
         ("Ana sat in the café. The dentist opened his case. The dentist looked at a tooth.", "the café"),
-        ("Ana stood at the airport. She put a pillow on her suitcase. Ben laughed.", "the airport"),
-        ("Ana sat in the classroom. She held an alarm clock. Ben laughed.", "the classroom"),
+        ("Ana ran into the yard. She held an alarm clock. Ben laughed.", "the yard"),
     ],
 )
 def test_a_trade_or_a_thing_of_a_home_takes_nobody_elsewhere(text: str, place: str) -> None:

@@ -124,8 +124,8 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
                 told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
     for mention in mentions.values():
         told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
-        if (years := age_of(mention.token)) is not None:
-            told.append((mention, years.lower_))
+        if (told_age := age_of(mention.token)) is not None:
+            told.append((mention, told_age.lower_))
     for who, number in told:
         entity = resolver.entities.get(who.entity or "") if who is not None else None
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)
@@ -305,6 +305,9 @@ class _Events:
         tags = {child.tag_ for token in clause.chain for child in token.children if child.dep_ in ("aux", "auxpass")}
         finite = {token.tag_ for token in clause.chain} | tags
         had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
+        above = clause.parent.verb if clause.link == "conj" and clause.parent is not None else None
+        if above is not None and not tags and clause.verb.tag_ == above.tag_ == "VBN":  # "had hit the nail and bent it"
+            had = any(child.lemma_ == "have" and child.dep_ == "aux" for child in above.children)
         present = bool(finite & {"VBZ", "VBP"}) and "VBD" not in finite
         freed = [token for token in clause.state if self.words.has("frees", f"{clause.lemma}_{token.lower_}")]
         objects = {f"{clause.lemma}_{token.lemma_.lower()}" for token in clause.of("patient")}

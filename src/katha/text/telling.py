@@ -168,18 +168,15 @@ class Teller:
         owner = next((tie for tie in entity.kin if tie.other in self.names and entity.noun == tie.relation), None)
         if owner is not None:
             return f"{_whose(self.names[owner.other])} {entity.noun}"
-        plain = next(
-            (alias.split()[-1] for alias in entity.aliases if alias.split()[-1] in load_words().sets["plain_person"]),
-            "",
-        )
-        if plain and load_words().has("relations", entity.noun) and plain not in self.names.values():
-            return plain  # "their owner, a girl of thirteen"
+        plain = load_words().sets["plain_person"]
+        called = next((last for alias in entity.aliases if (last := alias.split()[-1]) in plain), "")
+        if called and load_words().has("relations", entity.noun) and called not in self.names.values():
+            return called  # "their owner, a girl of thirteen"
         bare, noun = self._lower(_ONLY.sub("", _ARTICLE.sub("", entity.name))), self._noun(entity)
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
         age = next((word for word in bare.split() if word in _AGES), "")
-        plain = load_words().has("plain_person", noun)
-        return f"{age} {noun}" if age and plain and not noun.startswith(age) else noun
+        return f"{age} {noun}" if age and noun in plain and not noun.startswith(age) else noun
 
     # Somebody or something inside a sentence.
 
