@@ -62,14 +62,13 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
     problems = [_against(item, said, known) for item in known.items]
     says = [item for item, problem in zip(known.items, problems, strict=True) if problem is None]
     against = [problem for problem in problems if problem not in (None, NOT_SAID)]
-    refuted = next(
-        (
-            problem
-            for item, problem in zip(known.items, problems, strict=True)
-            if problem in _REFUTING and Trial(item, said, known).literal()
-        ),
-        None,
-    )
+    strength = max((Trial(item, said, known).weight() for item in says), default=0)
+    refuting = [
+        (problem, Trial(item, said, known))
+        for item, problem in zip(known.items, problems, strict=True)
+        if problem in _REFUTING
+    ]
+    refuted = next((why for why, trial in refuting if trial.weight() >= strength and trial.literal()), None)
     if says and refuted is None:
         return True, f"says {says[0].text!r}"
     return False, refuted or next(iter(against), None) or NOT_SAID

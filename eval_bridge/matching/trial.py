@@ -101,6 +101,10 @@ class Trial:
         """Return whether who acts is another, or exchanged with whom it acts on."""
         return bool(self._exchange(pairs) or self._stranger(pairs))
 
+    def weight(self) -> int:
+        """Return how many accepted words the answer says that the question does not."""
+        return sum(not self.asked.has(word.lemma) for word, _ in self.pair(self.wanted.words))
+
     def literal(self) -> bool:
         """Whether the answer has the accepted answer's own words for what is the case, not synonyms."""
         telling = [word for word in self.wanted.words if word.part in ("verb", "state", "head")]
@@ -220,7 +224,10 @@ class Trial:
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
             acted = _SUBJECTS.get(one.other_pronoun, "")
-            if acted == two.agent_pronoun and acted not in ("", one.agent_pronoun) and not two.other_pronoun:
+            turned = {acted, _SUBJECTS.get(two.other_pronoun, "")} == {"he", "she"}  # "she waited for him" for "for her"
+            if acted == two.agent_pronoun and turned:
+                wrong = True
+            elif acted == two.agent_pronoun and acted not in ("", one.agent_pronoun) and not two.other_pronoun:
                 wrong = one.agent_pronoun in self.wanted.given.lower().split()  # "he lied" for "they lied to him"
                 mutual = {one.verb[1], two.verb[1]} & usage().sets["mutual"]
                 wrong = wrong or (not mutual and (self._swapped(one, two, pairs) or self._acts_itself(one, two)))
@@ -325,7 +332,7 @@ class Trial:
             for word, found in pairs
             if found.frame >= 0 and found.part != "modifier" and not self._describes(word, found)
         }
-        numbers |= {number for number, frame in enumerate(self.said.frames) if self._asks_of(frame)}
+        numbers |= {n for n, frame in enumerate(self.said.frames) if self._asks_of(frame) and frame.link != "noun"}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
         if self._another_owner(pairs):
             return "another subject"
@@ -364,6 +371,10 @@ class Trial:
         owners = [word for word in told if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
         wanted = [word for word in self.wanted.words if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
         met = {word.at for word, _ in pairs}
+        if any(word.lemma in self.asked.topic and not _any(word.lemma, self.known.words) for word in owners):
+            # Each accepted answer speaks of another of the question.
+            if any(who in self.asked.people and who not in self.asked.topic for who in self.known.agents):
+                return True
         return bool(owners) and any(word.at not in met for word in wanted)
 
     def _another_sex(self, wanted: str, said: str) -> bool:
@@ -372,6 +383,8 @@ class Trial:
             return any(
                 load_words().sort(lemma[1]) == "person" or lemma in self.asked.names for lemma in self.asked.topic
             )
+        if wanted == "they" and said in _SEXES and "they" in self.wanted.given.lower().split():
+            return len(self.asked.people) > 1
         if {wanted, said} != {"he", "she"}:
             return False
         if any(agent not in self.asked.words for agent in self.known.agents):
