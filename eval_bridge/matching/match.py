@@ -107,18 +107,21 @@ def _string(answer: str, question: Question) -> Verdict:
     return Verdict(right, "the canonical answer" if right else "not the canonical answer")
 
 
-def _meaning(answer: str, question: Question) -> Verdict:
-    # Not at the top: it loads the parser's tables, which only free answers need.
-    from katha.eval_bridge.matching.meaning import same_meaning
-
+def _in_words(answer: str, question: Question, same: Callable[[str, Sequence[str], str], tuple[bool, str]]) -> Verdict:
     accepted = accepted_set(question)
     if normalise(answer) in accepted:
         return ACCEPTED
     options = set(map(normalise, question.options or ()))
     if normalise(answer) in options and options & accepted:
         return Verdict(False, "another of the options")
-    right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
-    return Verdict(right, reason)
+    return Verdict(*same(answer, (question.gold_answer, *question.accepted_answers), question.question))
+
+
+def _meaning(answer: str, question: Question) -> Verdict:
+    # Not at the top: it loads the parser's tables, which only free answers need.
+    from katha.eval_bridge.matching.meaning import same_meaning
+
+    return _in_words(answer, question, same_meaning)
 
 
 def _parse(pairs: Iterable[Pair]) -> None:
@@ -132,14 +135,7 @@ def _parse(pairs: Iterable[Pair]) -> None:
 def _lemma(answer: str, question: Question) -> Verdict:
     from katha.eval_bridge.matching.lemma_set import same_meaning
 
-    accepted = accepted_set(question)
-    if normalise(answer) in accepted:
-        return ACCEPTED
-    options = set(map(normalise, question.options or ()))
-    if normalise(answer) in options and options & accepted:
-        return Verdict(False, "another of the options")
-    right, reason = same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question)
-    return Verdict(right, reason)
+    return _in_words(answer, question, same_meaning)
 
 
 def _keyword(answer: str, question: Question) -> Verdict:

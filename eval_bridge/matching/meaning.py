@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from katha.eval_bridge.matching.asked import Asking, read_question
 from katha.eval_bridge.matching.lemma_order import moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
-from katha.eval_bridge.matching.wordnet import opposed
+from katha.eval_bridge.matching.wordnet import opposed, same, verb_form
 
 _YES_OR_NO = re.compile(r"\W*(?:(yes)\b|no\s*(?:[,.;:!\u2013\u2014-]|$))", re.IGNORECASE)
 _REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
@@ -34,7 +35,19 @@ def _ordered(wanted: str, said: str) -> str | None:
         return NOT_SAID
     if found is None:
         return "no order is said"
-    return None if order[0] <= found[0] and order[1] <= found[1] else "another order"
+    surfaces = {word.stem: word.surface for text in (wanted, said) for word in read_words(text)}
+    met = all(
+        stem == "but" or any(stem == each or _alike(surfaces[stem], surfaces[each]) for each in there)
+        for here, there in zip(order, found, strict=True)
+        for stem in here
+    )
+    return None if met else "another order"
+
+
+def _alike(one: str, two: str) -> bool:
+    """Whether two words as written may say the same, whatever they are in their sentences."""
+    forms = ([*((pos, word) for pos in "na"), ("v", verb_form(word) or word)] for word in (one, two))
+    return any(same(*pair) for pair in product(*forms))
 
 
 def _flipped(trial: Trial) -> bool:
@@ -62,14 +75,13 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
     problems = [_against(item, said, known) for item in known.items]
     says = [item for item, problem in zip(known.items, problems, strict=True) if problem is None]
     against = [problem for problem in problems if problem not in (None, NOT_SAID)]
-    refuted = next(
-        (
-            problem
-            for item, problem in zip(known.items, problems, strict=True)
-            if problem in _REFUTING and Trial(item, said, known).literal()
-        ),
-        None,
-    )
+    strength = max((Trial(item, said, known).weight() for item in says), default=0)
+    refuting = [
+        (problem, Trial(item, said, known))
+        for item, problem in zip(known.items, problems, strict=True)
+        if problem in _REFUTING
+    ]
+    refuted = next((why for why, trial in refuting if trial.weight() >= strength and trial.literal()), None)
     if says and refuted is None:
         return True, f"says {says[0].text!r}"
     return False, refuted or next(iter(against), None) or NOT_SAID
@@ -84,7 +96,7 @@ def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     changes = known.asked.ordered or known.asked.asks == "state"
     if order_of(item.given) is not None and changes:
         denied = [any(frame.negated for frame in each.frames) for each in (item, said)]
-        return "negation" if denied[0] != denied[1] else _ordered(item.given, said.given)
+        return "negation" if denied[0] != denied[1] else _ordered(item.text, said.text)
     order = order_of(said.given)
     if changes and known.asked.asks != "order" and order is not None:
         # One state of a change is where it ends: "delighted" is said by "from boredom to delight" alone.

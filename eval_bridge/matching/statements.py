@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Part = Literal["verb", "state", "agent", "other", "adjunct", "modifier", "head"]
 """verb and state say what is the case; agent, other (acted on, given to) and adjunct (where, with what) take part in
 it; a modifier belongs to a noun; head: of a phrase."""
+_BEFORE = {"poss": "of", "compound": "-"}
 _ACTIVE = ("deed", "event", "why")
 
 
@@ -39,7 +40,7 @@ class Word:
 
     at: its place in the text. owner: for a modifier, the place of its noun. amount: "2", "half", "no" or "" of a noun.
     denied: it stands under a negation of its own ("no coat", "without a sound"). proper: it is a name. preposition:
-    before its phrase.
+    before its phrase, "of" for whose something is, "-" in a compound.
     """
 
     lemma: Lemma
@@ -280,7 +281,7 @@ class _Reader:
             _amount(token),
             _denied(token),
             token.pos_ == "PROPN" and token.text[0].isupper(),
-            token.head.lower_ if token.dep_ == "pobj" else "of" if token.dep_ == "poss" else "",
+            token.head.lower_ if token.dep_ == "pobj" else _BEFORE.get(token.dep_, ""),
         )
         if modify:
             for child in token.children:

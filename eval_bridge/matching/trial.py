@@ -54,6 +54,9 @@ def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
     ]
     if not asked.topic:  # what is asked for acts
         agents += [word.lemma for item in items for word in item.words if word.frame < 0 and word.lemma[0] == "n"]
+    purpose = any(item.lead == "to" for item in items)
+    if not agents and not purpose and asked.asks == "why" and asked.verb and asked.verb[1] in usage().sets["repaying"]:
+        agents = [lemma for lemma in asked.others if lemma in asked.people]  # "he" is who is scolded
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
 
@@ -100,6 +103,10 @@ class Trial:
     def others_act(self, pairs: Pairs) -> bool:
         """Return whether who acts is another, or exchanged with whom it acts on."""
         return bool(self._exchange(pairs) or self._stranger(pairs))
+
+    def weight(self) -> int:
+        """Return how many accepted words the answer says that the question does not."""
+        return sum(not self.asked.has(word.lemma) for word, _ in self.pair(self.wanted.words))
 
     def literal(self) -> bool:
         """Whether the answer has the accepted answer's own words for what is the case, not synonyms."""
@@ -220,7 +227,10 @@ class Trial:
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
             acted = _SUBJECTS.get(one.other_pronoun, "")
-            if acted == two.agent_pronoun and acted not in ("", one.agent_pronoun) and not two.other_pronoun:
+            turned = {acted, _SUBJECTS.get(two.other_pronoun, "")} == {"he", "she"}  # "she waited for him" for "for her"
+            if acted == two.agent_pronoun and turned:
+                wrong = True
+            elif acted == self._said_pronoun(two) not in ("", one.agent_pronoun) and not two.other_pronoun:
                 wrong = one.agent_pronoun in self.wanted.given.lower().split()  # "he lied" for "they lied to him"
                 mutual = {one.verb[1], two.verb[1]} & usage().sets["mutual"]
                 wrong = wrong or (not mutual and (self._swapped(one, two, pairs) or self._acts_itself(one, two)))
@@ -241,6 +251,11 @@ class Trial:
             if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
                 return "roles exchanged"
         return None
+
+    def _said_pronoun(self, frame: Frame) -> str:
+        """The pronoun that acts, if the answer has it and in no mere circumstance."""
+        given = frame.agent_pronoun in self.said.given.lower().split() and frame.link != "advcl"
+        return frame.agent_pronoun if given else ""
 
     def _another_object(self, one: Frame, two: Frame) -> bool:
         """Whether something is acted on of which nobody speaks: "he saves a dog" for "he saves the girl", or her."""
@@ -325,7 +340,7 @@ class Trial:
             for word, found in pairs
             if found.frame >= 0 and found.part != "modifier" and not self._describes(word, found)
         }
-        numbers |= {number for number, frame in enumerate(self.said.frames) if self._asks_of(frame)}
+        numbers |= {n for n, frame in enumerate(self.said.frames) if self._asks_of(frame) and frame.link != "noun"}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
         if self._another_owner(pairs):
             return "another subject"
@@ -364,14 +379,22 @@ class Trial:
         owners = [word for word in told if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
         wanted = [word for word in self.wanted.words if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
         met = {word.at for word, _ in pairs}
+        if any(word.lemma in self.asked.topic and not _any(word.lemma, self.known.words) for word in owners):
+            # Each accepted answer speaks of another of the question.
+            if any(who in self.asked.people and who not in self.asked.topic for who in self.known.agents):
+                return True
         return bool(owners) and any(word.at not in met for word in wanted)
+
+    def _about_persons(self) -> bool:
+        """Whether the question is about a person, who is no "it"."""
+        return any(load_words().sort(lemma[1]) == "person" or lemma in self.asked.names for lemma in self.asked.topic)
 
     def _another_sex(self, wanted: str, said: str) -> bool:
         """Whether a "she" acts where a "he" does, and the question has both."""
         if wanted == "it" and said in _SEXES:
-            return any(
-                load_words().sort(lemma[1]) == "person" or lemma in self.asked.names for lemma in self.asked.topic
-            )
+            return self._about_persons()
+        if wanted == "they" and said in _SEXES and "they" in self.wanted.given.lower().split():
+            return len(self.asked.people) > 1
         if {wanted, said} != {"he", "she"}:
             return False
         if any(agent not in self.asked.words for agent in self.known.agents):
@@ -434,6 +457,8 @@ class Trial:
             return False
         told = asked.verb is not None and words.has("told_to", asked.verb[1]) and not words.has("say", frame.verb[1])
         pronoun, elsewhere = bool(one.agent_pronoun or one.other_pronoun), lemma in asked.others
+        if one.agent_pronoun == "it" and elsewhere and lemma not in asked.people and self._about_persons():
+            return True  # "the tree bears no fruit"
         if pronoun and elsewhere and not _any(lemma, (*asked.topic, *known.agents)):
             return told and lemma in asked.people
         if one.agent_pronoun and lemma in asked.topic:
@@ -469,6 +494,10 @@ class Trial:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
                     return "roles exchanged"
+            if word.part == "head" and asks == "agent" and frame is not None and found.part in ("other", "adjunct"):
+                states = [each for each in self.said.words if each.part == "state" and each.frame == found.frame]
+                if frame.agents and any(self.asked.has(each.lemma) for each in states):
+                    return "named as something else's object"
             if word.part != "head" or frame is None or frame.stative:
                 continue
             doers = self.said.filled(frame.agents)
@@ -490,8 +519,10 @@ class Trial:
     def _owns(self, word: Word, found: Word, told: Mapping[int, int]) -> bool:
         """Whether somebody is only named by whose another is: "the boy's father" for "the boy"."""
         owner = self.said.word(found.owner)
-        if word.part not in ("head", "agent") or found.preposition != "of" or owner is None or owner.at in told:
+        if word.part not in ("head", "agent") or owner is None or owner.at in told or not found.preposition:
             return False
+        if found.preposition == "-":
+            return word.part == "head" and not word.proper and not is_somebody(word.lemma[1])  # "his hat box"
         person = is_somebody(owner.lemma[1]) and load_words().sort(owner.lemma[1]) != "group"
         return person and (is_somebody(word.lemma[1]) or word.proper)
 
