@@ -205,6 +205,12 @@ ACTS = [
     ("The mother gives orders.", {"mother": "point"}),
     ("The boy whistles.", {"boy": "whistle"}),
     ("The baker calls.", {"baker": "shout"}),
+    ("The woman changes the tyre.", {"woman": "hammer"}),
+    ("The girl blushes.", {"girl": "cover_face"}),
+    ("The man stares at the screen.", {"man": "look"}),
+    ("The woman writes.", {"woman": "write"}),
+    ("The swimmer floats.", {"swimmer": "swim"}),
+    ("The astronaut floats in space.", {"astronaut": "fly"}),
     # Things of their own accord.
     ("The bus stops.", {"bus": "halt"}),
     ("The police officer stops.", {"police officer": "stand"}),
@@ -231,6 +237,8 @@ def test_a_bubble_shows_that_somebody_asks_and_a_vehicle_that_acts_is_seen_from_
     assert said == {"asks": "red-question-mark", "thanks": "red-heart", "tells": None}
     assert scene_of(request("The woman asks for a cake.")).actors[0].says == "shortcake"
     assert scene_of(request("The bus stops.")).setting != "bus"
+    written = frame_scene(scene_of(request("The woman writes.")), 384, 256, 1)
+    assert "page-facing-up" in {sprite.id.rpartition(":")[2] for sprite in written.sprites}
     assert scene_of(request("The man sits on the bus.")).setting == "bus"
 
 
