@@ -136,3 +136,16 @@ def test_screen_direction_is_kept_unless_asked_otherwise() -> None:
     assert keep_direction("a", 1, before) == 1
     assert keep_direction("b", None, before) is None
     assert keep_direction("a", None, None) is None
+
+
+def test_what_hands_do_is_seen_from_nearer_unless_something_lies_lower() -> None:
+    actor, held = person("a", 0), Subject("cup", (20.0, -60.0, 40.0, -35.0), key=True)
+    far, near = (choose_framing([actor, held], 768, 512, hands=hands) for hands in (False, True))
+    assert near.k > 1.1 * far.k
+    for subject in (actor, held):
+        x0, y0, x1, y1 = near.box(subject.box if subject.face is None else face_box(subject))
+        assert inside((x0, y0, x1, y1), 768, 512)
+    low = [actor, thing(45, 15)]
+    assert choose_framing(low, 768, 512, hands=True) == choose_framing(low, 768, 512)
+    crowd = [person(name, 60.0 * nth) for nth, name in enumerate("abc")]
+    assert choose_framing(crowd, 768, 512, hands=True) == choose_framing(crowd, 768, 512)

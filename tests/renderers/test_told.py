@@ -151,6 +151,98 @@ def only(scene: Scene) -> SceneActor:
     return actor
 
 
+ACTS = [
+    # sentence, who does what
+    ("The woman whispers to the boy.", {"woman": "whisper>boy", "boy": "stand"}),
+    ("The woman thanks the man.", {"woman": "thank>man", "man": "stand"}),
+    ("The man apologises to the woman.", {"man": "apologise>woman", "woman": "stand"}),
+    ("The teacher teaches the children.", {"teacher": "teach>children", "children": "stand"}),
+    ("The boy protects the girl.", {"boy": "protect>girl", "girl": "stand"}),
+    ("The police officer stops the car.", {"police officer": "stop_hand"}),
+    ("The man ignores the woman.", {"man": "ignore>woman", "woman": "stand"}),
+    ("The girl glares at the boy.", {"girl": "glare>boy", "boy": "stand"}),
+    ("The man yawns.", {"man": "yawn"}),
+    ("The child vomits.", {"child": "sick"}),
+    ("The man forgets his umbrella.", {"man": "forget"}),
+    ("The dog wags its tail.", {"dog": "wag"}),
+    ("The woman comes into the kitchen.", {"woman": "enter"}),
+    ("The woman leaves the office.", {"woman": "leave"}),
+    ("The girl gets off the train.", {"girl": "get_off"}),
+    ("The man leans against the wall.", {"man": "lean_on"}),
+    ("The monkey hangs from the branch.", {"monkey": "hang"}),
+    ("The boy does a handstand.", {"boy": "handstand"}),
+    ("The acrobat balances on the rope.", {"acrobat": "balance"}),
+    ("The girl swings on the swing.", {"girl": "swing"}),
+    ("The boy slides down the slide.", {"boy": "slide_down"}),
+    ("The man ties his shoelaces.", {"man": "tie_laces"}),
+    ("The man walks the dog.", {"man": "walk_dog>dog", "dog": "stand"}),
+    ("The woman presses the button.", {"woman": "press"}),
+    ("The woman switches off the lamp.", {"woman": "switch"}),
+    ("The girl washes her hands.", {"girl": "run_tap"}),
+    ("The man washes the car.", {"man": "scrub"}),
+    ("The man paints the fence.", {"man": "paint_wall"}),
+    ("The artist paints a portrait.", {"artist": "paint"}),
+    ("The woman fills the bottle.", {"woman": "fill"}),
+    ("The man empties the bin.", {"man": "tip"}),
+    ("The man shakes the bottle.", {"man": "shake_thing"}),
+    ("The dog shakes itself.", {"dog": "shiver"}),
+    ("The woman posts a letter.", {"woman": "post"}),
+    ("The man loads the van.", {"man": "load"}),
+    ("The woman shops.", {"woman": "shop"}),
+    ("The man checks his watch.", {"man": "check_watch"}),
+    ("The man shaves.", {"man": "shave"}),
+    ("The girl combs her hair.", {"girl": "comb"}),
+    ("The woman vacuums the carpet.", {"woman": "vacuum"}),
+    ("The man shoots an arrow.", {"man": "shoot_bow"}),
+    ("The player shot the ball.", {"player": "kick"}),
+    ("The mother wakes the boy.", {"mother": "wake_up>boy", "boy": "stand"}),
+    ("The boy wakes up.", {"boy": "wake"}),
+    ("The man puts the baby to bed.", {"man": "tuck_in>baby", "baby": "stand"}),
+    ("The woman holds the baby.", {"woman": "cradle>baby", "baby": "stand"}),
+    ("The boy slips an egg into his coat.", {"boy": "put_in"}),
+    ("The boy slips on the ice.", {"boy": "fall"}),
+    ("The man takes the telephone from the drawer.", {"man": "take"}),
+    ("The thief takes the purse from the woman.", {"thief": "snatch>woman", "woman": "stand"}),
+    ("The mother gives orders.", {"mother": "point"}),
+    ("The boy whistles.", {"boy": "whistle"}),
+    ("The baker calls.", {"baker": "shout"}),
+    ("The woman changes the tyre.", {"woman": "hammer"}),
+    ("The girl blushes.", {"girl": "cover_face"}),
+    ("The man stares at the screen.", {"man": "look"}),
+    ("The woman writes.", {"woman": "write"}),
+    ("The swimmer floats.", {"swimmer": "swim"}),
+    ("The astronaut floats in space.", {"astronaut": "fly"}),
+    # Things of their own accord.
+    ("The bus stops.", {"bus": "halt"}),
+    ("The police officer stops.", {"police officer": "stand"}),
+    ("The car skids.", {"car": "skid"}),
+    ("The ship sinks.", {"ship": "sink"}),
+    ("The boat floats.", {"boat": "bob"}),
+    ("The balloon floats.", {"balloon": "fly"}),
+    ("The flower grows.", {"flower": "sprout"}),
+    ("The flag waves.", {"flag": "flutter"}),
+    ("The ball rolls.", {"ball": "roll_along"}),
+    ("The kettle whistles.", {"kettle": "ring"}),
+]
+
+
+@pytest.mark.parametrize(("sentence", "actors"), ACTS, ids=[row[0] for row in ACTS])
+def test_each_verb_has_the_deed_that_a_viewer_would_name(sentence: str, actors: dict[str, str]) -> None:
+    assert deeds(scene_of(request(sentence))) == actors
+
+
+def test_a_bubble_shows_that_somebody_asks_and_a_vehicle_that_acts_is_seen_from_outside() -> None:
+    said = {
+        verb: scene_of(request(f"The boy {verb} the woman.")).actors[0].says for verb in ("asks", "thanks", "tells")
+    }
+    assert said == {"asks": "red-question-mark", "thanks": "red-heart", "tells": None}
+    assert scene_of(request("The woman asks for a cake.")).actors[0].says == "shortcake"
+    assert scene_of(request("The bus stops.")).setting != "bus"
+    written = frame_scene(scene_of(request("The woman writes.")), 384, 256, 1)
+    assert "page-facing-up" in {sprite.id.rpartition(":")[2] for sprite in written.sprites}
+    assert scene_of(request("The man sits on the bus.")).setting == "bus"
+
+
 STATED = [
     # sentence, thing or actor, its states
     ("The boy carried the broken vase.", "vase", ("broken",)),

@@ -47,6 +47,7 @@ class Deed:
     seen: str | None = None
     clasp: bool = False
     near: bool = False
+    stock: str | None = None
 
 
 def deed_ids() -> tuple[str, ...]:

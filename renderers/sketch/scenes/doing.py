@@ -113,6 +113,10 @@ _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
+_ENTERING = frozenset({"walk", "go", "come", "step"})
+_WEIGHTLESS = frozenset({"space", "spaceship", "moon", "sky"})
+_PET = 60.0
+"""An animal no taller (centimetres) is carried by hand."""
 _BEDS = frozenset({"bed", "cot", "crib", "cradle", "blanket", "quilt", "bunk", "duvet"})
 _TWO, _LARGE = 2, 80.0
 """What is at least this large (centimetres) two carry between them."""
@@ -156,6 +160,9 @@ class Doing(Making):
             own = lifeless_deed(event.predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own
+        spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
+        if verb == "float" and not spots & _WEIGHTLESS and self._human(doers):
+            return "swim"
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered
@@ -168,8 +175,11 @@ class Doing(Making):
         if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
             phrases.append(f"{verb} {event.particle}")
         told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
-        if verb not in _PLACING and (not patients or verb == "take"):  # "put it on the shelf" is not "put it on"
-            phrases += [f"{verb} {preposition}" for preposition in told]
+        lacks = [role for role in event.all("source") if role.entity is not None and not self._alive(role.entity)]
+        if verb not in _PLACING and (not patients or (verb == "take" and not lacks)):
+            # "put it on the shelf" is not "put it on", nor "took it from the shelf" a theft
+            within = verb in _ENTERING  # "walked in the rain" is not "walked in"
+            phrases += [f"{verb} {preposition}" for preposition in told if not (within and preposition == "in")]
         if verb == "be":
             return special or "stand"
         if verb == "have" and not special:
@@ -177,6 +187,10 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _human(self, keys: Sequence[str]) -> bool:
+        """Whether all of these are people of flesh and blood, who float in water only."""
+        return bool(keys) and all(self._entity(key).kind in ("person", "group") for key in keys)
 
     def _light(self, keys: Sequence[str]) -> bool:
         """Whether the first of these floats in the air rather than on water."""
@@ -209,7 +223,9 @@ class Doing(Making):
     def _sorts(self, role: Role) -> list[str]:
         found = [role.head]
         if role.entity is not None and self._alive(role.entity):
-            return [*found, "living"]
+            beast = noun_of(self._entity(role.entity).noun)
+            small = beast is not None and beast.kind == "animal" and beast.cm <= _PET
+            return [*found, "pet", "living"] if small else [*found, "living"]
         own = self._entity(role.entity).noun if role.entity is not None else ""
         found += [own] if own and own != role.head else []  # a pair of boots is boots
         noun = noun_of(role.head) or noun_of(own)
@@ -239,15 +255,9 @@ class Doing(Making):
         others = [key for key in self._partners(event, name) if key not in agents]
         targets = [self._id(key) for key in others]
         held = self._objects(event, row, first, agents)
-        if name == "put" and any(
-            thing.held_by == first and thing.role == "instrument" for thing in self.things.values()
-        ):
-            name, row = "put_in", deed("put_in")
-        if name == "put" and others and any(_is_body(self._entity(role.entity)) for role in event.all("goal", "place")
-                                            if role.entity):  # fmt: skip
-            name, row = "fit", deed("fit")  # "put the ring on her finger": no table
-        if name == "put" and others and _BEDS & {role.head for role in event.roles}:
-            name, row = "tuck_in", deed("tuck_in")
+        if name == "put":
+            name = self._putting(event, first, others)
+            row = deed(name)
         if name in ("draw", "paint") and held is not None:
             for key in others:
                 del self.actors[key]
@@ -281,6 +291,16 @@ class Doing(Making):
         for key in event.who("companion"):
             if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
                 self.actors[key] = replace(self.actors[key], deed=name)
+
+    def _putting(self, event: Event, holder: str, others: Sequence[str]) -> str:
+        """What putting something is: into another thing, on somebody's finger, a child to bed."""
+        into = any(thing.held_by == holder and thing.role == "instrument" for thing in self.things.values())
+        if others and _BEDS & {role.head for role in event.roles}:
+            return "tuck_in"
+        owned = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity]
+        if others and any(_is_body(one) for one in owned):
+            return "fit"  # no table
+        return "put_in" if into else "put"
 
     def _strike(self, event: Event) -> None:
         """To whom a thing does something is seen to suffer it."""
@@ -362,7 +382,7 @@ class Doing(Making):
     def _partners(self, event: Event, name: str) -> list[str]:
         """Whom the deed is done to, in the order of the text: whose sleeve is pulled, whose bag is stolen as well."""
         roles = event.all("recipient", "patient", "companion", "goal", "place", "source")
-        rank = {"recipient": 0, "patient": 1}
+        rank = {"patient": 0} if deed(name).partner == "carried" else {"recipient": 0, "patient": 1}
         ordered = sorted(roles, key=lambda role: rank.get(role.role, 2))
         keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
         bodies = [self._entity(role.entity) for role in ordered if role.entity]

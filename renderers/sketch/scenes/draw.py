@@ -110,7 +110,9 @@ def _by_hand(scene: Scene) -> bool:
     """Whether somebody does something with the hands, standing."""
     rows = [deed(actor.deed) for actor in scene.actors if actor.posture is None]
     doing = [row for row in rows if row.id != "stand" and not (row.pose.moving or row.pose.lying or row.pose.lift)]
-    return any(row.near for row in rows) or any({row.thing, row.far if row.own else row.thing} & _HANDS for row in doing)
+    return any(row.near for row in rows) or any(
+        {row.thing, row.far if row.own else row.thing} & _HANDS for row in doing
+    )
 
 
 def _taste(rng: Random) -> Taste:

@@ -200,11 +200,15 @@ def _cluster(
     if row.id == "put" and objects and not tools:
         row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
     open_air = scene.setting is not None and not place_data(scene.setting).indoors
+    if row.id == "put" and not has_object and not goals and not tools:
+        row = replace(row, set=None)  # nothing is laid on a table
     if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
         row = replace(row, set=None)
     if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
         row = replace(row, set=None, thing="over_fire")
         goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
+    if row.stock is not None and not has_object and not tools and actor.kind != "pictogram":
+        objects, has_object = [replace(_implied(row.stock, actor), role="object")], True
     if not objects and row.set is not None and _shares(scene, actor):
         row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
