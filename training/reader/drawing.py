@@ -92,7 +92,7 @@ def _chunk(folder: str, split: str, key: str, start: int, stop: int) -> None:
     """Draw the pictures `start` to `stop`, unless they were drawn before under the same `key`; their labels are written
     last, so that drawing that was broken off goes on where it was."""
     rows_file = _rows_file(Path(folder), split, start)
-    known = json.loads(rows_file.read_text()) if rows_file.exists() else {"key": None}
+    known: dict[str, Any] = json.loads(rows_file.read_text()) if rows_file.exists() else {"key": None}
     if known["key"] == key and len(known["labels"]) >= stop - start:
         return
     shape = _shape(split, stop - start)

@@ -28,7 +28,7 @@ _EACH = 24
 """The most windows of each pictogram by itself."""
 
 
-def _posed(rng: Random, name: str, frames: Sequence[Bytes]) -> Bytes:
+def _posed(rng: Random, name: str, frames: Bytes) -> Bytes:
     """One window (with room around it) on a pictogram of a random size before a piece of a random frame."""
     turn = rng.uniform(-70, 70) if rng.random() < _SHARE_TIPPED else 0.0
     drawn = draw_pictogram(
@@ -59,7 +59,7 @@ def _chunk(frames: NDArray[np.uint8], names: Sequence[str], each: int) -> Bytes:
     return np.stack([_posed(Random(f"posed/{name}/{nth}"), name, frames) for name in names for nth in range(each)])
 
 
-def pose_set(folder: Path, frames: Sequence[Bytes], key: str, workers: int) -> None:
+def pose_set(folder: Path, frames: Bytes, key: str, workers: int) -> None:
     """Save windows of every pictogram by itself in `folder`, with their names, before pieces of `frames`, unless they
     were made before under the same `key`."""
     names, each = drawn_pictograms(), max(1, min(_EACH, len(frames) // 100))
