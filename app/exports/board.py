@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,8 +150,9 @@ def read_sheet(run: Path, options: ExportOptions) -> Sheet:
     if not shots:
         raise InputFileError(f"The run in {str(run)!r} has no frame.")
     width, height = _size(shots)
-    title = story.title or story.story_id.replace("_", " ")
-    return Sheet(board.story_id, title, story.story_text, shots, board.renderer, width, height)
+    title = _clean(story.title or "") or story.story_id.replace("_", " ")
+    text = "\n".join(map(_clean, story.story_text.splitlines()))
+    return Sheet(board.story_id, title, text, shots, board.renderer, width, height)
 
 
 def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str, plan: Plan) -> Shot:
@@ -168,7 +170,7 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
         kind=frame.kind,
         name=speaking_name(frame.index, caption, frame.kind) if not options.plain else f"{frame.index:02d}",
         picture=picture,
-        caption=" ".join(caption.split()),
+        caption=_clean(caption),
         dialogue=_words(told, "dialogue") if frame.kind == "scene" else "",
         action=_words(told, "action") if frame.kind == "scene" else "",
         notes=_words(told, "notes") if frame.kind == "scene" else "",
@@ -176,7 +178,7 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
         if frame.kind == "scene"
         else options.seconds,
         sha256=frame.sha256,
-        prompt=frame.prompt,
+        prompt=_clean(frame.prompt),
         seed=frame.seed,
         drawn_by=renderer,
         asked=frame_request(plan, frame, (0, 0)),
@@ -185,7 +187,16 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
 
 def _words(told: Mapping[str, Any], key: str) -> str:
     value = told.get(key)
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    return _clean(value) if isinstance(value, str) else ""
+
+
+def _clean(words: str) -> str:
+    """Return words in one line, without what no XML may hold (control characters, halves of letters)."""
+    return " ".join("".join(" " if letter.isspace() else letter for letter in words if _is_text(letter)).split())
+
+
+def _is_text(letter: str) -> bool:
+    return letter.isspace() or (unicodedata.category(letter) not in ("Cc", "Cs") and ord(letter) & 0xFFFE != 0xFFFE)
 
 
 def _seconds(value: object, index: int, default: float) -> float:
@@ -199,7 +210,7 @@ def _seconds(value: object, index: int, default: float) -> float:
     ):
         return float(value)
     raise InputFileError(
-        f"plan.json, panel {index}: 'duration' must be seconds from 0 to {_LONGEST:,.0f}; it is {value!r}."
+        f"plan.json, panel {index}: 'duration' must be seconds, above 0, at most {_LONGEST:,.0f}; it is {value!r}."
     )
 
 

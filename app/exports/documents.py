@@ -168,6 +168,8 @@ class _Page:
         from svglib.svglib import svg2rlg
 
         drawing = svg2rlg(io.BytesIO(svg.encode()))
+        if drawing is None:  # svglib could not read it: the picture goes in as it is
+            return
         drawing.initialFontName = next(
             iter(self.known.values())
         )  # it has no words, and yet would name one not embedded

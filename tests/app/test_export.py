@@ -516,6 +516,18 @@ def test_a_sound_is_never_written_over(run: Path, tmp_path: Path) -> None:
     assert sound.read_bytes() == b"sound"
 
 
+def test_what_no_xml_may_hold_is_left_out(run: Path) -> None:
+    edit(run, caption="A bell \u0007\x00\x1b\ufffe rings\x0b.", dialogue="\x08Ding!")
+    story = json.loads((run / "story.jsonl").read_text("utf-8"))
+    (run / "story.jsonl").write_text(json.dumps({**story, "title": "A \x01 bell", "story_text": "It \x02 rings."}))
+    etree.parse(made(run, "fcpxml", "a.fcpxml"))
+    with zipfile.ZipFile(made(run, "cbz", "a.cbz")) as book:
+        etree.fromstring(book.read("ComicInfo.xml"))
+    with zipfile.ZipFile(made(run, "epub", "a.epub")) as book:
+        pages = [etree.fromstring(book.read(name)) for name in book.namelist() if name.endswith(".xhtml")]
+    assert any("A bell rings ." in "".join(page.itertext()) for page in pages)
+
+
 @pytest.mark.parametrize("duration", [0, -1, "long", float("inf"), True, 1e9])
 def test_a_duration_is_a_number_of_seconds(run: Path, duration: object) -> None:
     edit(run, duration=duration)
