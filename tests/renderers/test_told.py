@@ -212,6 +212,8 @@ ACTS = [
     ("The woman writes.", {"woman": "write"}),
     ("The swimmer floats.", {"swimmer": "swim"}),
     ("The astronaut floats in space.", {"astronaut": "fly"}),
+    ("The boy put his hand into his pocket.", {"boy": "pocket"}),
+    ("Mbeki laid a hand on the man's shoulder.", {"mbeki": "pat>man", "man": "stand"}),
     # Things of their own accord.
     ("The bus stops.", {"bus": "halt"}),
     ("The police officer stops.", {"police officer": "stand"}),

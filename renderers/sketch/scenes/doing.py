@@ -156,7 +156,7 @@ class Doing(Making):
             if named is not None or verb in ("be", "become", "seem", "feel"):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
-        if doers and not any(self._alive(key) for key in doers):
+        if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
             own = lifeless_deed(event.predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own
@@ -171,6 +171,8 @@ class Doing(Making):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
         about = [word for role in patients or event.all("recipient", "goal") for word in self._sorts(role)]
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
+        if special == "pocket" and self._touched(event):
+            special = "pat"
         phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
         if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
             phrases.append(f"{verb} {event.particle}")
@@ -187,6 +189,12 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _touched(self, event: Event) -> bool:
+        """Whether a hand is laid on somebody else."""
+        parts = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity]
+        owners = {one.owner for one in parts if one.owner is not None} - set(event.who("agent"))
+        return bool(owners) or any(self._alive(one.id) for one in parts)
 
     def _human(self, keys: Sequence[str]) -> bool:
         """Whether all of these are people of flesh and blood, who float in water only."""
