@@ -222,7 +222,10 @@ class Trial:
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
             acted = _SUBJECTS.get(one.other_pronoun, "")
-            turned = {acted, _SUBJECTS.get(two.other_pronoun, "")} == {"he", "she"}  # "she waited for him" for "for her"
+            turned = {acted, _SUBJECTS.get(two.other_pronoun, "")} == {
+                "he",
+                "she",
+            }  # "she waited for him" for "for her"
             if acted == two.agent_pronoun and turned:
                 wrong = True
             elif acted == self._said_pronoun(two) not in ("", one.agent_pronoun) and not two.other_pronoun:
@@ -237,6 +240,12 @@ class Trial:
                 return "roles exchanged"
             if self._another_object(one, two):
                 return "another one is acted on"
+        for word, found in pairs:
+            # "he feels respect for her" has the deed in a noun.
+            light, deed = self.wanted.frame_of(word), self.said.frame_of(found)
+            noun = word.part == "other" and found.part == "verb" and light is not None and light.stative
+            if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
+                return "roles exchanged"
         return None
 
     def _said_pronoun(self, frame: Frame) -> str:
@@ -457,9 +466,9 @@ class Trial:
             frame = self.said.frame_of(found)
             if word.part == "head" and frame is not None and frame.link == "pcomp" and self._elsewhere(told):
                 return "another place or time"
-            if word.part == "head" and frame is not None and found.part == "agent" and frame.passive:
-                if asks == "other" and self._asks_of(frame):
-                    return "roles exchanged"
+            by_whom = frame is not None and found.part == "agent" and frame.passive and self._asks_of(frame)
+            if word.part == "head" and by_whom and asks == "other":
+                return "roles exchanged"
             if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
@@ -496,7 +505,9 @@ class Trial:
 
     def _elsewhere(self, told: Mapping[int, int]) -> bool:
         """Whether the answer names something of its own, and what is wanted only in "after leaving it"."""
-        return any(word.frame < 0 and word.part in ("head", "other") and word.at not in told for word in self.said.words)
+        return any(
+            word.frame < 0 and word.part in ("head", "other") and word.at not in told for word in self.said.words
+        )
 
     def _amount(self, pairs: Pairs) -> str | None:
         """Whether both tell how many, and differ."""

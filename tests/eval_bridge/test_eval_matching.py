@@ -249,7 +249,7 @@ def test_a_change_of_state_has_a_direction(rule: str) -> None:
 
 
 def written(kind: str, path: Path = PARSED) -> list[dict[str, object]]:
-    """Pairs about ordinary stories or fables; ours, written before version 4 of the rule, or an independent author's."""
+    """Pairs about ordinary stories or fables; ours, written before version 4, or an independent author's."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [row for row in rows if row["set"] == kind]
 
