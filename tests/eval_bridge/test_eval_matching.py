@@ -14,6 +14,7 @@ from katha.eval_bridge.matching.statements import _shelf
 from katha.schema import Answer, Question
 
 PARSED = Path(__file__).parents[1] / "data" / "lemma4_pairs.jsonl"
+INDEPENDENT = PARSED.with_name("lemma4_independent_pairs.jsonl")
 LABELLED = Path(__file__).parents[1] / "data" / "answer_pairs.jsonl"
 PAIRS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "data" / "eval_pairs.jsonl").read_text().splitlines()
@@ -247,9 +248,9 @@ def test_a_change_of_state_has_a_direction(rule: str) -> None:
         assert not match_text(answer, asked, rule).right, answer
 
 
-def written(kind: str) -> list[dict[str, object]]:
-    """Our pairs about ordinary stories or fables, written before version 4 of the rule."""
-    rows = [json.loads(line) for line in PARSED.read_text(encoding="utf-8").splitlines()]
+def written(kind: str, path: Path = PARSED) -> list[dict[str, object]]:
+    """Pairs about ordinary stories or fables; ours, written before version 4, or an independent author's."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [row for row in rows if row["set"] == kind]
 
 
@@ -263,10 +264,41 @@ def test_the_parse_tells_right_from_wrong_where_stems_do_not(kind: str, reject: 
     assert (now.false_reject or 0.0) <= reject < (before.false_reject or 0.0)
 
 
+@pytest.mark.parametrize(("kind", "reject"), [("fable", 0.53), ("ordinary", 0.40)])
+def test_pairs_of_an_independent_author_stay_as_they_were_mended(kind: str, reject: float) -> None:
+    pairs = written(kind, INDEPENDENT)
+    report = measure_pairs(pairs, "lemma-set")
+    assert report.n > 200
+    assert (report.false_accept or 0.0) <= 0.03
+    assert (report.false_reject or 0.0) <= reject
+    judged = report.by_kind["judge"]  # plain answers, as a vision-language model writes them
+    assert judged.false_accept + judged.false_reject <= 0.12 * judged.n
+
+
 @pytest.mark.parametrize(
     ("question", "gold", "answer", "right"),
     [
         ("Who ran away?", "the fox and the crow", "the fox", False),
+        ("Why did Lena thank the guard?", "he waited for her", "She had waited for him", False),
+        ("Why did the owl scold the hedgehog?", "he woke her", "The hedgehog woke her up", True),
+        ("Why did the owl scold the hedgehog?", "he woke her", "The owl woke the hedgehog", False),
+        ("What happens to the wash?", "the shirts turn pink", "The shirts turn blue", False),
+        ("What happens to Ona?", "she gets wet", "She stays dry", False),
+        ("What happens to Ona?", "she gets wet", "Ona walks home and gets wet", True),
+        ("What happens to the crane?", "the fox kills it", "The fox bites it and it dies", True),
+        ("What happens to the crane?", "the fox kills it", "The fox dies", False),
+        ("Why did he stay ashore?", "he cannot swim", "He does not know how to swim", True),
+        ("Who is rescued?", "the little boy", "A small boy is rescued", True),
+        ("Who is rescued?", "the little boy", "The little boy rescues the fisherman", False),
+        ("Who is rescued?", "the little boy", "The boy's father", False),
+        ("Who won?", "Dina", "A girl named Dina", True),
+        ("Who won?", "the youngest one in the race", "One of the riders", False),
+        ("Where did the class get lost?", "in the museum", "In the city after leaving the museum", False),
+        ("Where is the cat?", "under the bed", "In the bed", False),
+        ("What does the nurse give Ben?", "a plaster", "The nurse gets a plaster", False),
+        ("How does he feel?", "relieved", "A weight falls off his shoulders", True),
+        ("How does Ira's mood change?", "from bored to excited", "Her boredom turns into excitement", True),
+        ("How does Ira's mood change?", "from bored to excited", "Her excitement turns into boredom", False),
         ("Who ran away?", "the fox", "the fox and the crow", False),
         ("Why was the boy sad?", "they lied to him", "He lied", False),
         ("Why was the boy sad?", "they lied to him", "They told him lies", True),
