@@ -190,13 +190,20 @@ def _listen() -> None:
     logging.getLogger("torch.utils._pytree").setLevel(logging.ERROR)
 
 
+def _leave() -> None:
+    """Spare the last look for garbage, at everything there is, which only finds what ends anyway. Not after torch:
+    bindings that it brings tell on standard output of what was never looked at."""
+    if "torch" not in sys.modules:
+        gc.freeze()
+
+
 def main() -> None:
     """The console script. A person sees a sentence; the traceback only with `--debug`."""
     debug = "--debug" in sys.argv[1:]
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
-        atexit.register(gc.freeze)  # the last look, at everything there is, would only find what ends anyway
+        atexit.register(_leave)
         _listen()
         app(args=arguments)
     except SystemExit as stop:

@@ -40,6 +40,8 @@ class Case:
     options: Mapping[str, object] = field(default_factory=dict)
     negative: str = ""
     prompt: str = "the lion in the net"
+    elsewhere: int = 2
+    """How far a value may be from the recorded one on another processor or version, which rounds in other places."""
 
     def draw(self, folder: Path) -> NDArray[np.uint8]:
         """The frames side by side, of shape (32, 160, 3)."""
@@ -56,7 +58,7 @@ CASES: Mapping[str, Case] = {
     "sdxl": Case("sdxl"),
     "sdxl, long prompt": Case("sdxl", options={"negative": "night", "guidance": 3.0}, negative="snow", prompt=LONG),
     "sdxl, scheduler": Case("sdxl", options={"scheduler": "euler-ancestral", "batch": 2}),
-    "sdxl, lora": Case("sdxl", "sdxl lora", {"dtype": "bfloat16"}),
+    "sdxl, lora": Case("sdxl", "sdxl lora", {"dtype": "bfloat16"}, elsewhere=12),  # eight bits of mantissa
     "flux": Case("flux", "flux", {"true_cfg": 2.0, "negative": "night"}),
     "flux, schnell": Case("flux", "schnell", {"batch": 2}),
     "flux, klein": Case("flux", "klein"),
@@ -106,8 +108,7 @@ def test_the_pixels_are_the_recorded_ones(name: str, model: Callable[[str], Path
         recorded = np.asarray(sheet.crop((0, top, FRAMES * SIDE, top + SIDE)).convert("RGB"), np.int16)
         same_machine = sheet.info["drawn with"] == here()
     difference = np.abs(made(CASES[name], model).astype(np.int16) - recorded).max()
-    # Another processor or version rounds otherwise in the last bit; here not one may differ.
-    assert difference <= (0 if same_machine else 2)
+    assert difference <= (0 if same_machine else CASES[name].elsewhere)
 
 
 def record() -> None:

@@ -453,7 +453,7 @@ class Teller:
             parts.append(f"{before} {whom}")
         seen = {role.start for role in self._objects(event)}
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
-        listed: dict[str, list[str]] = {}
+        listed: list[tuple[str, list[str]]] = []
         for role in sorted(where, key=lambda role: (role.role not in ("companion", "instrument"), role.start)):
             text = self.filler(role, doers)
             adverb = role.entity is None and role.preposition and not event.particle
@@ -461,8 +461,13 @@ class Teller:
                 continue  # "in opposite directions", "under her breath"
             if text and role.entity not in doers and not adverb and role.start not in seen:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
-                listed.setdefault(before or text, []).append(text)
-        parts += [joined(texts) if before in texts else f"{before} {joined(texts)}" for before, texts in listed.items()]
+                # "with Ann and Bo" are two of a kind, "in a tree in the forest" is one place within the other
+                same = (texts for lead, texts in listed if before and lead == before and role.role != "place")
+                if (texts := next(same, None)) is not None:
+                    texts.append(text)
+                else:
+                    listed.append((before, [text]))
+        parts += [f"{before} {joined(texts)}" if before else joined(texts) for before, texts in listed]
         return " ".join(part for part in parts if part.strip())
 
     def _objects(self, event: Event) -> tuple[Role, ...]:
