@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -120,7 +120,13 @@ class Story:
         score += table["reason"] * bool(event.because) + table["felt"] * (event.feeling is not None)
         if not self.teller.people(self.teller.doers(event)):
             score *= table["by_a_thing"]
-        if event.within is not None or event.perfect:
+        outer = self.reading.events[event.within] if event.within is not None else None
+        where = (
+            outer is not None
+            and not self.teller.people(self.teller.doers(outer))
+            and bool(self.teller.people(self.teller.doers(event)))
+        )
+        if (outer is not None and not where) or event.perfect:
             score *= table["in_passing"]
         if event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}:
             score *= table["unseen"]
@@ -147,11 +153,15 @@ class Story:
     def people(self, event: Event) -> list[str]:
         """Return the characters who take part, the doer first."""
         # "A basket of fish" is a basket.
-        roles = [role for role in event.roles if role.role not in ("agent", "topic") and " of " not in role.text]
+        beside = load_words().sets["relational"]  # and "the top of her" is her
+        roles = [role for role in event.roles if role.role not in ("agent", "topic")]
+        roles = [role for role in roles if " of " not in role.text or role.head in beside]
         keys = [role.entity for role in roles if role.entity]
         # Whose mouth it is stands by.
         parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
-        owners = [str(one.owner) for one in parts if one.sort == "body" or load_words().has("parts", one.noun)]
+        worn = event.verb in planning("worn_by_somebody")
+        own = ("body", "clothing") if worn else ("body",)
+        owners = [str(one.owner) for one in parts if one.sort in own or load_words().has("parts", one.noun)]
         told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
         return self.teller.people(told) or self._owners(event)
 
@@ -487,7 +497,7 @@ class Moment:
 
     def must_show(self) -> list[str]:
         """Return the things that have to be visible, the main event's first: "the cake", "the candles"."""
-        teller, found = self.story.teller, []
+        teller, found, seen = self.story.teller, list[str](), set[str]()
         for event in (self.main, *self.events):
             doers = teller.doers(event)
             for role in event.roles:
@@ -496,14 +506,17 @@ class Moment:
                     continue
                 own = role.role == "agent" or role.entity not in doers
                 own = own and not load_words().has("relational", entity.noun) and entity.noun not in _NO_THING
+                own = own and entity.name not in ("someone", "something")
                 if own and not entity.members and not load_words().has("parts", entity.noun):
-                    found.append(_bare(teller.filler(role, doers)))
-        found += self._beside_it(found)
+                    # What is shown once is not asked for again by another name.
+                    found += [_bare(teller.filler(role, doers))] if entity.id not in seen else []
+                    seen.add(entity.id)
+        found += self._beside_it(found, seen)
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
         return [*told, *key]
 
-    def _beside_it(self, found: Sequence[str]) -> list[str]:
+    def _beside_it(self, found: Sequence[str], seen: Set[str]) -> list[str]:
         """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
         clock and shook her head"."""
         teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
@@ -514,7 +527,7 @@ class Moment:
                 if role.role == "place" and role.preposition not in ("at", "into", "onto", "over"):
                     continue
                 entity = self.story.reading.entity(role.entity) if role.entity is not None else None
-                if entity is None or entity.id in teller.names or entity.kind != "thing" or entity.members:
+                if entity is None or entity.id in seen | {*teller.names} or entity.kind != "thing" or entity.members:
                     continue
                 if entity.sort in ("body", "abstract") or load_words().has("parts", entity.noun):
                     continue

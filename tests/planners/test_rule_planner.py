@@ -457,3 +457,49 @@ def test_a_told_age_is_part_of_no_name() -> None:
 def test_a_family_is_those_who_have_its_name() -> None:
     made = plan("Mrs Rossi rolled up the carpet. Her husband saved the wine. The Rossis ate cold rice.", 3)
     assert made.panels[2].characters == ["Mrs Rossi", "Mrs Rossi's husband"]
+
+
+def test_a_room_is_entered_by_its_door_and_stays() -> None:
+    panels = plan("When Ada opened the cellar door, she saw her boots. The water was up to the shelf. She screamed.", 2)
+    assert {panel.place for panel in panels.panels} == {"the cellar"}
+
+
+def test_night_stays_and_a_lamp_in_a_storm_is_where_it_stands() -> None:
+    told = plan("At three in the morning the ward was dark. Ada fetched a chair. After a while Bo gave her a card.", 3)
+    assert {(panel.time_of_day, panel.place) for panel in told.panels} == {("night", "the ward")}
+    assert (
+        plan("The lamp in the lighthouse went out in a storm. Ada lit a candle.", 2).panels[0].place == "the lighthouse"
+    )
+
+
+def test_whoever_wears_what_is_bitten_and_who_lies_below_are_there() -> None:
+    told = plan("Two men opened a crate. The dog bit into the tallest man's trousers.", 2)
+    assert set(told.panels[1].characters) == {"dog", "man"}
+    fell = plan("Amina slipped. The whole team fell on top of her.", 2).panels[1]
+    assert "on top of Amina" in fell.prompt
+    assert "Amina" in fell.characters
+
+
+def test_who_is_there_wins_over_the_bell_that_rings() -> None:
+    told = plan("The bell rang from the bed, where Mr Petrov was sitting up with his coat on. A nurse came.", 2)
+    assert told.panels[0].characters == ["Mr Petrov"]
+
+
+def test_names_that_were_told_of_two() -> None:
+    text = "Two old men played cards in the park. One was called Bao and wore a hat, and the other was called Rolf."
+    told = plan(f"{text} Rolf threw a stone. A robot called Unit Nine waved. Unit Nine lowered its mop.", 5)
+    people = {one.name: one.kind for one in told.characters}
+    assert people.items() >= {"Bao": "man", "Rolf": "man", "Unit Nine": "robot"}.items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada looked at the plastic dancer. She pulled off the dancer.",
+        "Ada found a recipe for mole. She cooked it.",
+        "Ada and Bo lifted out a wooden cuckoo clock. Ada hung it on the wall.",
+        "The noise woke Ada. She sat up.",
+    ],
+)
+def test_a_figure_a_dish_and_a_noise_are_nobody(text: str) -> None:
+    assert {one.name for one in plan(text, 2).characters} <= {"Ada", "Bo"}

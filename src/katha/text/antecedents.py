@@ -115,7 +115,7 @@ class Antecedents:
             laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
             if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
                 return True
-        return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger", "mouth")
+        return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger")
 
     def _wanted(self, entity: Known, mention: Mention) -> float:
         """How well the entity fits what the verb asks for in the pronoun's role."""
@@ -273,6 +273,7 @@ class Antecedents:
             score = self._score(entity, mention)
             if living and not entity.its:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
+            score -= 0.8 if entity.vague else 0.0  # "something in it ticked": it is what it was before
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
             if mention.form == "poss":
@@ -365,7 +366,7 @@ class Antecedents:
         owned = memory.owned.get(mention.key)
         kin = owned is not None and self.words.has("kin", owned.noun) and owned.noun != "owner"
         for entity in memory.recent(mention):
-            if not (entity.plural or entity.kind == "group") or entity.id in barred:
+            if not (entity.plural or entity.kind == "group" or _each(entity)) or entity.id in barred:
                 continue
             if mention.role == "agent" and barred & set(entity.members):
                 continue  # "They dragged Ines up": she is none of them
@@ -379,7 +380,7 @@ class Antecedents:
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
-            score -= 0.0 if entity.plural else 0.4
+            score -= 0.0 if entity.plural else 0.1 if _each(entity) else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity
 
     def _pair(self, single: list[Known], mention: Mention, barred: set[str]) -> tuple[float, tuple[str, ...]] | None:
@@ -436,6 +437,10 @@ class Antecedents:
     def _part(self, like: Known, kind: EntityKind, whole: Known | None = None) -> Known:
         one = self.memory.new(kind)
         one.noun, one.nouns, one.age, one.group = like.noun, list(like.nouns), like.age, whole.id if whole else None
+        sex = self.words.sexes.get(like.noun)
+        if sex is not None and kind == "person":
+            one.votes[sex] += 3.0  # one of two old men is a man
+            one.sure = True
         return one
 
     def _kind_of(self, group: Known) -> EntityKind:
@@ -446,13 +451,14 @@ class Antecedents:
 
     def _like(self, mention: Mention) -> Known | None:
         """Another of what was named before: "Max rolled a ball and put a smaller one on top"."""
-        barred = self._barred(mention)
+        barred, named = self._barred(mention), bool(mention.also)  # "one was called Bao"
         kinds = [
             (
                 self._score(e, mention)
                 + (0.6 if e.plural else 0.0)
                 + (0.5 if e.last and e.last.role == "patient" else 0.0)
-                + (0.4 if e.kind == "thing" else 0.0),
+                + (0.4 if e.kind == "thing" else 0.0)
+                + (1.5 if named and (e.alive or e.kind == "group") else 0.0),
                 e,
             )
             for e in self.memory.recent(mention, 4)
@@ -470,3 +476,8 @@ class Antecedents:
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one
+
+
+def _each(entity: Known) -> bool:
+    """Whether somebody or something was last told of as each of several: "bought every kind of tea"."""
+    return entity.last is not None and any(one.lower_ in ("every", "each") for one in entity.last.token.children)

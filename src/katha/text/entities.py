@@ -187,6 +187,8 @@ class Resolver:
     def _kind(self, mention: Mention) -> EntityKind:
         words, noun = self.words, mention.noun
         sort = words.sort(noun)
+        if mention.made and not mention.name and sort in ("person", "animal"):
+            return "thing"  # a plastic dancer
         if not noun and words.sort(mention.name.lower()) == "region" and not mention.titles:
             return "place"  # "Africa slid past"
         if noun and (words.has("kin", noun) or sort == "person"):
@@ -306,6 +308,8 @@ class Resolver:
             return None
         if any(child.dep_ == "prep" and words.has("apart", child.lower_) for child in mention.token.children):
             return None  # "the girl behind him", "the man at the desk" are others
+        if any(child.tag_ == "JJS" for child in mention.token.children):
+            return None  # "the tallest man" is one of several
         able = [e for e in alone if self._could_be(e, mention)]
         age = words.ages.get(noun)
         sex = self.words.sexes.get(noun)
@@ -453,7 +457,12 @@ class Resolver:
             if age is not None and (entity.age is None or age == "old") and entity.kind != "thing":
                 entity.age = age
             sort = words.sort(noun)
-            changes = entity.kind in ("person", "thing", "abstract") and not (role and entity.names and sort != "being")
+            made = entity.first is not None and entity.first.made
+            changes = (
+                not made
+                and entity.kind in ("person", "thing", "abstract")
+                and not (role and entity.names and sort != "being")
+            )
             if sort in ("animal", "being") and changes and noun not in words.sets["titles"]:
                 entity.kind = "animal" if sort == "animal" else "being"
         if entity.kind in ALIVE:

@@ -194,7 +194,9 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
         noun=entity.noun,
         kind=entity.kind,
         sort=words.sort(entity.noun),
-        character=(alive or (entity.acts and entity.kind != "place")) and entity.placed and not entity.unreal,
+        character=(alive or (entity.acts and entity.kind not in ("place", "abstract")))
+        and entity.placed
+        and not entity.unreal,
         named=bool(entity.names),
         sex=entity.told_sex if not entity.plural else None,
         age=entity.age,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from katha.text.clauses import Clause, conjuncts, phrase_of
+from katha.text.repairs import is_time
 from katha.text.sentences import Piece
 from katha.text.words import Words
 
@@ -36,7 +37,7 @@ class Mention:
 
     pronoun: its nominative; poss, reflexive, own ("his" alone): its form. noun: the lemma of a common noun.
     unreal: what another is like, or a picture of it. speaks: it says what stands in quotes there.
-    part: only some of it is meant.
+    part: only some of it is meant. made: it is a figure of plastic, wood or the like.
     """
 
     key: Key
@@ -60,6 +61,7 @@ class Mention:
     unreal: bool = False
     speaks: bool = False
     part: bool = False
+    made: bool = False
     clause: Clause | None = None
     joined: tuple[Key, ...] = ()
     also: tuple[tuple[str, str], ...] = ()
@@ -84,7 +86,20 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     titles = [c for c in before if words.has("titles", c.lower_.rstrip(".")) or words.has("kin", c.lower_)]
     nouns = [c for c in before if c not in titles and c.pos_ == "NOUN" and c.text.islower()]
     rest = [c.text for c in before if c not in titles and c not in nouns]
-    return " ".join([*rest, token.text]), tuple(c.text.rstrip(".") for c in titles), nouns[-1].lemma_ if nouns else ""
+    after = token.nbor(1) if token.i + 1 < len(token.doc) else token
+    numbered = [after.text] if _numbers_name(after, words) else []  # "Unit Nine"
+    return (
+        " ".join([*rest, token.text, *numbered]),
+        tuple(c.text.rstrip(".") for c in titles),
+        nouns[-1].lemma_ if nouns else "",
+    )
+
+
+def _numbers_name(token: Token, words: Words) -> bool:
+    """Whether a word is the number of a name: the "Nine" of "Unit Nine"."""
+    number = token.lower_ in words.numbers and token.text[0].isupper() and token.i > 0
+    before = token.nbor(-1) if number else token
+    return number and before.text[0].isupper() and before.pos_ in ("PROPN", "NOUN") and token.head == before
 
 
 def _common_first(token: Token, words: Words) -> str:
@@ -109,6 +124,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
+    if token.i + 1 < len(token.doc) and _numbers_name(token.nbor(1), words):
+        return True
     if _common_first(token, words):
         return False
     if token.text in names and not has_article:
@@ -129,6 +146,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
 def _wanted(token: Token, words: Words) -> bool:
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
+    if _numbers_name(token, words):
+        return False
     if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
         return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (
@@ -139,7 +158,7 @@ def _wanted(token: Token, words: Words) -> bool:
         token.dep_ == "npadvmod" and token.tag_ == "NNP"
     ):
         return False
-    return not words.is_time(token.lemma_.lower(), token.pos_) and not (
+    return not is_time(token, words) and not (
         words.has("here", token.lower_) and token.dep_ in ("npadvmod", "advmod", "ROOT")
     )
 
@@ -203,9 +222,13 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
         mention.count = 2 if mention.noun == "twin" else 0
+    mention.made = any(words.has("figures", child.lower_) for child in token.children if child.i < token.i)
     beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
     whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
-    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being"))
+    thing = whole and words.sort(mention.noun) not in ("person", "animal", "being", "")
+    # A cuckoo clock is no cuckoo, and yet a robot arm may act.
+    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being")
+                 and (not thing or words.has("machines", word)))  # fmt: skip
     mention.also = (*_also(token, words), *made)
     machine = next((word for word in beside if words.has("machines", word)), None)
     if machine is not None and words.sort(mention.noun) == "person":
@@ -235,6 +258,9 @@ def _unreal(token: Token, words: Words) -> bool:
     """Whether a noun is no thing of the story: "like a stone", "drew a whale", "a photo of a girl"."""
     new = not any(child.lower_ == "the" or child.dep_ == "poss" for child in token.children)
     head = token.head
+    bare = token.tag_ == "NN" and token.dep_ in ("pobj", "dobj") and not list(token.lefts) and token.text.islower()
+    if bare and words.sort(token.lower_) == "animal":
+        return True  # "a recipe for mole", "they ate chicken": no animal of the story
     if token.dep_ == "pobj" and new:
         picture = head.lower_ == "of" and words.has("pictures", head.head.lemma_.lower())
         return picture or words.has("likening", head.lower_)

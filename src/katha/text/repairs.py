@@ -31,6 +31,8 @@ def lemma_of(token: Token) -> str:
 
 
 def is_time(token: Token, words: Words) -> bool:
+    if token.lower_ == "spring" and token.dep_ == "dobj":
+        return False  # what is unscrewed is a coil
     return words.is_time(lemma_of(token), token.pos_)
 
 
@@ -41,6 +43,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
     """
     _repair_opening(doc, words)
+    for token in doc:
+        _repair_tags(token, words)
     for token in doc:
         _take_subject(token)
         _repair_series(token, words)
@@ -86,6 +90,80 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
+
+
+def _repair_tags(token: Token, words: Words) -> None:
+    """Put right a word that was taken for another part of speech: "took off her shoe, sat down and left", "put on her
+    goggles and her rubber boots", "made her brother Max cough", "found her asleep", "sheets of packing paper"."""
+    head, doer = token.head, child_of(token, "nsubj")
+    joined = token.dep_ == "advcl" and head.tag_ == "VBD" and child_of(head, *_SUBJECTS) is None
+    if joined and token.tag_ == "VBD" and token.i < head.i and doer is not None and child_of(token, "mark") is None:
+        between = [one.text for one in token.doc[token.i : head.i]]
+        if between[-1] == "," and not any(one.tag_ in ("WRB", "IN") for one in token.lefts):
+            doer.head, token.dep_ = head, "conj"
+            for before in [one for one in token.lefts if one.dep_ == "advmod"]:
+                before.head = head
+    elif token.tag_ == "JJ" and token.dep_ == "advcl" and token.lower_.endswith("ed") and head.tag_ == "VBD":
+        thing = child_of(token, "npadvmod", "dobj")
+        if thing is not None and thing.i > token.i > head.i and token.nbor(-1).text == ",":
+            token.pos_, token.tag_, token.dep_, token.lemma_ = "VERB", "VBD", "conj", token.lower_[:-2]
+            thing.dep_ = "dobj"
+    elif token.tag_ == "VBZ" and token.dep_ == "conj":
+        _repair_plural(token, doer)
+    elif token.dep_ == "ccomp" and token.pos_ == "NOUN" and words.has("make", lemma_of(head)):
+        name = child_of(token, "appos", "compound", "nmod")
+        named = [one for one in token.lefts if one.dep_ == "compound"]
+        if name is not None and len(named) > 1 and named[-1].tag_ == "NNP" and words.has("kin", lemma_of(named[-2])):
+            kin = named[-2]
+            token.pos_, token.tag_, kin.dep_ = "VERB", "VB", "nsubj"
+            for one in [one for one in token.lefts if one != kin]:
+                one.head = kin
+            named[-1].dep_ = "appos"
+    elif token.dep_ == "ccomp" and token.pos_ == "ADJ" and words.has("found_so", lemma_of(head)):
+        if doer is not None and doer.i < token.i and child_of(token, "mark", "aux") is None:
+            doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
+            for one in [one for one in token.children if one.dep_ == "prep"]:
+                one.head = head
+    elif token.dep_ == "pcomp" and token.tag_ == "VBG" and head.lower_ == "of":
+        stuff = child_of(token, "dobj")
+        some = words.has("quantity", lemma_of(head.head)) or words.sort(lemma_of(head.head)) not in ("abstract", "")
+        if some and stuff is not None and stuff.i == token.i + 1 and stuff.tag_ == "NN":
+            stuff.head, stuff.dep_ = head, "pobj"
+            token.head, token.dep_, token.pos_, token.tag_ = stuff, "amod", "ADJ", "JJ"
+    elif token.dep_ == "acl" and token.tag_ == "VBD" and head.dep_ == "pobj" and head.head.head.dep_ == "conj":
+        doer = head.head.head
+        verb = next((up for up in doer.ancestors if up.pos_ == "VERB"), None)
+        if verb is not None and doer.head.dep_ in (*_SUBJECTS, "ROOT") and verb.i < doer.i and list(doer.lefts):
+            doer.head, doer.dep_ = token, "nsubj"  # "and a robot in a bow tie swept the floor"
+            token.head, token.dep_ = verb, "conj"
+
+
+def _repair_plural(token: Token, doer: Token | None) -> None:
+    """Make a noun again of a plural that was taken for a verb of the present in a told past."""
+    head, things = token.head, [one for one in token.children if one.dep_ in ("dobj", "acomp", "attr", "prt")]
+    if things:
+        return
+    verb = next((one for one in (head, *head.ancestors) if one.pos_ == "VERB"), head)
+    if head.pos_ == "NOUN" and verb.tag_ == "VBD" and head.dep_ in ("dobj", "pobj", "conj"):
+        beside = head
+    elif head.tag_ == "VBD" and doer is not None and doer.i == token.i - 1 and doer.tag_ == "NN":
+        put = child_of(head, "dobj") or next(
+            (one for one in head.subtree if one.dep_ == "pobj" and one.i < doer.i), None
+        )
+        if put is None or not any(one.tag_ == "CC" and one.i < doer.i for one in head.children):
+            return
+        beside = put
+        for one in list(doer.lefts):
+            one.head = token
+        doer.dep_ = "compound"
+        for one in [one for one in token.rights if one.dep_ == "conj" or one.tag_ == "CC"]:
+            one.head = head
+            if one.tag_ == "VBN":
+                one.tag_ = "VBD"
+    else:
+        return
+    token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]
+    token.head, token.dep_ = beside, "conj"
 
 
 def _repair_series(token: Token, words: Words) -> None:
@@ -166,6 +244,15 @@ def _repair_opening(doc: Doc, words: Words) -> None:
             before.head, before.dep_ = (verb, "npadvmod") if lead is None else (lead, "pobj")
             if lead is not None:
                 lead.dep_ = "prep"
+    for day in doc[:2]:
+        whose = day.head
+        named = whose.tag_ == "NNP" and whose.i == day.i + 1 and not is_time(whose, words)
+        if day.dep_ == "compound" and day.tag_ == "NNP" and is_time(day, words) and named:
+            if words.sort(lemma_of(whose)):
+                break
+            for one in doc[: day.i]:
+                one.head, one.dep_ = day, "det"  # "One Thursday Bao's chair stayed empty"
+            day.head, day.dep_ = doc[:].root, "npadvmod"
     if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
         return
     first, noun, verb = doc[1], doc[1].head, doc[:].root

@@ -214,6 +214,8 @@ class Teller:
         # A name stands for its bearer; for a part of somebody ("a basket of fish") the text's own words do.
         if entity.members or entity.id in self.names:
             counted = " of " in role.text and not _BARE_PRONOUN.match(role.text) and not entity.members
+            if counted and load_words().has("relational", role.head):
+                return f"{role.text.split(' of ')[0]} of {self.name(role.entity)}"  # "on top of her"
             return _inner(role.text) if counted else self.name(role.entity)
         text = self._owned(entity, entity.name if _BARE_PRONOUN.match(role.text) else role.text, doers)
         front = re.match(r"((?:front|top|middle|side|edge|back|bottom) of) ", role.text)
@@ -279,7 +281,9 @@ class Teller:
         if words.has("make", event.verb) and any(one.standing == "told" for one in children):
             return ""
         subject, doers, plural = self._subject(event)
-        if not subject or (event.verb == "do" and all(_BARE_PRONOUN.match(one.text) for one in event.all("patient"))):
+        unsaid = all(_BARE_PRONOUN.match(one.text) or one.entity is None for one in event.all("patient"))
+        named = event.passive and words.has("naming", event.verb)  # "was called Bao"
+        if not subject or named or (event.verb == "do" and unsaid):
             return ""
         if event.modality == "want" and event.standing == "intended":
             wants = "do not want" if plural else "does not want"
@@ -340,7 +344,7 @@ class Teller:
             no = "not" if verb == "be" else ""
             head = f"{present('be', plural=plural)} {no}" if no else f"{present('do', plural=plural)} not {verb}"
             return f"{head} {particle} {rest}"
-        if verb == "be" and not rest.strip():
+        if verb in ("be", "live") and not rest.strip():
             return ""
         said = f"{present(verb, plural=plural)} {particle}"
         if event.phase == "stop":

@@ -24,6 +24,9 @@ _SEEN_INSIDE = frozenset(
     ("full", "crowded", "packed", "empty", "dark", "hot", "warm", "cold", "quiet", "noisy", "late")
 )
 """What only those tell of a vehicle who are in it."""
+_SMALL_HOURS = re.compile(r"\b(?:[1-3]|one|two|three)(?: o'clock)? in the morning")
+"""It is dark then."""
+_DOOR_OF = re.compile(r"(?:the|an?|his|her|their|my|our) (?:\w+ )??(\w+) (?:door|gate|hatch)")
 _OPEN = ("water", "land", "region", "structure")
 
 
@@ -63,24 +66,36 @@ class _Track:
             left = [role for role in event.all("patient", "source") if words.is_place(role.head)]
             if left and self._moves(event):
                 self._set(left[0], event, outside=True)
+        self._opens_up(event)
         for role in event.roles:
             thing = role.role == "patient" and event.visible and words.sort(role.head) == "building"
             known = role.role == "agent" and (event.visible or event.verb == "be") and words.has("place", role.head)
             known = known and words.sort(role.head) != "vehicle"
+            known = known and not words.has("mass", role.head)  # "the water was up to the shelf"
             said = (
                 role.text.lower().startswith("the ") and self.place is None and not words.has("make_verbs", event.verb)
             )
             if role.role == "agent" and role.text.lower().startswith(("the whole ", "all the ", "every ")):
                 continue  # "the whole street was dark"
             described = role.role == "agent" and event.verb == "be" and event.state and words.has("place", role.head)
+            described = described and not words.has("mass", role.head)
             described = described and (words.sort(role.head) != "vehicle" or bool({*event.state} & _SEEN_INSIDE))
             if described or (said and words.has("place", role.head) and (thing or known)):
                 self._set(role, event)
             self._role(role, event)
         leaves = event.particle == "out" and words.has("motion", event.verb) and self._moves(event)
+        leaves = leaves and re.search(r"\bout from\b", event.text) is None  # "ran out from under the table"
         inside = self.place if self.place is not None and self.place.sort not in _OPEN else None
         if leaves and inside is not None and not event.all("goal", "source", "patient"):
             self._leave(inside, event)
+
+    def _opens_up(self, event: Event) -> None:
+        """Take the place whose door somebody opens: "opened the cellar door and saw the water"."""
+        for role in event.all("patient") if event.verb in ("open", "unlock") and self._moves(event) else ():
+            found = _DOOR_OF.fullmatch(role.text.lower())
+            room = found[1] if found is not None else ""
+            if self.words.has("place", room) and self.words.sort(room) in ("building", "structure", "place"):
+                self.place = Place(room, f"the {room}", event.sentence, None, "in", self.words.sort(room))
 
     def opens(self, sentence: int, events: Sequence[Event]) -> None:
         """Take the place that a story's first sentences name beside something: "the robot in the library"."""
@@ -167,6 +182,8 @@ class _Track:
         weather = words.group("weather", role.head)
         if weather is not None and self._moves(event):
             self.weather = weather  # a car that is stuck in the snow tells nothing of the barn
+        if words.has("outdoors", role.head) and not self._moves(event) and event.all("agent"):
+            return  # a lamp that goes out in the storm
         if outside or words.has("outdoors", role.head):
             inside = self.place is None or words.sort(self.place.noun) in ("building", "vehicle", "")
             if not inside and (words.has("outdoors", role.head) or self.place is None or self.place.noun != role.head):
@@ -194,6 +211,8 @@ class _Track:
             return
         season = next((word for word in parts if self.words.has("seasons", word)), None)
         found = next((group for word in reversed(parts) if (group := self.words.group("times", word))), None)
+        if found == "morning" and _SMALL_HOURS.search(phrase):
+            found = "night"
         if parts[-1:] == ["tonight"]:
             found = "night"
         if found == "day" and parts[-1] == "day":
