@@ -212,6 +212,8 @@ ACTS = [
     ("Ben wipes the plate with his sleeve.", {"ben": "rub_off"}),
     ("Ben polishes a shoe with a brush.", {"ben": "polish"}),
     ("Ben cleans the window.", {"ben": "clean"}),
+    ("Ben counts the boxes on the table.", {"ben": "put"}),
+    ("Ben counts to ten.", {"ben": "cover_face"}),
     ("Ada climbs the steps with a candle.", {"ada": "climb_stairs"}),
     ("Ada climbs the tree.", {"ada": "climb"}),
     ("Ada is asleep against Ben's shoulder.", {"ada": "nod_off", "ben": "sit"}),
