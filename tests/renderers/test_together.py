@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 
 from katha.renderers.sketch.deeds import Look
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, frame_scene
 from katha.renderers.sketch.scenes.record import Beside
+from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box
 
 SIZE = (384, 288)
@@ -29,6 +33,19 @@ def test_several_sit_on_one_bench() -> None:
     middle = (min(drawn["a"][0], drawn["b"][0]) + max(drawn["a"][2], drawn["b"][2])) / 2
     assert drawn["bench"][0] < middle < drawn["bench"][2]
     assert drawn["a"][3] < drawn["bench"][3]
+
+
+def test_who_sleeps_on_a_shoulder_leans_there() -> None:
+    asleep = replace(person("a", "nod_off"), at="b", where="against")
+    drawn = boxes(asleep, person("b", "sit"))
+    left, right = sorted((drawn["a"], drawn["b"]))
+    assert right[0] < left[2]
+
+
+def test_each_of_many_leans_out_of_a_window_of_its_own() -> None:
+    scene = Scene(actors=(replace(person("a", "lean_out"), count=3),))
+    frame = [sprite.x for sprite in arrange(scene, Random(0)) if sprite.id == "window_sill"]
+    assert len(set(frame)) == 3
 
 
 def test_two_carry_a_large_thing_between_them() -> None:

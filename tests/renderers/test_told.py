@@ -205,7 +205,28 @@ ACTS = [
     ("The thief takes the purse from the woman.", {"thief": "snatch>woman", "woman": "stand"}),
     ("The mother gives orders.", {"mother": "point"}),
     ("The boy whistles.", {"boy": "whistle"}),
-    ("The baker calls.", {"baker": "shout"}),
+    ("The baker calls.", {"baker": "call"}),
+    # Where it is done makes another deed.
+    ("Ada puts her hand over her mouth.", {"ada": "cover_mouth"}),
+    ("Ada puts her hands on her hips.", {"ada": "hands_on_hips"}),
+    ("Ben wipes the plate with his sleeve.", {"ben": "rub_off"}),
+    ("Ben polishes a shoe with a brush.", {"ben": "polish"}),
+    ("Ben cleans the window.", {"ben": "clean"}),
+    ("Ben counts the boxes on the table.", {"ben": "put"}),
+    ("Ben counts to ten.", {"ben": "cover_face"}),
+    ("Ada climbs the steps with a candle.", {"ada": "climb_stairs"}),
+    ("Ada climbs the tree.", {"ada": "climb"}),
+    ("Ada is asleep against Ben's shoulder.", {"ada": "nod_off", "ben": "sit"}),
+    ("The people lean with torches out of the windows.", {"people": "lean_out"}),
+    ("The team lands in a puddle.", {"team": "pile_on"}),
+    ("The nurse pulls the curtains back.", {"nurse": "open"}),
+    ("The father rows home with a loaf.", {"father": "row"}),
+    ("The man lifts out the cuckoo clock.", {"man": "lift_out"}),
+    ("The dog bites into the tall man's trousers.", {"dog": "bite>tall man", "tall man": "stand"}),
+    (
+        "Ada and Ben form a chain with the neighbours.",
+        {"ada": "pass_along", "ben": "pass_along", "neighbours": "pass_along"},
+    ),
     ("The woman changes the tyre.", {"woman": "hammer"}),
     ("The girl blushes.", {"girl": "cover_face"}),
     ("The man stares at the screen.", {"man": "look"}),
@@ -348,6 +369,23 @@ def test_things_are_put_behind_others_and_on_the_own_head() -> None:
 def test_who_does_something_while_sitting_sits() -> None:
     reader = only(scene_of(request("Anna reads a book. Anna sits beside the bed.")))
     assert (reader.deed, reader.posture, reader.where) == ("read", "sit", "beside")
+    crying = only(scene_of(request("Anna sits on the floor. Anna cries.")))
+    assert (crying.deed, crying.posture) == ("cry", "sit")
+    calling = scene_of(request("The old woman leans out of the window and shouts."))
+    assert (only(calling).deed, only(calling).posture, calling.things) == ("shout", "lean_out", ())
+
+
+def test_what_is_had_while_resting_is_in_the_hand_and_what_is_bitten_stays_on() -> None:
+    resting = scene_of(request("Ada sits with a cup of tea. Ada watches the rain."))
+    assert [(thing.word, thing.held_by) for thing in resting.things] == [("cup of tea", "ada")]
+    assert scene_of(request("The dog bites into the tall man's trousers.")).things == ()
+    ball = scene_of(request("The ball bounces off Ben. The ball hits Ada on the head."))
+    assert [(thing.word, thing.at) for thing in ball.things] == [("ball", "ada")]
+
+
+def test_those_who_pass_things_along_have_one_each() -> None:
+    scene = scene_of(request("Ada and Ben pass up a box and a jar. Ada and Ben form a chain with Eva."))
+    assert {thing.held_by for thing in scene.things} == {"ada", "ben"}
 
 
 def test_the_tables_name_only_what_exists() -> None:

@@ -24,6 +24,7 @@ from katha.renderers.sketch.scenes.senses import (
     noun_of,
     object_deed,
     place_of,
+    placed_deed,
     said_sign,
     sign_of,
     state_deed,
@@ -106,8 +107,11 @@ _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
 _IN_HAND = frozenset({"hand", "hands"})
-_ROBBING = frozenset({"snatch", "tug", "take"})
+_ROBBING = frozenset({"snatch", "tug", "take", "bite"})
 """Deeds that are done to the owner of a thing."""
+_OUT = re.compile(r"\bout (?:of )?(?:\w+ )?windows?\b")
+_ROWS = frozenset({"chain", "line", "row"})
+"""What hands form that pass things along; it is no thing beside them."""
 _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at, or carried where it can be."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
@@ -145,7 +149,19 @@ class Doing(Making):
         return worth - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
 
     def _deed(self, event: Event) -> str | None:
-        """The deed of an event, or None where no table has its verb."""
+        """The deed of an event by what is done and where, or None where no table has its verb."""
+        name = self._done(event)
+        if name is None or (name == "fly" and not (event.verb == "land" and self._human(event.who("agent")))):
+            return name
+        if name in ("lean_over", "reach_out") and event.verb in ("lean", "bend") and _OUT.search(event.text):
+            return "lean_out"
+        roles = event.all("goal", "place", "source", "instrument", *(("patient",) if name == "climb" else ()))
+        return (
+            placed_deed(name, [word for one in roles for word in (f"{one.preposition} {one.head}", one.head)]) or name
+        )
+
+    def _done(self, event: Event) -> str | None:
+        """The deed that an event's verb and what it is done to and with say."""
         verb = base_form(event.verb)
         if event.verb == "lay" and event.who("patient"):
             verb = "put"  # not the past of "lie"
@@ -176,7 +192,8 @@ class Doing(Making):
         phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
         if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
             phrases.append(f"{verb} {event.particle}")
-        told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
+        told = [role.preposition for role in event.roles if role.preposition and self._meets(role)]
+        told.sort(key=lambda one: one != "through")
         lacks = [role for role in event.all("source") if role.entity is not None and not self._alive(role.entity)]
         if verb not in _PLACING and (not patients or (verb == "take" and not lacks)):
             # "put it on the shelf" is not "put it on", nor "took it from the shelf" a theft
@@ -189,6 +206,10 @@ class Doing(Making):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+
+    def _meets(self, role: Role) -> bool:
+        """Whether a preposition makes another verb: one rows with a friend at home, and with oars or a loaf at sea."""
+        return role.preposition != "with" or role.entity is None or self._alive(role.entity)
 
     def _touched(self, event: Event) -> bool:
         """Whether a hand is laid on somebody else."""
@@ -357,14 +378,17 @@ class Doing(Making):
                 self._role_thing(role, actor.id, "object")
 
     def _carried_along(self, event: Event) -> None:
-        """Whoever took something and then ran, climbed or spoke has it in the hand."""
-        if self._deed(event) not in _TAKING:
+        """Whoever took something and then ran, climbed or spoke has it in the hand, and so has who sits with it."""
+        name = self._deed(event)
+        rests = event.all("instrument") if name in ("sit", "stand", "walk") else ()
+        if name not in _TAKING and not rests:
             return
         for key in self._spread(event.who("agent")):
             actor = self.actors.get(key)
             if actor is not None and deed(actor.deed).own is None and actor.deed in _FREE_HANDED:
-                for role in event.all("patient"):
-                    self._role_thing(role, actor.id, "instrument")
+                for role in rests or event.all("patient"):
+                    if role.entity not in self.things:
+                        self._role_thing(role, actor.id, "instrument")
 
     def _fits(self, key: str, name: str) -> bool:
         """Whether an agent is an actor; a thing that cannot do it of its own accord stands there as a thing."""
@@ -408,6 +432,7 @@ class Doing(Making):
         """Put the event's things into the scene; the id of the one that is the verb's object."""
         main: str | None = None
         patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
+        patients = [role for role in patients if not self._stays_on(role, row)]
         if row.id in ("ride", "drive"):
             mounts = [role for role in event.all("place", "instrument") if _is_vehicle(role)]
             for role in mounts[:1]:
@@ -424,7 +449,8 @@ class Doing(Making):
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
         for role in event.all("instrument"):
-            self._role_thing(role, holder, "instrument")
+            aboard = row.id in _INSIDE and not _is_vehicle(role) and not self._is_own(role, row)
+            self._role_thing(role, None if aboard else holder, "object" if aboard else "instrument")
         for role in event.all("place", "goal", "source", "companion"):
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on or (main is None and self._is_own(role, row))
@@ -435,7 +461,7 @@ class Doing(Making):
             noun = noun_of(role.head)
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
-            if place_of(role.head) is not None and find_noun(role.head) is None:
+            if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
                 continue
             if self._is_setting(role, row):
                 continue
@@ -445,6 +471,15 @@ class Doing(Making):
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
+
+    def _stays_on(self, role: Role, row: Deed) -> bool:
+        """Whether the object is not in the hand: the trousers that a dog bites are on a man, a chain is of people."""
+        if row.id == "pass_along":
+            return role.head in _ROWS
+        owner = self._entity(role.entity).owner if role.entity else None
+        noun = noun_of(role.head, f"{role.head}s")
+        worn = noun is not None and noun.kind == "clothing"
+        return row.id == "bite" and worn and owner is not None and self._alive(owner)
 
     def _into(self, event: Event) -> Role | None:
         """The large thing that something is put into: an oven, a chest, a car."""

@@ -39,6 +39,7 @@ _SHOT = re.compile(
 _GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
 """Words that the parser takes for whom is kissed or waved to."""
 QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
+_LIFELESS = frozenset({"device", "furniture", "instrument", "document", "container"})
 LIVING = frozenset({"person", "animal", "being", "group"})
 _SIZES = {"vehicle": 160.0, "building": 300.0, "furniture": 90.0, "food": 12.0, "drink": 10.0, "plant": 70.0,
           "clothing": 50.0, "music": 60.0, "container": 35.0, "animal": 60.0}  # fmt: skip
@@ -112,7 +113,13 @@ class Making:
     def _alive(self, key: str) -> bool:
         """Whether somebody is meant; a toy is a thing unless it does something."""
         entity = self._entity(key)
-        toy = entity.noun and (noun := noun_of(entity.noun)) is not None and noun.kind == "toy"
+        toy = (
+            entity.noun
+            and (noun := noun_of(entity.noun)) is not None
+            and (
+                noun.kind == "toy" or (entity.kind == "animal" and noun.kind in _LIFELESS)  # a cuckoo clock
+            )
+        )
         if toy and key not in self._doers():
             return False
         if key in self.named:

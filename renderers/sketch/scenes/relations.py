@@ -20,7 +20,7 @@ _LAID: Mapping[Beside, Laid] = {
     "behind": "behind", "beside": "beside", "against": "against",
 }  # fmt: skip
 """How a thing lies beside another, by how somebody would stand there."""
-_RESTING = frozenset({"sit", "kneel"})
+_RESTING = frozenset({"sit", "kneel", "lean_out"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
 _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over", "ground", "ground_front", "foot"})
@@ -39,8 +39,9 @@ class Relations(Doing):
             self._opened(event, events)
         for event in events:
             self._lying(event)
+        for event in sorted(events, key=lambda one: self._deed(one) != "hit"):
+            self._struck_by(event)  # a ball that bounces off one and hits another is at the other's head
         for event in events:
-            self._struck_by(event)
             self._standing(event)
             self._resting(event)
 
@@ -153,7 +154,8 @@ class Relations(Doing):
             if actor is None or actor.deed == name or actor.kind != "person" or actor.posture is not None:
                 continue
             row = deed(actor.deed)
-            if row.thing not in _NOT_SEATED and row.set is None and not row.pose.moving and not row.pose.lying:
+            free = row.thing not in _NOT_SEATED or (row.thing == "ground" and actor.target is None)
+            if free and row.set is None and not row.pose.moving and not row.pose.lying:
                 self.actors[key] = replace(actor, posture=name)
 
     def _opened(self, event: Event, events: Sequence[Event]) -> None:

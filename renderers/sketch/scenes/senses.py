@@ -40,6 +40,7 @@ __all__ = [
     "part_of",
     "place_by_things",
     "place_of",
+    "placed_deed",
     "platform_of",
     "said_sign",
     "seen_from_outside",
@@ -117,6 +118,12 @@ def means_deed(verb: str, words: Iterable[str]) -> str | None:
     rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
     every: Mapping[str, str] = _data()["by_means"]["any"]
     return next((found for word in words if (found := rows.get(word) or every.get(word)) is not None), None)
+
+
+def placed_deed(name: str, words: Iterable[str]) -> str | None:
+    """What a deed becomes by where it is done: sleep on a shoulder, a hand laid over the mouth."""
+    rows: Mapping[str, str] = _data()["by_place"].get(name, {})
+    return next((rows[word] for word in words if word in rows), None)
 
 
 def struck_deed(verb: str) -> str | None:

@@ -73,6 +73,8 @@ _MINDED = frozenset({"thought", "overhead"})
 _FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
 """Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _BUBBLES = frozenset({"thought", "speech"})
+_ALONG = "pass_along"
+_OWN_PLACE, _STOREY = frozenset({"window_sill"}), 124.0
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
@@ -146,7 +148,7 @@ def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Fra
         kept = keep_direction(first.id, first.facing, previous if nth == 0 else None)
         if nth == 0:
             usual = {"left": 1, "right": -1}.get(first.place or "") or _side(group_, seed)
-        elif deed(first.deed).pose.moving:
+        elif deed(first.deed).pose.moving or first.deed == groups[0][0].deed == _ALONG:
             usual = chosen[groups[0][0].id]
         else:
             usual = 1 if on_left(nth, first) else -1
@@ -186,6 +188,8 @@ def _cluster(
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = deed(actor.deed)
     row = replace(row, pose=lent) if lent is not None else row
+    if actor.posture is not None and deed(actor.posture).set in _OWN_PLACE:
+        row = replace(row, set=deed(actor.posture).set)
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
     if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
@@ -204,6 +208,8 @@ def _cluster(
         row = replace(row, set=None)  # nothing is laid on a table
     if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
         row = replace(row, set=None)
+    if row.set == "flight" and scene.setting in _DOORS:
+        row = replace(row, set=None)  # there are stairs
     if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
         row = replace(row, set=None, thing="over_fire")
         goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
@@ -300,7 +306,7 @@ def _person(
         aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
         return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
-        for nth in range(min(thing.count, 3)):
+        for nth in range(1 if row.thing == "worn" else min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
             if sprite is not None and thing is bench:
                 sprite = replace(shrunk(sprite, broad), grounded=True)
@@ -319,7 +325,7 @@ def _person(
         sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
     if actor.says is not None:
         sprites.append(_speech(actor.says, body, facing))
-    sprites += _crowd(actor, pose, facing, lift)
+    sprites += _crowd(actor, pose, facing, lift, row.set if row.set in _OWN_PLACE else None)
     held = _outfit_hold(actor, row, body, facing, objects, tools)
     sprites += [held] if held is not None else []
     solid = union(
@@ -387,13 +393,18 @@ def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float) -> S
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
-def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float) -> list[Sprite]:
-    """More of the same: each a little different, a little behind."""
+def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float, place: str | None) -> list[Sprite]:
+    """More of the same: each a little different, a little behind, or at a window of its own."""
     more = []
     for nth in range(1, min(actor.count, _COPIES)):
         body = _body(actor, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), facing)
         step, back = 0.8 * (body.solid[2] - body.solid[0]), nth // _ROW
         sprite = _figure_sprite(actor, body, facing, lift)
+        if place is not None:
+            own = _furniture(place, facing)
+            across, up = -facing * (own.box[2] - own.box[0]) * (nth % _ROW), -_STOREY * back
+            more += [replace(one, grounded=back == 0).moved(across, up) for one in (sprite, own)]
+            continue
         across = -facing * step * (nth % _ROW + 0.5 * (back % 2))
         more.append(replace(sprite, depth=-0.3 * nth).moved(across, -4.0 * (nth % 2) - 20.0 * back))
     return more

@@ -50,6 +50,8 @@ _IN_CAR = frozenset(
     {"sit", "drive", "sleep", "talk", "phone", "listen", "sing", "laugh", "cry", "argue", "think", "shout"}
 )
 """What is done on the seats of a car; who does something else there is drawn beside it."""
+_LARGE = 80.0
+"""What is larger (centimetres) nobody passes on by hand."""
 _MOST = 5
 """More actors than this are too small to tell apart."""
 
@@ -132,6 +134,7 @@ class _Teller(Relations):
         for key, actor in self.actors.items():
             if actor.deed == "knock" and openers:
                 self.actors[key] = replace(actor, deed="wave", target=None)
+        self._rows()
         seated = [actor for actor in self.actors.values() if "wheelchair" in actor.look.features]
         for key, actor in self.actors.items():
             pushed = self.things.get(actor.target or "")
@@ -143,6 +146,28 @@ class _Teller(Relations):
             if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
                 told = self.things.pop(loose.pop(0))
                 self.actors[key] = replace(actor, says=told.pictogram)
+
+    def _rows(self) -> None:
+        """All who stand by when things are passed along pass one; who is slept on sits; a window has its own people."""
+        deeds = {actor.deed for actor in self.actors.values()}
+        if "lean_out" in deeds or any(actor.posture == "lean_out" for actor in self.actors.values()):
+            self.things = {name: one for name, one in self.things.items() if one.pictogram != "window"}
+        if "pass_along" in deeds:  # the chain is of people
+            self.things = {name: one for name, one in self.things.items() if one.word != "chain"}
+        hosts = {actor.at for actor in self.actors.values() if actor.deed == "nod_off"}
+        for key, actor in self.actors.items():
+            if actor.deed == "stand" and actor.id in hosts and actor.kind == "person":
+                self.actors[key] = replace(actor, deed="sit")
+            if actor.deed == "stand" and "pass_along" in deeds and actor.kind == "person" and actor.at is None:
+                self.actors[key] = replace(actor, deed="pass_along")
+        row = [key for key, actor in self.actors.items() if actor.deed == "pass_along"]
+        among = {self.actors[key].id for key in row} | {None}
+        loose = [one for one in self.things.values() if one.held_by in among and one.at is None and one.cm < _LARGE]
+        for key, thing in zip(row, loose, strict=False):
+            self.things[thing.id] = replace(thing, held_by=self.actors[key].id, role="object")
+            self.actors[key] = replace(self.actors[key], target=thing.id)
+        for thing in loose[len(row) :]:
+            self.things[thing.id] = replace(thing, held_by=None)
 
     # Who is who.
 
