@@ -211,3 +211,24 @@ def test_what_a_thing_goes_to_is_in_touch_with_it() -> None:
     ivy = boxes(frame, "Ivy")[0]
     assert abs(middle(held)[0] - middle(under)[0]) < ivy[2] - ivy[0]
     assert 0.08 < (under[3] - under[1]) / (ivy[3] - ivy[1]) < 0.5
+
+
+def test_what_hangs_on_a_wall_or_in_the_sky_is_not_on_the_ground_and_a_car_is_out_of_the_window() -> None:
+    for word in ("clock", "painting", "moon", "window"):
+        scene = Scene("bedroom", actors=(person("Ivy", deed="look", target=word),), things=(thing(word, "Ivy"),))
+        frame = frame_scene(scene, 768, 512, 1)
+        [seen], [figure] = boxes(frame, word), boxes(frame, "Ivy")
+        assert seen[3] < figure[3] - 0.2 * (figure[3] - figure[1]), word
+    look = Scene("hospital", actors=(person("Ivy", deed="look", target="car"),), things=(thing("car", "Ivy"),))
+    out = frame_scene(look, 768, 512, 1)
+    street = frame_scene(replace(look, setting="street"), 768, 512, 1)
+    assert boxes(out, "car")[0][3] < boxes(out, "Ivy")[0][3] - 20
+    assert boxes(street, "car")[0][3] > boxes(street, "Ivy")[0][3] - 20
+
+
+def test_a_shoe_in_the_hand_is_no_larger_than_the_head() -> None:
+    frame = frame_scene(
+        Scene(actors=(person("Ivy", deed="take", target="shoe"),), things=(thing("shoe", "Ivy"),)), 768, 512, 1
+    )
+    [shoe], [figure] = boxes(frame, "shoe"), boxes(frame, "Ivy")
+    assert shoe[2] - shoe[0] < 0.5 * (figure[3] - figure[1])

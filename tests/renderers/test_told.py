@@ -702,8 +702,44 @@ def test_who_stands_beside_a_vehicle_is_not_in_it(phrase: str, place: str) -> No
         ("water bottle", "water_bottle"),
         ("stool", "stool"),
         ("spaniel", "dog"),
+        ("cuckoo clock", "cuckoo_clock"),
+        ("tobacco pipe", "tobacco_pipe"),
+        ("seagull", "gull"),
     ],
 )
 def test_a_word_is_drawn_as_itself_and_not_as_its_kin(word: str, pictogram: str) -> None:
     found = noun_of(word)
     assert (concept_of(word), found.pictogram if found else None) == (None, pictogram)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pictogram"),
+    [
+        ("The man smokes a pipe.", "tobacco_pipe"),
+        ("The plumber repaired the pipe.", "pipe"),
+        ("The girl puts the knife on the board and chops an onion.", "tray"),
+    ],
+)
+def test_a_noun_is_drawn_as_what_the_words_beside_it_make_it(sentence: str, pictogram: str) -> None:
+    words = {thing.pictogram for thing in tell(request(sentence)).scene.things}
+    assert pictogram in words
+
+
+@pytest.mark.parametrize(
+    ("sentence", "place"),
+    [
+        ("Farid opened the cellar door.", "cellar"),
+        ("She sat on the kitchen floor.", "kitchen"),
+        ("The wolf howled at the moon.", None),
+        ("The girl looked out at the sea.", None),
+        ("The astronaut jumped on the moon.", "moon"),
+    ],
+)
+def test_a_part_names_its_room_and_what_is_looked_at_is_not_where_one_is(sentence: str, place: str | None) -> None:
+    assert tell(request(sentence)).scene.setting == place
+
+
+def test_a_noise_that_wakes_somebody_is_no_animal_and_a_pair_is_drawn_once() -> None:
+    assert not [actor for actor in tell(request("The noise woke the street.")).scene.actors if "noise" in actor.id]
+    worn = tell(request("Yasmin put on her swimming goggles.")).scene.things
+    assert [thing.count for thing in worn] == [1]

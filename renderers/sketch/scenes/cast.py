@@ -10,6 +10,7 @@ from typing import Literal
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.deeds import Look, people
 from katha.renderers.sketch.figures.data import drawings
+from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.casting import actor_of
 from katha.renderers.sketch.scenes.record import SceneActor
 from katha.renderers.sketch.scenes.senses import (
@@ -108,6 +109,13 @@ class Cast:
         called = f"{entity.name} {character.name}" if character else entity.name
         if entity.noun and character is None and not entity.named and noun_of(entity.noun) is None:
             phrases = [entity.name, *phrases]  # the spaceship Orion
+        whole = find_noun(bare(entity.name))
+        if (
+            whole is not None
+            and whole.kind not in ("person", "animal")
+            and bare(entity.name).endswith(f" {entity.noun}")
+        ):
+            phrases = [bare(entity.name), *phrases]  # the cuckoo clock
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         count = entity.count if entity.count else 3

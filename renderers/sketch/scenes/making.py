@@ -67,7 +67,7 @@ class Making:
         if self.reading is not None:
             verbs = {event.verb for event in self.reading.events}
             shown = [one for one in request.must_show if not any(is_idiom(verb, one) for verb in verbs)]
-            here = [here_called(self.place, one) for one in shown]
+            here = [here_called(self.place, one, self.prompt) for one in shown]
             self.request = replace(request, must_show=tuple(one for one in here if one))
         self.actors: dict[str, SceneActor] = {}
         self.things: dict[str, SceneThing] = {}
@@ -150,7 +150,7 @@ class Making:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
         measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
         head = head if measured else entity.noun or head  # a jar of water is a jar
-        here = here_called(self.place, head)
+        here = here_called(self.place, head, self.prompt)
         if head == "water" and self._flows(entity.id):
             here = "puddle"
         own = here != head
@@ -177,7 +177,8 @@ class Making:
             self.missing.append(head)
             if entity.sort in _UNSEEN:
                 return None
-        one = in_table("single", head) or (filled is not None and filled in self.prompt.lower())
+        words = {head, head.split()[-1], noun.word if noun is not None else ""}
+        one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
         count = 1 if one else min(entity.count or 3, 3)
         if noun is not None:
             thing = SceneThing(

@@ -212,9 +212,14 @@ def is_idiom(verb: str, noun: str) -> bool:
     return noun in _data()["idioms"].get(verb, "").split()
 
 
-def here_called(place: str | None, noun: str) -> str:
-    """What a noun is in a place: a ball on a tennis court is a tennis ball; "" where the place shows it itself."""
+def here_called(place: str | None, noun: str, told: str = "") -> str:
+    """What a noun is in a place or by the words told with it: a ball on a tennis court is a tennis ball, a pipe that
+    somebody smokes is a tobacco pipe; "" where the place shows it itself."""
     found: str = _data()["here"].get(place or "", {}).get(noun, noun)
+    if found == noun and told:
+        words = {form for word in _WORD.findall(told.lower()) for form in (word, singular(word), base_form(word))}
+        by = _data()["told_with"].get(noun, {})
+        found = next((str(name) for name, listed in by.items() if words & set(listed.split())), noun)
     return found
 
 

@@ -40,6 +40,9 @@ from katha.renderers.sketch.scenes.things import (
     Cluster,
     Sprite,
     draw_thing,
+    fitted,
+    hung,
+    is_footwear,
     lay,
     put_thing,
     seat_of,
@@ -50,7 +53,7 @@ from katha.renderers.sketch.scenes.things import (
     union,
 )
 from katha.renderers.sketch.scenes.together import groups_of, join, on_left, spread
-from katha.renderers.sketch.style import darker
+from katha.renderers.sketch.style import colour, darker
 from katha.renderers.sketch.svg import group, number, rect
 
 __all__ = ["arrange"]
@@ -103,10 +106,24 @@ _WAYS = frozenset({"doorway", "way_out"})
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
+_LOOKING = frozenset({"look", "point", "photograph", "find"})
+"""Deeds that reach what is out of the window."""
+_ROOMS = frozenset({
+    "kitchen", "living_room", "bedroom", "bathroom", "classroom", "attic", "hospital", "office", "library",
+    "restaurant", "cafe", "corridor", "stairs", "waiting_room", "dining_hall", "prison", "train_carriage", "lighthouse",
+    "playroom",
+})  # fmt: skip
+_OUTSIDE, _OUT_OF_DOORS = frozenset({"vehicle", "building", "landscape", "sky"}), 130.0
+"""Kinds of things that a room does not hold when they are larger than this (centimetres)."""
+_PANE, _PANE_WIDE = 72.0, 84.0
+_HUNG = -52.0
+"""How high a thing hangs on the wall to which something is done or that does something (a clock that strikes)."""
+
 
 def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: int = 0) -> list[Sprite]:
     """Every actor and thing of the scene as sprites, the farthest first; the `seed` says who is on which side."""
     scene = replace(scene, actors=tuple(one for actor in scene.actors for one in _each(actor)))
+    scene, seen = _looked_out(scene)
     aboard = passengers_of(scene)
     seated = {actor.id for riders in aboard.values() for actor in riders}
     scene = replace(scene, actors=tuple(actor for actor in scene.actors if actor.id not in seated))
@@ -128,7 +145,53 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
     spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
+    sprites += _view(seen, sprites, [turned[group_[0].id] for group_ in groups])
     return sorted(sprites, key=lambda sprite: sprite.depth)
+
+
+def _looked_out(scene: Scene) -> tuple[Scene, tuple[SceneThing, ...]]:
+    """The scene without what is seen through a window, and that: what is too large or far for a room where somebody
+    only looks at it, and the moon that is seen through a window."""
+    looking = {actor.id for actor in scene.actors if actor.deed in _LOOKING}
+    through = any(thing.pictogram == "window" for thing in scene.things)
+    room = scene.setting in _ROOMS
+    seen = tuple(
+        thing
+        for thing in scene.things
+        if thing.kind in _OUTSIDE
+        and thing.cm > _OUT_OF_DOORS
+        and (thing.held_by is None or thing.held_by in looking)
+        and looking
+        and (room or (through and thing.stands == "sky"))
+        and thing.at is None
+        and thing.id not in {*(one.at for one in scene.actors), *(one.at for one in scene.things)}
+    )
+    if not seen:
+        return scene, ()
+    gone = {thing.id for thing in seen}
+    kept = tuple(thing for thing in scene.things if thing.id not in gone and thing.pictogram != "window")
+    return replace(scene, things=kept), seen
+
+
+def _view(seen: Sequence[SceneThing], sprites: Sequence[Sprite], turned: Sequence[int]) -> list[Sprite]:
+    """A window on the wall before whom looks, with what is seen through it."""
+    if not seen:
+        return []
+    left, _, right, _ = union([sprite.box for sprite in sprites] or [(-30.0, -60.0, 30.0, 0.0)])
+    facing = turned[0] if turned else 1
+    picture = draw_thing(seen[0], _PANE - 24.0, 1)
+    scale = min(1.0, (_PANE_WIDE - 14.0) / max(picture.bbox[2] - picture.bbox[0], 1.0))
+    inside = group(picture.svg, transform=f"translate(0 -10) scale({scale:.3f})")
+    half = 0.5 * _PANE_WIDE
+    svg = (
+        rect(-half - 5, -_PANE - 5, _PANE_WIDE + 10, _PANE + 10, round_=3, fill=colour("brown"))
+        + rect(-half, -_PANE, _PANE_WIDE, _PANE, fill=colour("navy" if seen[0].stands == "sky" else "sky"))
+        + inside
+        + rect(-half - 10, 3, _PANE_WIDE + 20, 6, round_=2, fill=colour("brown"))
+    )
+    box = (-half - 10, -_PANE - 5, half + 10, 9.0)
+    x = right + half + 16 if facing > 0 else left - half - 16
+    return [Sprite(seen[0].id, svg, box, -5.0, x, -58.0, key=True, grounded=False)]
 
 
 def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
@@ -317,7 +380,7 @@ def _person(
         sprite = put_thing(thing, _where(thing, row), row, body, facing)
         if sprite is not None:
             depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
-            sprites.append(replace(sprite, key=False, depth=depth).moved(0.0, lift))
+            sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
     if row.set is not None and not sits_on and bench is None:
         sprites.append(_furniture(row.set, facing))
     if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
@@ -348,7 +411,7 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
     others on the ground."""
     assert cluster.body is not None
     f, body = cluster.facing, cluster.body
-    height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST)
+    height = min(max(stage_height(thing.cm), _GOAL), _GOAL_MOST if thing.stands != "sky" else 2 * _GOAL)
     drawn = draw_thing(thing, height, f)
     wide = drawn.bbox[2] - drawn.bbox[0]
     if wide > _GOAL_WIDE and height < _LOW_GOAL:
@@ -358,15 +421,15 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
     if flat and row.set is not None:
         return cluster
     hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
-    x, y, more = f * (hand + 0.38 * wide), 0.0, []
+    x, y, more = f * (hand + 0.38 * wide), hung(thing), []
     on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None
     if on_table:
         table = _furniture("table", f).moved(f * (hand + 0.38 * wide - _TABLE_MIDDLE), 0.0)
         more, y = [replace(table, depth=0.4)], -_TABLE_TOP
     elif row.set is not None:
         x += f * 44.0
-    depth = 0.6 if height < _LOW_GOAL or on_table else -0.6
-    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=not on_table)
+    depth = 0.6 if (height < _LOW_GOAL or on_table) and not hung(thing) else -0.6
+    sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=y == 0.0)
     solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
     return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
 
@@ -457,8 +520,9 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
             plain = put_states(plain, actor.kind_of, actor.states, facing)
         step = 0.85 * (plain.solid[2] - plain.solid[0])
         around = plain.bbox if row.act in _WITH_SIGNS or actor.states else plain.solid
-        drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, -3.0 * (nth % 2), plain.head,
-                       acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0)  # fmt: skip
+        up = _HUNG if actor.pictogram and pictogram(actor.pictogram).stands == "wall" else 0.0
+        drawn = Sprite(actor.id, plain.svg, around, -0.3 * nth, -facing * step * nth, up - 3.0 * (nth % 2), plain.head,
+                       acts=True, key=True, facing=facing, grounded=plain.solid[3] > -2.0 and not up)  # fmt: skip
         sprites.append(drawn)
     x0, y0, x1, y1 = sprites[0].local
     for thing in things:
@@ -476,13 +540,14 @@ def _thing_actor(actor: SceneActor, row: Deed, things: Sequence[SceneThing], fac
 
 def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
     """A thing in front of an actor without hands: small ones at its mouth, large ones on the ground."""
+    size = min(size, 2 * _GOAL) if thing.stands == "sky" else size
     drawn = draw_thing(thing, size, facing)
     wide = drawn.bbox[2] - drawn.bbox[0]
     edge = box[2] if facing > 0 else box[0]
     held = thing.stands == "hand"
     x = edge + facing * (0.3 * wide if held else 0.5 * wide + 5)
-    y = box[3] - 0.3 * (box[3] - box[1]) + 0.4 * size if held else 0.0
-    return Sprite(thing.id, drawn.svg, drawn.bbox, 0.6, x, y, key=True, grounded=not held)
+    y = box[3] - 0.3 * (box[3] - box[1]) + 0.4 * size if held else hung(thing)
+    return Sprite(thing.id, drawn.svg, drawn.bbox, 0.6, x, y, key=True, grounded=y == 0.0)
 
 
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
@@ -503,6 +568,8 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
         size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)
         for nth in range(min(thing.count, 3)):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
+            if (slim := fitted(thing, size, picture)) < size:
+                picture = draw_thing(thing, slim, 1)
             wide = picture.bbox[2] - picture.bbox[0]
             if nth and acting and right - left + wide > _WIDEST:
                 break
@@ -532,7 +599,7 @@ def _on_table(scene: Scene, thing: SceneThing) -> bool:
     """Whether a thing lies on a table of its own: small, for the hand or table, and no toy, under a roof."""
     outdoors = scene.setting is not None and not place_data(scene.setting).indoors
     small = thing.stands in ("hand", "table") and stage_height(thing.cm) < _LOW_GOAL
-    return small and not outdoors and thing.kind not in _FLOOR
+    return small and not outdoors and thing.kind not in _FLOOR and not is_footwear(thing)
 
 
 def _side_table(name: str, x: float, wide: float) -> Sprite:

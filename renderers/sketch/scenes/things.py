@@ -26,6 +26,9 @@ __all__ = [
     "Cluster",
     "Sprite",
     "draw_thing",
+    "fitted",
+    "hung",
+    "is_footwear",
     "lay",
     "put_thing",
     "seat_of",
@@ -63,8 +66,16 @@ _FLOATING = frozenset({"balloon", "kite"})
 _KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
 """Where even a balloon does not float."""
 _ALOFT = -104.0
+_ON_WALL, _AT_WALL, _HEAVENLY = -66.0, -34.0, 64.0
+"""How high what hangs on a wall is that is only looked at and that hands are on; how tall sun and moon are."""
+_CEILING = 128.0
+"""Nothing on a wall reaches higher than this."""
+_SLENDER = 1.35
+"""What is small and drawn larger so that it is seen is at most so much wider than the least height."""
 _TOP = 0.14
 """How far below its highest point something lies on a thing, beside that thing's height."""
+_STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
+"""Where a deed has things on the ground."""
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
 _HANDY = 40.0
 """A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
@@ -175,6 +186,22 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     return min(max(height, least), most)
 
 
+def hung(thing: SceneThing, touched: bool = False) -> float:
+    """How high the foot of a thing is that has its place on a wall or in the sky; 0 for what stands on the ground."""
+    if thing.stands == "sky":
+        return _ALOFT
+    if thing.stands != "wall":
+        return 0.0
+    # What is as tall as a curtain reaches nearly to the floor.
+    return min(-2.0, max(_AT_WALL if touched else _ON_WALL, stage_height(thing.cm) - _CEILING))
+
+
+def fitted(thing: SceneThing, height: float, picture: Picture) -> float:
+    """The height at which a small thing that was made larger is not also very wide: a shoe is no larger than a head."""
+    wide = picture.bbox[2] - picture.bbox[0]
+    return max(min(height, stage_height(thing.cm)), height * min(1.0, _SLENDER * height / max(wide, 1.0)))
+
+
 def seat_of(thing: SceneThing, height: float) -> float:
     """How far above the ground somebody sits or stands on a thing."""
     return _SEATS.get(thing.kind, 0.95) * height
@@ -195,15 +222,19 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     tilt = row.tilt * facing if where == "hand" else 0.0
     if where == "worn":
         return _worn(thing, body, facing)
+    if thing.stands == "sky" and where in _STOOD:
+        height = min(height, _HEAVENLY)
     picture = draw_thing(thing, height, facing, tilt)
+    if where in _HELD_WHERE and (slim := fitted(thing, height, picture)) < height:
+        height, picture = slim, draw_thing(thing, slim, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
     if where in _HELD_WHERE and wide > _HELD_WIDE * tall:
         height *= _HELD_WIDE * tall / wide
         picture = draw_thing(thing, height, facing, tilt)
         wide = picture.bbox[2] - picture.bbox[0]
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
-    if thing.kind == "sky" and thing.stands == "sky" and where in ("ahead", "front", "ground_front"):
-        y = _ALOFT
+    if where in _STOOD and thing.stands in ("sky", "wall"):
+        y, depth = hung(thing, touched=where != "ahead"), min(depth, -0.9)
     if thing.pictogram in _FLOATING and where not in _KEEPS_HOLD:
         return _floating(thing, body, facing)
     if where == "table":
@@ -430,6 +461,11 @@ def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
 @cache
 def _worn_where() -> Mapping[str, str]:
     return {name: where for where, names in load_table("deeds", "worn.yaml").items() for name in names}
+
+
+def is_footwear(thing: SceneThing) -> bool:
+    """Whether a thing is worn on the feet, so that it lies on the floor and on no table."""
+    return _worn_where().get(thing.pictogram or "") == "feet"
 
 
 def _path(facing: int, wide: float, tall: float) -> str:

@@ -82,6 +82,11 @@ def tell(request: FrameRequest) -> Told:
     return _Teller(request).told()
 
 
+def _unseen(name: str) -> bool:
+    """Whether what does something is nothing that can be seen: a noise wakes the street."""
+    return in_table("skip", name.split()[-1] if name else "")
+
+
 class _Teller(Relations):
     """One request on its way to a scene."""
 
@@ -125,6 +130,7 @@ class _Teller(Relations):
             self.missing.append(self.request.shot_angle)
         cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
                 or place_of(one.id) != setting]  # fmt: skip
+        cast = [one for one in cast if one.kind != "pictogram" or one.pictogram or not _unseen(one.id)]
         scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot)
         return Told(scene, tuple(dict.fromkeys(self.missing)))
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.places import place_data
+from katha.renderers.sketch.scenes.making import QUOTED
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import in_table, is_heap, noun_of, place_of, platform_of, time_of
 from katha.renderers.sketch.tables import load_table
@@ -15,10 +17,12 @@ from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
 
 __all__ = ["Where"]
-_QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 
 _PLACED = re.compile(r"\b(?:in|on|at|inside|into|through|to|across|from|near) ((?:[\w'-]+ ){0,3}[\w'-]+)\b")
 
+_SEEN = r"\b(?:look|star|gaz|point|glanc|howl|wav)(?:e|s|es|ed|ing)?(?: up| out| down| back| over)?"
+_PART_OF = re.compile(r"\b([a-z]+) (?:door|floor|wall|steps|stairs|counter|ceiling|shelf|shelves|roof|window)\b")
+"""What names the place that it is a part of: a cellar door, the kitchen counter."""
 _ON_BANK = re.compile(r"\b(?:on|onto|along|up) (?:the|a|its|his|her|their) (?:\w+ )?bank\b")
 _IN_WEATHER = re.compile(r"\b(?:in|through|during|into) (?:the|a|an) ((?:heavy )?\w+)\b", re.IGNORECASE)
 _TIMES = {"morning": "dawn", "day": "day", "evening": "dusk", "night": "night"}
@@ -59,7 +63,7 @@ class Where:
         shown |= {self.reading.entity(key).noun for event in events for key in event.who("agent")}
         held = [sentence.place for sentence in reversed(self.reading.sentences) if sentence.place is not None]
         for place in held:
-            if is_heap(place.noun, self.prompt.lower()):
+            if is_heap(place.noun, self.prompt.lower()) or self._only_seen(place.noun):
                 continue
             toy = f"toy {place.noun}" in place.text
             found = place_of(place.text) or (None if toy else place_of(place.noun))
@@ -72,12 +76,13 @@ class Where:
                     found is not None
                     and role.head not in self.roads | shown
                     and not is_heap(role.head, self.prompt.lower())
+                    and not self._only_seen(role.head)
                     and not (role.entity and role.entity in self.things)
                 ):
                     return found
         bare = [sentence for sentence in self.reading.sentences if not sentence.events]
         named = next((found for found in (place_of(_placed(sentence.text)) for sentence in bare) if found), None)
-        named = named or self._lexical()
+        named = named or self._lexical() or self._by_part()
         if named is None and held and held[0].sort in ("building", "land", "water") and held[0].noun not in self.roads:
             self._unknown_place(held[0].noun)
         return named
@@ -104,16 +109,31 @@ class Where:
     def _lexical(self) -> str | None:
         """The place after a preposition that the parse gave to something else: "played the violin on the stage"."""
         drawn = {thing.word.lower() for thing in self.things.values()}
-        for found in _PLACED.finditer(_QUOTED.sub("", self.prompt).lower()):
+        for found in _PLACED.finditer(QUOTED.sub("", self.prompt).lower()):
             words = found.group(1).split()
             for size in range(1, len(words) + 1):
                 phrase = " ".join(words[:size])
                 if find_noun(" ".join(words[size - 1 : size + 1])) is not None and size < len(words):
                     continue  # the bus of "at the bus stop"
                 heap = is_heap(words[size - 1], self.prompt.lower())
-                if place_of(phrase) is not None and phrase.split()[-1] not in drawn and not heap:
+                if (
+                    place_of(phrase) is not None
+                    and words[size - 1] not in drawn
+                    and not (heap or self._only_seen(words[size - 1]))
+                ):
                     return place_of(phrase)
         return None
+
+    def _only_seen(self, noun: str) -> bool:
+        """Whether somebody looks or points at a place, so that nobody is there: who looks at the moon is not on it."""
+        pattern = rf"{_SEEN} (?:at|to|towards?) (?:[\w'-]+ ){{1,3}}{re.escape(noun)}\b"
+        return re.search(pattern, self.prompt, re.IGNORECASE) is not None
+
+    def _by_part(self) -> str | None:
+        """The room that a part of it names ("opened the cellar door"), where nothing else says where one is."""
+        text = QUOTED.sub("", self.prompt).lower()
+        rooms = [place_of(found.group(1)) for found in _PART_OF.finditer(text) if find_noun(found.group(1)) is None]
+        return next((room for room in rooms if room and place_data(room).indoors and room != "living_room"), None)
 
     def _unknown_place(self, noun: str) -> None:
         """A place that has no stage: its picture stands behind, or its word is kept."""
