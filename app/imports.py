@@ -12,9 +12,10 @@ from typing import Any
 
 from katha.agents.context import make_renderer
 from katha.agents.found import told_story
+from katha.agents.pictures import check_picture
 from katha.app.drawing import load_plan, read_story, settings_for
 from katha.config import Settings
-from katha.errors import InputFileError, UsageError
+from katha.errors import BlankFrameError, InputFileError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.renderers.folder import SUFFIXES, FolderRenderer
 from katha.renderers.projects import SUFFIX
@@ -83,6 +84,7 @@ def import_board(
             hint=f"{hint} {others}".rstrip(),
         )
     _require_fit(board, count, record, given.get("panels"), plan, others)
+    _require_drawn(renderer, board, record.story_id)
     return Imported(record, {**given, "panels": count})
 
 
@@ -143,6 +145,31 @@ def _project_in(board: Path) -> Path:
     if len(projects) > 1:
         raise InputFileError(f"{str(board)!r} holds {len(projects)} projects.", hint=f"Name one: {str(projects[0])!r}.")
     return projects[0] if projects else place
+
+
+def _require_drawn(renderer: FolderRenderer, board: Path, story_id: str) -> None:
+    """Refuse a board with a page of one colour, and any picture that cannot be read, before a run is begun.
+
+    Raises:
+        InputFileError: there is one; it is named, with the pages that can be judged without it.
+    """
+    blank, whole = [], []
+    for place, png in renderer.pictures(story_id):
+        try:
+            check_picture(png, None, "folder")
+        except BlankFrameError:
+            blank.append(place + 1)
+        else:
+            whole.append(place + 1)
+    if blank:
+        several = len(blank) > 1
+        named = f"{'Pages' if several else 'Page'} {', '.join(map(str, blank))} of {str(board)!r}"
+        hint = f"Leave {'them' if several else 'it'} out: --renderer-option pages={','.join(map(str, whole))}."
+        fewer = "Give a board with pictures on its pages."
+        raise InputFileError(
+            f"{named} {'are' if several else 'is'} of one colour, with nothing to judge.",
+            hint=hint if len(whole) >= _LEAST else fewer,
+        )
 
 
 def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, plan: Path | None, others: str) -> None:

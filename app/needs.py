@@ -12,14 +12,21 @@ from katha.app.studies import Stories, choose_methods, choose_suite, read_record
 from katha.config import Settings, split_settings
 from katha.experiments.inputs import RunOptions, StudyOptions, choose_stories
 from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
-from katha.schema import StoryRecord
+from katha.schema import Plan, StoryRecord
 from katha.stories import check_scene_count
 
 
 def needs_of_run(
-    story: StoryRecord | Path | str, settings: Settings | str | None = None, *, plan: Path | None = None, **changes: Any
+    story: StoryRecord | Path | str,
+    settings: Settings | str | None = None,
+    *,
+    plan: Path | None = None,
+    seen: Plan | None = None,
+    **changes: Any,
 ) -> Needs:
     """Return what `run_story` would take at most. Needs no key, calls nothing and writes nothing.
+
+    seen: the plan that the run will make, where it is known, so that the story is not planned again to be counted.
 
     Raises:
         UsageError: the story, the plan or a setting is wrong.
@@ -30,7 +37,8 @@ def needs_of_run(
     panels = len(given.panels) if given is not None else config.panels
     if panels is not None:
         check_scene_count(record, panels)
-    return run_needs([record], config, {record.story_id: given} if given is not None else {})
+    known = {record.story_id: seen} if seen is not None else {}
+    return run_needs([record], config, {record.story_id: given} if given is not None else {}, known)
 
 
 def needs_of_runs(

@@ -131,7 +131,7 @@ def begin(state: ServedState, runtime: Runtime[Choices]) -> ServedState:
     choices = runtime.context or Choices()
     given = {"title": state.get("title", ""), "text": words, "panels": choices.panels, "style": choices.style}
     story = read_settings(Told, given)
-    draft, (name, _) = desk.read(story), desk.name_of(story)
+    draft, (name, _) = desk.draft(story), desk.name_of(story)
     desk.home.mkdir(parents=True, exist_ok=True)
     write_bytes_atomic(_text(name), text_of(story).encode("utf-8"))
     cost = [] if draft.cost.free else list(draft.cost.lines)

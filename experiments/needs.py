@@ -159,15 +159,19 @@ def _letters(question: Question) -> int:
 
 
 def run_needs(
-    records: Sequence[StoryRecord], config: Settings, plans: Mapping[str, Plan | str] = MappingProxyType({})
+    records: Sequence[StoryRecord],
+    config: Settings,
+    plans: Mapping[str, Plan | str] = MappingProxyType({}),
+    seen: Mapping[str, Plan] = MappingProxyType({}),
 ) -> Needs:
-    """Return what `katha run` would take. plans: by the story's id, the plan that it is given, or why there is none."""
+    """Return what `katha run` would take. plans: by the story's id, the plan that it is given, or why there is none.
+    seen: the plans that will be made, where they are known already."""
     mode, seeds = load_mode(config.mode), config.seeds[: config.candidates]
 
     def counts(shape: Shape) -> Counts:
         return _mode_counts(mode, shape, len(seeds), boards=1, plain=True)
 
-    return _needs(records, config, counts, plans)
+    return _needs(records, config, counts, plans, seen)
 
 
 def suite_needs(records: Sequence[StoryRecord], config: Settings, suite: Suite) -> Needs:
@@ -281,6 +285,7 @@ def _needs(
     config: Settings,
     count: Callable[[Shape], Counts],
     plans: Mapping[str, Plan | str] = MappingProxyType({}),
+    seen: Mapping[str, Plan] = MappingProxyType({}),
 ) -> Needs:
     """Return the calls of one planner, renderer and set of judges; a plan that is given needs no planner."""
     needs, notes, stories = [], [AT_MOST], 0
@@ -294,7 +299,9 @@ def _needs(
         for record in records:
             stories += 1
             given = plans.get(record.story_id)
-            shape = given if isinstance(given, str) else shape_of(record, panel_count(record, config, able), given)
+            shape = (
+                given if isinstance(given, str) else _shape(record, config, able, given or seen.get(record.story_id))
+            )
             if isinstance(shape, str):
                 notes.append(f"{record.story_id}: not counted. {shape}")
                 continue
@@ -307,6 +314,10 @@ def _needs(
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
             needs += _answers(config, shape, counts, judges, size)
     return Needs.total(stories, needs, [*notes, *_planner_note(config)])
+
+
+def _shape(record: StoryRecord, config: Settings, able: Capabilities, plan: Plan | None) -> Shape | str:
+    return shape_of(record, panel_count(record, config, able) if plan is None else len(plan.panels), plan)
 
 
 def _planner_note(config: Settings) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from katha.configs import load_config
@@ -68,16 +69,22 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     Raises:
         PlanError: another language, a recipe, a list, or a text in which nothing can be seen; the message says which.
     """
-    check, reading = read_text(text)
-    if reading is None:
+    check, told = _read(text)
+    if told is None:
         raise _refusal(f"Story {story_id!r}", check)
-    told = Story(reading)
     if not told.happens():
         raise PlanError(
             f"Story {story_id!r} has no event that planner 'rule' can draw.",
             hint='Say who does what ("The fox chases the hen."), or choose another planner with --planner.',
         )
     return told, check.message
+
+
+@lru_cache(maxsize=4)
+def _read(text: str) -> tuple[TextCheck, Story | None]:
+    """A plain text as read, kept for a while: its panels are counted first, and then it is planned."""
+    check, reading = read_text(text)
+    return check, Story(reading) if reading is not None else None
 
 
 def _refusal(what: str, check: TextCheck) -> PlanError:
@@ -90,8 +97,7 @@ def _refusal(what: str, check: TextCheck) -> PlanError:
 
 def panels_for(text: str, usual: int) -> int:
     """Return how many panels a plain text calls for; `usual` where it cannot be read."""
-    _, reading = read_text(text)
-    told = Story(reading) if reading is not None else None
+    _, told = _read(text)
     return panels_of(told) if told is not None and told.happens() else usual
 
 

@@ -232,6 +232,16 @@ class FolderRenderer:
         """
         return len(self._chosen(self._board(story_id)))
 
+    def pictures(self, story_id: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the place (from 0) and the PNG of each picture of a story's board.
+
+        Raises:
+            InputFileError: a picture is missing or damaged; the file is named.
+        """
+        board = self._board(story_id)
+        places = self._chosen(board)
+        yield from zip(places, board.pngs(places, repr(story_id)), strict=True)
+
     def panel_words(self) -> tuple[PanelWords, ...]:
         """Return the words beside the pictures of a project; nothing for pictures alone."""
         if not isinstance(self._file, Project):

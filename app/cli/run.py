@@ -90,6 +90,8 @@ def run(
         return
     _refuse_for_one(options.changes)
     told, changes = _told(story, board, given, changes, plan)
+    if dry_run and opened:
+        raise UsageError("--open does nothing with --dry-run: nobody is asked.", hint="Leave one of them out.")
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
@@ -208,7 +210,7 @@ def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: 
     """What the run would take at most."""
     from katha.app.needs import needs_of_run  # with all studies: a run that counts nothing shall not read them
 
-    return needs_of_run(story, given.preset, plan=plan, **changes)
+    return needs_of_run(story, given.preset, plan=plan, seen=None, **changes)
 
 
 @options_from(Settings, only=_PLANNED, limits=False)
@@ -278,12 +280,17 @@ def report(
     sheet: Annotated[
         Path | None, typer.Option("--sheet", help="Also draw the storyboard as one picture: .png, .jpg, .webp or .pdf.")
     ] = None,
+    font: Annotated[
+        list[Path] | None, typer.Option("--font", help="A TrueType file that --sheet writes with first; repeat it.")
+    ] = None,
 ) -> None:
     """Write RUN/report.html again and print where it is."""
     folder = finished_run(run)
+    if font and sheet is None:
+        raise UsageError("--font is of the sheet.", hint="Give --sheet too, or leave --font out.")
     if sheet is not None:
         made = load_run(folder)
-        typer.echo(f"Sheet: {write_sheet(made.board, folder, sheet, made.plan)}")
+        typer.echo(f"Sheet: {write_sheet(made.board, folder, sheet, made.plan, font or ())}")
     typer.echo(f"Report: {write_report(folder)}")
 
 

@@ -22,7 +22,7 @@ from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
 from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
-from katha.app.desk.view import BoardView, Review, asked_of, planned, view_of
+from katha.app.desk.view import BoardView, Review, asked_of, in_frames, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story
 from katha.app.imports import import_board, name_of_files, put_files
 from katha.app.needs import needs_of_run
@@ -33,7 +33,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
 from katha.protocols import CostsMoney, Inpaints, KnowsItsLimits
-from katha.schema import StoryRecord
+from katha.schema import Event, StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -104,9 +104,20 @@ class Price(BaseModel):
     whole: float | None = 0.0
 
 
+class Draft(BaseModel):
+    """A story that was read and not drawn yet: what would be drawn, and what it would cost."""
+
+    model_config = ConfigDict(frozen=True)
+
+    told: Told
+    board: BoardView
+    cost: Cost
+
+
 class Page(BaseModel):
     """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
-    `masks`: its renderer draws a part of a frame anew inside a mask."""
+    `masks`: its renderer draws a part of a frame anew inside a mask. `draft`: the story that was read
+    last, where no run lies open."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -120,15 +131,7 @@ class Page(BaseModel):
     remarks: tuple[str, ...] = ()
     price: Price = Price(free=True)
     masks: bool = False
-
-
-class Draft(BaseModel):
-    """A story that was read and not drawn yet: what would be drawn, and what it would cost."""
-
-    model_config = ConfigDict(frozen=True)
-
-    board: BoardView
-    cost: Cost
+    draft: Draft | None = None
 
 
 class Listed(BaseModel):
@@ -160,6 +163,7 @@ class Desk:
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _masks: dict[Path, bool] = field(default_factory=dict, init=False)
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
+    _draft: tuple[Settings, Draft] | None = field(default=None, init=False)
     _ticks: int = field(default=1, init=False)
     _prepared: Path | None = field(default=None, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -204,7 +208,7 @@ class Desk:
             self.run, self.remarks = None, (f"There is no board in the folder {str(run)!r}.",)
             self._tick()
         if self.run is None or run is None:
-            return Page(remarks=self.remarks)
+            return Page(remarks=self.remarks, draft=self._draft[1] if self._draft is not None else None)
         request, price = self.worker.request, self.price()
         review = asked_of(request, run) if request is not None else None
         finished, working = RunFolder(run).storyboard.is_file(), self.worker.progress.running
@@ -291,19 +295,61 @@ class Desk:
         self._remember(())
         self._tick()
 
-    def read(self, told: Told, settings: Settings | None = None) -> Draft:
+    def read(self, told: Told) -> Draft:
+        """Read a story as a piece of work, told and stopped as any other, and return what was read. It stays on the
+        page until it is drawn, or another is read.
+
+        Raises:
+            UsageError: the story cannot be read, a setting is wrong, it was stopped, or work is under way.
+        """
+        text_of(told)
+        read: list[Draft] = []
+        refused: list[KathaError] = []
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            try:
+                read.append(self.draft(told, emit=emit))
+            except KathaError as error:
+                refused.append(error)
+                raise
+
+        self.worker.start("Reading the story", work)
+        self.worker.join()
+        if read:
+            return read[0]
+        failed = self.worker.progress.failed
+        raise refused[0] if refused and str(refused[0]) == failed else UsageError(failed or "Reading broke off.")
+
+    def draft(self, told: Told, settings: Settings | None = None, emit: Emit | None = None) -> Draft:
         """Return what would be drawn of a story, and what it would cost; nothing is drawn, asked or written.
 
-        settings: others than the desk's own.
+        settings: others than the desk's own. emit: hears how far it is.
 
         Raises:
             UsageError: the story cannot be read, or a setting is wrong.
         """
+        chosen, known = settings or self.settings, self._draft
+        if known is not None and known[0] == chosen and known[1].told == told:
+            return known[1]
+
+        def say(words: str) -> None:
+            if emit is not None:
+                emit(Event(stage="plan", kind="progress", message=words))
+
+        def hear(event: Event) -> None:
+            if event["kind"] == "progress":
+                say(event["message"])
+
         record = story_of_text(text_of(told), self.name_of(told)[0])
-        changes, chosen = self._changes(told), settings or self.settings
-        plan = plan_story(record, chosen, **changes)
-        needs = needs_of_run(record, chosen, **changes)
-        return Draft(board=planned(record, plan, record.story_id), cost=_cost_of(needs))
+        changes = self._changes(told)
+        say(f"Reading {len(record.story_text.split()):,} words.")
+        plan = plan_story(record, chosen, on_event=hear, **changes)
+        say("Counting what is drawn and asked.")
+        needs = needs_of_run(record, chosen, seen=plan, **changes)
+        made = Draft(told=told, board=planned(record, plan, record.story_id), cost=_cost_of(needs))
+        say("Read.")
+        self._draft = (chosen, made)
+        return made
 
     def draw(self, told: Told, *, agreed: bool, review: bool = True, settings: Settings | None = None) -> None:
         """Keep the story as a text file, and draw and repair it beside it.
@@ -314,7 +360,7 @@ class Desk:
             UsageError: the story cannot be read, it would be paid for and nobody has agreed, or work is under way.
         """
         self._idle()
-        draft = self.read(told, settings)
+        draft = self.draft(told, settings)
         if not draft.cost.free and not agreed:
             raise UsageError("This story's pictures or answers are paid for.", hint="Agree to the price first.")
         name, folder = self.name_of(told)
@@ -380,7 +426,7 @@ class Desk:
         begun = threading.Event()
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.run = folder
+            self.run, self._draft = folder, None
             self._remember(())
             begun.set()
             try:
@@ -474,7 +520,7 @@ class Desk:
 
         self.takes, self.proposals = (), ()
         where = f"between scenes {pair[0]} and {pair[1]}" if pair is not None else "for the weakest cut"
-        self.worker.start(f"Drawing bridges {where}", work)
+        self.worker.start(in_frames(f"Drawing bridges {where}", editing.read_board(run).board), work)
 
     def go(self, where: Literal["back", "forth"] | None, version: str | None, base: str) -> None:
         """Begin to go back or forth by one version, or to a version by its name.
@@ -541,7 +587,10 @@ class Desk:
                 renderer.not_drawn(first)
 
     def _remember(self, remarks: tuple[str, ...]) -> None:
-        self.takes, self.proposals, self.remarks = (), (), remarks
+        run = self.run
+        board = editing.read_board(run).board if remarks and run is not None else None
+        self.takes, self.proposals = (), ()
+        self.remarks = remarks if board is None else tuple(in_frames(said, board) for said in remarks)
 
     def _open_run(self) -> Path:
         run = self.run

@@ -16,6 +16,7 @@ from katha.schema import Event, Stage
 _MOST_SAID = 40
 _MOST_DRAWN = 100
 _MOST_SENTENCES = 300
+_STOPPED = "Stopped. What is done is kept; go on when you like."
 
 Reviewer = Callable[[ReviewRequest], ReviewChoice]
 Work = Callable[[Emit, Reviewer], None]
@@ -57,6 +58,13 @@ class Progress(BaseModel):
 
 class _Stopped(Exception):
     """A person stopped the work. It is raised between two steps, so that what is done is kept."""
+
+
+def _was_stopped(error: BaseException | None) -> bool:
+    """Whether a failure is a stop that a plug-in which told of its progress was named for."""
+    while error is not None and not isinstance(error, _Stopped):
+        error = error.__cause__
+    return error is not None
 
 
 class Worker:
@@ -130,9 +138,9 @@ class Worker:
         try:
             work(self._hear, self._ask)
         except _Stopped:
-            failed = "Stopped. What is done is kept; go on when you like."
+            failed = _STOPPED
         except KathaError as error:
-            failed = str(error)
+            failed = _STOPPED if _was_stopped(error) else str(error)
         except MemoryError:
             failed = "There is not enough memory for this. What is done is kept."
         except OSError as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -13,11 +16,13 @@ from katha.app.desk.server import make_application, new_token
 from katha.errors import MissingExtraError, UsageError
 
 HOST = "127.0.0.1"
-_STOP_SECONDS = 20.0
+_STOP_SECONDS = 3.0
 
 
 def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[str], None] = print) -> None:
-    """Serve the desk until it is stopped (Ctrl-C); work that is under way is stopped after its step and kept.
+    """Serve the desk until it is stopped (Ctrl-C); what is under way is stopped, and what it did is kept.
+
+    A step that takes long (a frame of a large model) is left where it is: its run goes on from the step before.
 
     port: 0 for any that is free. browse: open a browser on it. ready: hears the address, with its token.
 
@@ -56,8 +61,14 @@ def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[st
         ready(address)
         if browse:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        ended = 128 + signal.SIGINT
         try:
             server.run(sockets=[listening])
+        except BaseException as error:  # the system's request to end brings its exit code along
+            ended = next((code for code in error.args if isinstance(code, int)), ended)
+            raise
         finally:
             desk.worker.stop()
-            desk.worker.join(_STOP_SECONDS)
+            if not desk.worker.join(_STOP_SECONDS):
+                sys.stdout.flush()
+                os._exit(ended)  # else the interpreter would wait for the renderer's thread

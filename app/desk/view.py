@@ -489,3 +489,14 @@ def _member(character: Character) -> Member:
 def _text(told: Mapping[str, object], key: str) -> str:
     value = told.get(key)
     return value if isinstance(value, str) else ""
+
+
+def in_frames(said: str, board: Board) -> str:
+    """Return a sentence that names scenes as one that names the frames which show them, as the cards count: scene 3 is
+    frame 4 where a bridge stands before it."""
+    numbers = {frame.scene: frame.index for frame in board.frames if frame.kind == "scene"}
+
+    def named(found: re.Match[str]) -> str:
+        return "frame" + found[1] + re.sub(r"\d+", lambda one: str(numbers.get(int(one[0]), one[0])), found[2])
+
+    return re.sub(r"\bscene(s?)\b((?: \d+(?:(?: to | and |, )\d+)*)?)", named, said)

@@ -97,7 +97,7 @@ async def price_of_story(
     if go_on is not None:
         return Agreement(agreed=True)
     async with _studio(context).held() as desk:
-        cost = (await calmly(lambda: desk.read(_told(story, title, panels, style)))).cost
+        cost = (await calmly(lambda: desk.draft(_told(story, title, panels, style)))).cost
     return _asked_price(context, "Drawing and judging this story", cost.dollars)
 
 
@@ -106,7 +106,7 @@ async def price_of_pictures(folder: str, story: str, title: str, context: Ctx) -
     studio = _studio(context)
     told, settings = await _theirs(studio, folder, story, title)
     async with studio.held() as desk:
-        cost = (await calmly(lambda: desk.read(told, settings))).cost
+        cost = (await calmly(lambda: desk.draft(told, settings))).cost
     return _asked_price(context, "Judging these pictures", cost.dollars)
 
 
@@ -141,7 +141,7 @@ async def plan(
 ) -> Annotated[CallToolResult, PlanTold]:
     """Plan a story's frames, and say which sentences no panel tells and what drawing would cost. Draws nothing."""
     async with _studio(context).held() as desk:
-        return tell_plan(await calmly(lambda: desk.read(_told(story, title, panels, style))))
+        return tell_plan(await calmly(lambda: desk.draft(_told(story, title, panels, style))))
 
 
 async def run(

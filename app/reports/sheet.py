@@ -26,11 +26,14 @@ _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
 _KINDS = {"scene": "", "bridge": "  bridge", "extra": "  extra frame"}
 
 
-def write_sheet(board: Board, run: Path, target: Path, plan: Plan) -> Path:
+def write_sheet(board: Board, run: Path, target: Path, plan: Plan, fonts: Sequence[Path] = ()) -> Path:
     """Draw the contact sheet of `board` into `target` (PNG, JPEG, WebP or PDF by its name), with the plan's words.
 
+    fonts: TrueType files that its words are written with first.
+
     Raises:
-        UsageError: another file ending. InputFileError: a panel is missing. StoreError: `target` cannot be written.
+        UsageError: another file ending. InputFileError: a panel is missing, or a font is none. StoreError: `target`
+            cannot be written.
     """
     from PIL import Image
 
@@ -41,7 +44,7 @@ def write_sheet(board: Board, run: Path, target: Path, plan: Plan) -> Path:
     columns = min(_COLUMNS, len(pictures))
     rows = -(-len(pictures) // columns)
     said = [plan.title or board.story_id.replace("_", " "), *(caption_of(item, plan) for item in board.frames)]
-    large, small = (_letters("".join(said), size) for size in (_LARGE, _SMALL))
+    large, small = (_letters("".join(said), size, fonts) for size in (_LARGE, _SMALL))
     told = [_lines(small, f"{item.index}{_KINDS[item.kind]}  {caption_of(item, plan)}") for item in board.frames]
     step = (_CELL_WIDTH + _GAP, height + _BORDER + _LINE * max(map(len, told)) + 2 * _GAP)
     sheet = Image.new("RGB", (columns * step[0] + _GAP, rows * step[1] + _TITLE + _GAP), _PAPER)
@@ -59,13 +62,16 @@ def write_sheet(board: Board, run: Path, target: Path, plan: Plan) -> Path:
     return target
 
 
-def _letters(text: str, size: int) -> Letters:
-    """Return Pillow's letters; those of the machine's fonts where they lack one, if `katha[export]` is there."""
+def _letters(text: str, size: int, own: Sequence[Path]) -> Letters:
+    """Return those of the user's `own` fonts, else Pillow's; those of the machine's fonts where these lack one, if
+    `katha[export]` is there."""
     from PIL import ImageFont
 
     from katha.app.exports.fonts import Fonts
     from katha.app.exports.pictures import Letters
 
+    if own:
+        return Letters(Fonts(own), size)
     face = ImageFont.load_default(size)
     box = bytes(face.getmask(_NO_LETTER))
     lacking = any(letter.isprintable() and bytes(face.getmask(letter)) == box for letter in set(text))

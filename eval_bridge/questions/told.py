@@ -62,6 +62,7 @@ class TextQuestions:
         self.reading = reading
         self.teller = Teller(reading)
         self._pieces = [" ".join(piece.split()) for piece in pieces]
+        self._alike: dict[str, list[Entity]] = {}
 
     def drafts(self) -> Iterator[Draft]:
         """Yield every question in the order of the text."""
@@ -103,6 +104,11 @@ class TextQuestions:
         shown = (event for event in self.reading.events if self.teller.shows(event))
         return [(event, sentence(self.teller.sentence(event))) for event in shown]
 
+    @cached_property
+    def _untrue(self) -> list[str]:
+        """Every sentence, changed so that it did not happen: made once, as a long text asks for them often."""
+        return [self._changed(one) for one in self.reading.sentences]
+
     # Questions.
 
     def _cue(self, before: Event | None, asking: str, answer: str) -> str:
@@ -128,7 +134,8 @@ class TextQuestions:
         """Ask for a sentence that was not read: which of these happens, the others being the story's own, changed."""
         answer = sentence(one.text)
         asked = f"Which of these happens{self._cue(before, 'Which of these happens', answer)}?"
-        others = [text for other in self.reading.sentences if other is not one if (text := self._changed(other))]
+        others = [text for other, text in zip(self.reading.sentences, self._untrue, strict=True) if other is not one]
+        others = [text for text in others if text]
         wrong = [self._changed(one), *random.Random(one.text).sample(others, len(others))]
         made = tuple(sentence(text) for text in wrong if text)[:_MOST_DISTRACTORS]
         return Draft("action_visibility", asked, answer, self.pair(one), (), made, "sentence")
@@ -234,6 +241,11 @@ class TextQuestions:
 
     def _like(self, entity: Entity) -> list[Entity]:
         """The other entities of the story of the same kind and number: characters for a character, else of its sort."""
+        if entity.id not in self._alike:
+            self._alike[entity.id] = self._found_like(entity)
+        return self._alike[entity.id]
+
+    def _found_like(self, entity: Entity) -> list[Entity]:
         if entity.id in self.teller.names:
             found = [self.reading.entity(key) for key in self.teller.names if key != entity.id]
             return [one for one in found if (one.count == 1) == (entity.count == 1)]
@@ -250,9 +262,9 @@ class TextQuestions:
         """A sentence of the story with another name or thing in it, so that it did not happen; "" where none fits."""
         for entity in self.reading.entities:
             for alias in (entity.name, *entity.aliases):
-                others = self._like(entity)
                 start = one.text.find(alias)
-                if start < 0 or not others:
+                others = self._like(entity) if start >= 0 else []
+                if not others:
                     continue
                 other = self.teller.name(random.Random(one.text).choice(others).id)
                 before = one.text[:start]

@@ -63,7 +63,8 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
             image = Image.open(io.BytesIO(data), formats=FORMATS)
             width, height = image.size
         except Image.DecompressionBombError as error:
-            raise InputFileError(f"{name} is too large: {error}.", hint="Scale it down.") from error
+            said = f"{name} has far more pixels than the {MAX_PIXELS:,} that are read."
+            raise InputFileError(said, hint="Scale it down.") from error
         except Exception as error:
             hint = "Give a PNG, JPEG or WebP."
             raise InputFileError(f"{name} is not a picture that can be read.", hint=hint) from error

@@ -167,6 +167,7 @@ def test_pictures_that_a_review_asks_about_are_opened(tmp_path: Path) -> None:
     opened = (tmp_path / "opened").read_text().split()
     assert sorted(opened) == sorted(map(str, (tmp_path / "x" / "takes").iterdir()))
     assert "--open opens the pictures of a review" in away((*RUN, "--open"), tmp_path).stderr
+    assert "--open does nothing with --dry-run" in away((*RUN, "--review", "--open", "--dry-run"), tmp_path).stderr
 
 
 def test_a_review_left_by_ctrl_c_is_gone_on_with(tmp_path: Path) -> None:

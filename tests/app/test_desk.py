@@ -11,9 +11,12 @@ import signal
 import socket
 import struct
 import threading
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +35,14 @@ from katha.agents.editing import edit_board, read_board, version_of
 from katha.agents.edits import AddFrame, ChangeFrame
 from katha.app.cli.main import app
 from katha.app.desk import desk as desks
+from katha.app.desk.job import Worker
 from katha.app.desk.server import make_application
+from katha.app.desk.view import in_frames
+from katha.app.needs import needs_of_run
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.stories import story_of_text
 
 STORY = """The Lion and the Mouse
 
@@ -48,6 +55,8 @@ WORDS = (
     "384x256",
 )
 TOLD = {"text": STORY}
+ENDS = 5.0
+"""Seconds in which a desk has to end."""
 
 
 @pytest.fixture(scope="module")
@@ -554,6 +563,92 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
     assert run["status"] == "finished"
     scenes = len(json.loads((home / story.stem / "plan.json").read_text())["panels"])
     assert run["paid"]["frames_rendered"] == 2 * (scenes + 1)  # two boards and a bridge each, drawn once
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_desk_ends_at_once_while_a_frame_is_drawn_and_its_run_goes_on(tmp_path: Path, number: int) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW=str(10 * ENDS)) as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        seen, now = "", desk.ask("GET", "api/progress").json
+        while not any(stage["stage"] == "render" for stage in now["stages"]):
+            seen = now["ticks"]
+            now = desk.ask("GET", f"api/progress?known={seen}").json
+        begun = time.monotonic()
+        assert desk.end(number) == 128 + number
+        assert time.monotonic() - begun < ENDS
+    (run,) = (tmp_path / "home").glob("*/run.json")
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        assert desk.post("open", name=run.parent.name).status == 200
+        assert desk.post("go-on").status == 200
+        desk.until("asks")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_desk_ends_at_once_while_a_story_is_read(tmp_path: Path, number: int) -> None:
+    long = {"title": "", "text": "\n\n".join([STORY.partition("\n\n")[2]] * 60), "panels": None, "style": ""}
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        asking = threading.Thread(target=lambda: suppressed(desk, long), daemon=True)
+        asking.start()
+        while not desk.ask("GET", "api/progress").json["running"]:
+            pass
+        begun = time.monotonic()
+        assert desk.end(number) == 128 + number
+        assert time.monotonic() - begun < ENDS
+        asking.join()
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        assert desk.post("read", **TOLD).status == 200
+
+
+def suppressed(desk: DeskProcess, told: dict[str, object]) -> None:
+    """Ask for a story to be read by a desk that is ended meanwhile."""
+    with suppress(OSError, HTTPException):
+        desk.post("read", **told)
+
+
+def test_reading_tells_how_far_it_is_and_is_stopped(tmp_path: Path) -> None:
+    desk = desks.Desk(tmp_path, Settings())
+    said: list[str] = []
+    whole = desk.draft(desks.Told(text=STORY), emit=lambda event: said.append(event.get("message", "")))
+    words = len(STORY.partition("\n\n")[2].split())
+    assert said[0] == f"Reading {words:,} words."
+    assert len(said) > 2
+
+    again = desks.Desk(tmp_path, Settings())
+
+    def stop() -> None:
+        now = again.worker.progress
+        if now.running and now.stages and not now.stopping:
+            again.worker.stop()
+
+    again.worker = Worker(stop)
+    with pytest.raises(UsageError, match="Stopped"):
+        again.read(desks.Told(text=STORY))
+    assert again.page().draft is None
+    desk = desks.Desk(tmp_path, Settings())
+    assert desk.read(desks.Told(text=STORY)) == whole
+    assert desk.page().draft == whole
+
+
+def test_the_questions_of_a_read_story_are_counted_without_planning_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = needs_of_run(story_of_text(STORY), Settings())
+    monkeypatch.setattr("katha.experiments.needs.RulePlanner", None)
+    lines = desks.Desk(tmp_path, Settings()).draft(desks.Told(text=STORY)).cost
+    assert (lines.pictures, lines.answers) == tuple(
+        sum(need.calls for need in plain.needs if need.kind == kind) for kind in ("pictures", "answers")
+    )
+
+
+def test_remarks_name_frames_as_the_cards_count(drawn: DeskProcess) -> None:
+    page = drawn.page()
+    scenes = {card["scene"]: card["number"] for card in page["board"]["cards"] if card["kind"] == "scene"}
+    last = max(scenes)
+    assert scenes[last] > last  # a bridge stands before it
+    board = read_board(next(drawn.home.glob("*/storyboard.json")).parent).board
+    said = in_frames(f"Nothing is asked of scenes 1 to 2, {last - 1} to {last}: one of the changed scenes.", board)
+    told = f"{scenes[last - 1]} to {scenes[last]}"
+    assert said == f"Nothing is asked of frames {scenes[1]} to {scenes[2]}, {told}: one of the changed frames."
 
 
 def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:

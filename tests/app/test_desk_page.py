@@ -575,6 +575,74 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
         assert reopened("h1").text == TITLE
 
 
+def test_reload_and_the_browser_s_buttons_lose_nothing_at_any_step(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 1000)
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+
+        def at_every_turn(selector: str, seen: str) -> None:
+            for turn in ("reload", "back and forth"):
+                if turn == "reload":
+                    browser.refresh()
+                else:
+                    browser.get("about:blank")
+                    browser.back()
+                page.shown(selector)
+                page.until(f"{seen} !== undefined")
+                page.until(f"{seen} === arguments[0]", known)
+                assert not page("#alert").is_displayed(), turn
+
+        page.fill("#story [name=title]", TITLE)
+        page.fill("#story [name=text]", STORY)
+        page.fill("#story [name=panels]", "5")
+        typed = "['title', 'text', 'panels'].map(n => document.querySelector('#story').elements[n].value).join()"
+        known = page.until(typed)
+        at_every_turn("#story", typed)
+        page.click("#story button[type=submit]")
+        read = "document.querySelectorAll('#draft-panels li').length"
+        page.shown("#draft")
+        known = page.until(read)
+        assert known == 5
+        at_every_turn("#draft", read)
+        page.fill("#story [name=style]", "ink")
+        page.gone("#draft")
+        browser.refresh()
+        page.idle()
+        assert not page("#draft").is_displayed()  # it was read in another style
+        page.click("#story button[type=submit]")
+        page.click("#draw")
+        asked = "document.querySelectorAll('#review .takes li').length"
+        page.shown("#review")
+        known = page.until(asked)
+        at_every_turn("#review", asked)
+        page.click("#review .takes li:nth-child(2) input")
+        page.click("[data-choice=accept]")
+        page.shown("#numbers")
+        page.idle()
+        cards = "[...document.querySelectorAll('#cards img')].map(i => i.getAttribute('src')).join()"
+        known = page.until(cards)
+        at_every_turn("#cards .card", cards)
+        page.click("[data-do=close]")
+        page.shown("#runs-list button")
+        assert page("#story [name=text]").get_attribute("value") == ""  # it was drawn
+
+
+def test_a_long_story_tells_how_far_its_reading_is_and_stops(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 1000)
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+        text = (STORY + "\n\n") * 60
+        page.shown("#story")
+        browser.execute_script("document.querySelector('#story [name=text]').value = arguments[0]", text)
+        page.click("#story button[type=submit]")
+        page.until("document.querySelector('#stages').textContent.includes('words.')")
+        page.click("[data-do=stop]")
+        page.until("document.querySelector('#alert').textContent.startsWith('Stopped.')")
+        page.shown("#story")
+        assert page("#story [name=text]").get_attribute("value").strip() == text.strip()
+        assert not page("#draft").is_displayed()
+
+
 def test_the_whole_walk_from_a_pasted_story_to_a_pdf_and_past_a_kill(browser: Chrome, tmp_path: Path) -> None:
     resize(browser, 1440, 1000)
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})

@@ -27,6 +27,7 @@ from katha.app.exports import export_board
 from katha.app.imports import FINDS, import_board
 from katha.config import Settings
 from katha.errors import InputFileError, UsageError
+from katha.pictures import decode
 from katha.protocols import FrameRequest, PanelWords
 from katha.renderers.folder import FolderRenderer
 
@@ -392,6 +393,27 @@ def test_what_lies_in_the_place_of_a_picture_is_one_sentence(tmp_path: Path, kat
     assert refused.value.exit_code == 2
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "out" / "storyboard.json").exists()
+
+
+def test_a_blank_page_is_named_with_the_pages_to_choose(tmp_path: Path, katha: Katha) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(300, 200))
+    for colour in ("#cc3333", "", "#3333cc", "#33cc33"):
+        if colour:
+            canvas.setFillColor(colour)
+            canvas.rect(50, 50, 100, 100, stroke=0, fill=1)
+        canvas.showPage()
+    canvas.save()
+    with pytest.raises(InputFileError, match=r"Page 2 of 'a.pdf' is of one colour.*pages=1,3,4\.") as refused:
+        katha("story.txt", "--import", "a.pdf", "--out", "out")
+    assert refused.value.exit_code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_bomb_is_told_of_in_our_own_words(tmp_path: Path) -> None:
+    spoil(tmp_path / "2.png", "bomb")
+    with pytest.raises(InputFileError, match=r"far more pixels than the 40,000,000 that are read\.") as refused:
+        decode((tmp_path / "2.png").read_bytes(), "Frame 2")
+    assert "decompression" not in str(refused.value).lower()
 
 
 def test_a_pdf_of_ten_thousand_pages_is_refused(tmp_path: Path, katha: Katha) -> None:

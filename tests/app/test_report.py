@@ -12,6 +12,7 @@ from typing import Any
 
 import cli_child
 import pytest
+import reportlab
 from browser import chromium, resize
 from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, Keys
@@ -308,6 +309,19 @@ def test_the_sheet_writes_any_script(tmp_path: Path, run: Path) -> None:
     arabic = "\u0642\u0627\u0644", "\u0644\u0627\u0642"
     assert drawn(arabic[0]) != drawn(arabic[1])  # boxes would be the same
     assert drawn("w" * 60) != drawn("w" * 60 + "i")
+
+
+def test_the_sheet_is_written_in_a_font_of_one_s_own(tmp_path: Path, run: Path) -> None:
+    folder = Path(reportlab.__file__).parent / "fonts"
+    made, mono = load_run(run), folder / "VeraBd.ttf"
+    drawn = [
+        write_sheet(made.board, run, tmp_path / f"{len(own)}.png", made.plan, own).read_bytes() for own in ((), (mono,))
+    ]
+    assert drawn[0] != drawn[1]
+    told = CliRunner().invoke(app, ["report", str(run), "--font", str(mono)])
+    assert "--font is of the sheet" in str(told.exception)
+    told = CliRunner().invoke(app, ["report", str(run), "--sheet", str(tmp_path / "a.png"), "--font", "none.ttf"])
+    assert "none.ttf" in str(told.exception)
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "pdf"])

@@ -31,6 +31,30 @@ async function changing(name, body) {
   }
 }
 
+// What is typed into the story's form outlives a reload and the browser's back button.
+const TYPED = `katha-desk ${location.pathname}`;
+function keepTyped() {
+  try { sessionStorage.setItem(TYPED, JSON.stringify(told())); } catch { /* a browser that keeps nothing loses it on a reload */ }
+}
+function fillStory(story) {
+  const fields = $("#story").elements;
+  for (const name of ["title", "text", "panels", "style"]) fields[name].value = story?.[name] ?? "";
+}
+function showDraft(read) {
+  draft = read && { story: read.told, read };
+  show($("#draft"), Boolean(draft));
+  if (!draft) return;
+  const { board, cost } = read;
+  toldList($("#draft-story"), board);
+  plannedList($("#draft-panels"), board);
+  const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));
+  $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
+  $("#draft-cost").replaceChildren(
+    h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
+      : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
+    h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
+}
+
 const desk = {
   page: () => page,
   change: (edits) => changing("edit", { edits }),
@@ -97,28 +121,22 @@ function told() {
 $("#story").addEventListener("submit", (event) => {
   event.preventDefault();
   tried(async () => {
-    say("Reading the story.");
-    draft = { story: told(), read: await (await post("read", told())).json() };
-    const { board, cost } = draft.read;
-    toldList($("#draft-story"), board);
-    plannedList($("#draft-panels"), board);
-    const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));
-    $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
-    $("#draft-cost").replaceChildren(
-      h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
-        : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
-      h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
-    show($("#draft"), true);
+    say("");
+    showDraft(null);
+    await work("read", told());
+    showDraft(page.draft);
     $("#draft-title").focus();
-    say(`${board.cards.length} panels were read.`);
+    say(`${draft.read.board.cards.length} panels were read.`);
   });
 });
-$("#story").addEventListener("input", () => show($("#draft"), false));
+$("#story").addEventListener("input", () => { showDraft(null); keepTyped(); });
 $("#story").elements.file.addEventListener("change", (event) => tried(async () => {
   const file = event.target.files[0];
   if (!file) return;
   if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
   $("#story").elements.text.value = await file.text();
+  showDraft(null);
+  keepTyped();
 }));
 const costWords = (cost) => (cost.dollars === null ? "What this costs is not known." : `This costs at most about $${cost.dollars.toFixed(2)}.`);
 $("#draw").addEventListener("click", () => tried(async () => {
@@ -126,7 +144,8 @@ $("#draw").addEventListener("click", () => tried(async () => {
   const pays = await agreed({ free: cost.dollars === 0, picture: null, words: costWords(cost) });
   await post("draw", { story: draft.story, agreed: pays });
   $("#story").reset();
-  show($("#draft"), false);
+  keepTyped();
+  showDraft(null);
   say("");
 }));
 
@@ -201,6 +220,7 @@ async function follow() {
   for (;;) {
     try {
       progress = await get(`api/progress?known=${ticks}`);
+      if (document.body.dataset.ready === "lost") alarm("");
       const planned = progress.stages.some((stage) => stage.stage === "plan" && stage.finished);
       const key = [progress.ended, progress.asks, progress.running, progress.name, planned, progress.running ? "" : progress.ticks].join();
       ticks = progress.ticks;
@@ -230,4 +250,15 @@ async function follow() {
   }
 }
 
-follow();
+// After a reload the form holds what was typed, and what was read of it stands below it again.
+async function begin() {
+  const typed = sessionStorage.getItem(TYPED);
+  if (typed) fillStory(JSON.parse(typed));
+  try { page = await get("api/board"); } catch { /* `follow` says what is wrong */ }
+  const read = page.draft;
+  if (read && !typed) fillStory(read.told);
+  if (read && JSON.stringify(told()) === JSON.stringify({ title: read.told.title, text: read.told.text, panels: read.told.panels, style: read.told.style })) showDraft(read);
+  await follow();
+}
+
+begin();

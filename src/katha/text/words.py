@@ -156,10 +156,11 @@ class _Sense:
 
 def about(words: Words, text: str) -> Words:
     """Return the tables for a text: a knight is a thing in a story about chess."""
+    meant = _meant_in(text)
     other = {
         word: sense.kind
-        for sense in _senses()
-        if sense.kind and not sense.near and sense.cues.search(text.lower())
+        for at, sense in enumerate(_senses())
+        if sense.kind and not sense.near and at in meant
         for word in sense.said
     }
     return _with(words, tuple(sorted(other.items()))) if other else words
@@ -171,9 +172,10 @@ def said_plainly(text: str, sentence: str, story: str) -> str:
     The first sense whose cues are found counts.
     """
     done: set[str] = set()
-    for sense in _senses():
+    near, far = _meant_in(sentence), _meant_in(story)
+    for at, sense in enumerate(_senses()):
         fresh = {word: phrase for word, phrase in sense.said.items() if word not in done}
-        if fresh and sense.cues.search((sentence if sense.near else story).lower()):
+        if fresh and at in (near if sense.near else far):
             text = replace(sense, said=fresh).instead(text)
             done |= set(fresh)
     return text
@@ -181,11 +183,19 @@ def said_plainly(text: str, sentence: str, story: str) -> str:
 
 def lives_from(sentence: str, story: str) -> list[str]:
     """Return the things that a story lives from and a sentence does without naming them: "chessboard"."""
+    meant = _meant_in(story)
     return [
         sense.shows
-        for sense in _senses()
-        if sense.beside is not None and sense.cues.search(story.lower()) and sense.beside.search(sentence.lower())
+        for at, sense in enumerate(_senses())
+        if sense.beside is not None and at in meant and sense.beside.search(sentence.lower())
     ]
+
+
+@lru_cache(maxsize=64)
+def _meant_in(text: str) -> frozenset[int]:
+    """The senses, by their places, whose cues a text holds: one look at a long story, however many pictures it has."""
+    lower = text.lower()
+    return frozenset(at for at, sense in enumerate(_senses()) if sense.cues.search(lower))
 
 
 def _with(words: Words, other: tuple[tuple[str, str], ...]) -> Words:
