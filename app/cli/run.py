@@ -88,10 +88,8 @@ def run(
             raise UsageError("--import is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), plan, lock, dry_run, as_json)
         return
-    _refuse_for_one(options.changes)
+    _refuse_for_one(options.changes, opened=opened and dry_run)
     told, changes = _told(story, board, given, changes, plan)
-    if dry_run and opened:
-        raise UsageError("--open does nothing with --dry-run: nobody is asked.", hint="Leave one of them out.")
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
@@ -268,7 +266,9 @@ def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path
         raise typer.Exit(1)
 
 
-def _refuse_for_one(given: Mapping[str, object]) -> None:
+def _refuse_for_one(given: Mapping[str, object], *, opened: bool) -> None:
+    if opened:
+        raise UsageError("--open does nothing with --dry-run: nobody is asked.", hint="Leave one of them out.")
     if given:
         raise UsageError(
             f"--{next(iter(given))} is for many stories.", hint="Name a JSON Lines file or a folder of them."
