@@ -266,7 +266,7 @@ def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path
         raise typer.Exit(1)
 
 
-def _refuse_for_one(given: Mapping[str, object], *, opened: bool) -> None:
+def _refuse_for_one(given: Mapping[str, object], *, opened: bool = False) -> None:
     if opened:
         raise UsageError("--open does nothing with --dry-run: nobody is asked.", hint="Leave one of them out.")
     if given:
