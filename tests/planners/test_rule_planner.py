@@ -424,6 +424,8 @@ def test_who_is_spoken_to_and_about_what_is_told() -> None:
     assert made.panels[1].prompt == "The boy talks to the grocer about the balloon."
     asked = plan("Nadia asked her father whether the bird could swim. Her father laughed.", 2)
     assert asked.panels[0].prompt == "Nadia talks to Nadia's father about the bird."
+    begged = plan("The lion caught the mouse. The mouse begged for mercy. The lion smiled. Hunters hid a net.", 4)
+    assert begged.panels[1].prompt == "The mouse talks to the lion."
 
 
 def test_who_answers_speaks_to_whoever_asked() -> None:

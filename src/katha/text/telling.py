@@ -382,6 +382,8 @@ class Teller:
         """Who does something right before or after somebody speaks and is there, one of them."""
         sentences, at = self.reading.sentences, event.sentence
         own = {self.one(key).id for key in self.doers(event)}
+        beasts = any(self.one(key).kind == "animal" for key in own)
+        kinds = ("person", "being", "group", *(["animal"] if beasts else []))
         for one in reversed([one for one in self.reading.events if at - _BACK <= one.sentence < at]):
             asked = one.happens and one.verb in _TALK and own & {self.one(key).id for key in one.who("recipient")}
             if asked and one.who("agent"):
@@ -392,7 +394,7 @@ class Teller:
             near = [one for one in self.reading.of(at + step) if one.happens and not one.perfect]
             for one in reversed(near) if step < 0 else near:
                 others = [self.one(key) for key in one.who("agent", "recipient") if self.one(key).id in self.names]
-                found = [who.id for who in others if who.id not in own and who.kind in ("person", "being", "group")]
+                found = [who.id for who in others if who.id not in own and who.kind in kinds]
                 if found:
                     return (found[0],)
         return ()
