@@ -327,7 +327,7 @@ def test_a_character_s_picture_is_kept_without_what_a_camera_wrote(drawn: DeskPr
         (b"GIF89a<script>alert(1)</script>", "image/gif", 400, "not a picture"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml", 400, "not a picture"),
         (b"%PDF-1.7\n", "image/png", 400, "not a picture"),
-        (bomb(60_000, 60_000), "image/png", 400, "too large"),
+        (bomb(60_000, 60_000), "image/png", 400, "more pixels"),
         (bomb(9_000, 9_000), "image/png", 400, "at most 40,000,000"),
         (bomb(4_000, 4_000), "image/png", 400, "damaged or cut short"),
         (picture_file("PNG", (600, 60)), "image/png", 400, "600x60 pixels"),
@@ -464,7 +464,7 @@ def test_a_board_that_is_drawn_already_is_judged_and_gets_a_bridge(tmp_path: Pat
         ({"files": [file_of("a/x.png", b"x"), file_of("b/X.png", b"x")], "text": TOLD_BY_FOUR}, "two files"),
         ({"files": [file_of("a.pdf", b"x"), file_of("b.png", b"x")], "text": TOLD_BY_FOUR}, "not one board"),
         ({"files": [file_of("a.pdf", b"%PDF-1.7 no")], "text": TOLD_BY_FOUR}, "pdf"),
-        ({"files": [file_of("a.png", bomb(60_000, 60_000)), *shots("red")], "text": TOLD_BY_FOUR}, "large"),
+        ({"files": [file_of("a.png", bomb(60_000, 60_000)), *shots("red")], "text": TOLD_BY_FOUR}, "more pixels"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
