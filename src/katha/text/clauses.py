@@ -80,6 +80,8 @@ def conjuncts(token: Token) -> list[Token]:
     """Return a noun with the nouns joined to it."""
     found = [token]
     for child in token.children:
+        if child.lower_ == "all":
+            continue  # "cage and all"
         if child.dep_ in ("conj", "appos") and child.pos_ in ("NOUN", "PROPN", "PRON", "NUM"):
             listed = token.tag_ not in ("NNS", "NNPS") and any(word.dep_ == "cc" for word in child.children)
             joined = child.dep_ == "conj" or listed
@@ -104,6 +106,9 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     """The verb that `verb` only modifies: that verb, and modality, phase, "not" or standing that it gives."""
     lemma = _verb_lemma(verb, words)
     inner = child_of(verb, "xcomp")
+    released = child_of(verb, "ccomp", "xcomp")
+    if released is not None and words.group("folded_into", f"{lemma}_{_verb_lemma(released, words)}"):
+        return (released, "", "", "") if released.i == verb.i + 1 else None  # "let go of the rope"
     able = child_of(verb, "acomp")
     if lemma == "be" and able is not None and able.lower_ in ("able", "unable", "about"):
         inner = child_of(able, "xcomp")
@@ -149,8 +154,8 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
     for token in doc:
         gerund = token.tag_ == "VBG" and token.dep_ in ("pobj", "nsubj", "dobj", "attr")
         clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
-        if token.pos_ not in ("VERB", "AUX") or not clausal or gerund:
-            continue
+        if token.pos_ not in ("VERB", "AUX") or not clausal or gerund or token.tag_ == "MD":
+            continue  # "as fast as she could" is no deed
         if token.dep_ == "acl" and words.has("naming", lemma_of(token)):
             continue
         fold = _folded(token, words)
@@ -158,7 +163,10 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
             folded[fold[0].i] = [*folded.pop(token.i, []), (token, *fold[1:])]
             continue
         uppers = folded.get(token.i, [])
-        clause = Clause(token, [upper[0] for upper in uppers] + [token], _verb_lemma(token, words))
+        lemma = _verb_lemma(token, words)
+        before = _verb_lemma(token.nbor(-1), words) if token.i else ""
+        whole = words.group("folded_into", f"{before}_{lemma}")
+        clause = Clause(token, [upper[0] for upper in uppers] + [token], whole or lemma)
         for _, modality, phase, mark in uppers:
             clause.modality = clause.modality or modality
             clause.phase = clause.phase or phase
@@ -217,11 +225,16 @@ class _Builder:
         elif dep in ("ccomp", "xcomp"):
             first, last = sorted((top.i, top.head.i))
             beside = dep == "ccomp" and any(token.text == ";" for token in top.doc[first:last])
-            clause.link = "" if beside else "content"
+            # "The window was broken, the box lay empty": what comes first is not what lying is about.
+            apart = dep == "ccomp" and top.i < top.head.i and not self.quoted[top.i] and not self._speaks(top.head)
+            clause.link = "" if beside or apart else "content"
         elif dep in ("relcl", "acl"):
             clause.link = "noun"
         else:
             clause.link = dep if dep in ("conj", "advcl", "pcomp") else ""
+
+    def _speaks(self, verb: Token) -> bool:
+        return any(self.words.has(name, lemma_of(verb)) for name in ("say", "think", "report"))
 
     def _controlled(self, parent: Clause | None) -> bool:
         if parent is None:
@@ -255,7 +268,8 @@ class _Builder:
             if len(subjects) > 1 and any(child.pos_ not in ("NOUN", "PROPN") for child in subjects):
                 subjects = subjects[:1]
             for subject in subjects:
-                clause.add(role, conjuncts(self._antecedent(subject)))
+                whole = conjuncts(self._antecedent(subject))  # "Ann, who had a dog, and Bo": it is Ann's
+                clause.add(role, [one for one in whole if one.i <= subject.i or subject.tag_ not in ("WP", "WDT")])
             if subjects:
                 return
         clause.add(role, self._borrowed(clause))
@@ -267,6 +281,12 @@ class _Builder:
             while node.dep_ in ("conj", "xcomp", "ccomp") and node.head is not node:
                 node = node.head
             if node.dep_ in ("relcl", "acl") and node.head.i < token.i:
+                named = node.head
+                while token.lower_ == "who" and not self._lives(named) and named.dep_ == "pobj":
+                    named = named.head.head  # "Mr Kral from next door, who ..."
+                    alive = named.pos_ in ("NOUN", "PROPN") and self._lives(named)
+                    if alive or named.pos_ not in ("NOUN", "PROPN"):
+                        return named if alive else node.head
                 return node.head
         return token
 
@@ -305,7 +325,8 @@ class _Builder:
 
     def _late_objects(self, parent: Clause) -> list[Token]:
         found = child_of(parent.verb, "dobj", "dative")
-        return conjuncts(found) if found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") else []
+        named = found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") and not is_time(found, self.words)
+        return conjuncts(found) if found is not None and named else []
 
     def _agent_of(self, parent: Clause | None) -> list[Token]:
         if parent is None:
@@ -424,7 +445,7 @@ class _Builder:
         elif child.dep_ == "advmod" and words.has("away", word):
             if not any(part.dep_ == "prep" for part in child.children):
                 clause.manner_words.append(word)
-            if word in ("away", "back", "off", "out") and not clause.particle and child.i > clause.verb.i:
+            if word in ("away", "back", "off", "out", "apart") and not clause.particle and child.i > clause.verb.i:
                 clause.particle = word
         elif (child.dep_, child.pos_, child.tag_) == ("advmod", "ADV", "RB") and word not in ("not", "never", "n't"):
             clause.manner.append(word)
@@ -481,17 +502,19 @@ class _Builder:
         alive = self._lives(head) or words.has("group", lemma) or head.pos_ == "PRON"
         phrase = f"{prep} {_phrase(head)}"
         bound = words.has("prepositional", f"{clause.lemma}_{prep}") and clause.particle in ("", "on")
-        if bound and not clause.of("patient"):
+        if prep == "of" and words.has("folded_into", f"{clause.verb.nbor(-1).lemma_}_{clause.verb.lemma_}"):
+            clause.add("patient", nouns)
+        elif bound and not clause.of("patient") and not is_time(head, words):
             after_on = head.head.i > 0 and head.head.nbor(-1).lower_ == "on"
             clause.particle = clause.particle or ("on" if after_on else prep)
             clause.add("patient", nouns)
         elif prep == "by" and clause.passive and not is_time(head, words):
             clause.add("agent", nouns, prep)
         elif (
-            (is_time(head, words) and prep not in ("to", "with", "from"))
+            (is_time(head, words) and prep not in ("to", "with", "from", "into", "onto"))
             or (head.pos_ == "NUM" and prep == "at")
             or phrase in _AT_LAST
-            or ({prep} <= _SPAN and not alive)
+            or ({prep} <= _SPAN and not alive and not (prep == "before" and words.has("faced", lemma)))
         ):
             whole = " ".join(word.text for word in head.subtree)
             clause.time.append(f"{prep} {whole}" if head.pos_ == "NUM" else phrase)
@@ -692,7 +715,7 @@ def _phrase(token: Token) -> str:
 
 
 def _inside(token: Token) -> Iterator[Token]:
-    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj"}
+    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj", "" if token.pos_ == "ADV" else "advmod"}
     part = [
         word for child in token.children if child.dep_ not in skipped and child.i < token.i for word in child.subtree
     ]

@@ -103,10 +103,10 @@ class Parser:
             for token in doc:
                 token.is_sent_start = token.i == 0
         parsed = list(self._nlp.pipe(docs))
-        hints = {at: found for at, doc in enumerate(parsed) if (found := self._hints(doc))}
-        again = [_with(doc, hints.get(at, {})) for at, doc in enumerate(parsed) if at in hints]
+        hints = {at: found for at, doc in enumerate(parsed) if any(found := (self._hints(doc), _unparted(doc)))}
+        again = [_with(parsed[at], *found) for at, found in hints.items()]
         for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
-            parsed[at] = _renamed(doc, parsed[at], hints[at])
+            parsed[at] = _renamed(doc, parsed[at], *hints[at])
         for token in (token for doc in parsed for token in doc if token.lower_ in self._plural):
             token.lemma_ = token.lower_  # "shorts" are no "short"
         return parsed
@@ -128,7 +128,8 @@ class Parser:
             ):
                 found[token.i] = Hint("Anna", "NNP", token.text)
                 continue
-            base = next((one for one in (low, low[:-1], low[:-2], f"{low[:-3]}y") if one in self._verbs), "")
+            stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
+            base = next((one for one in stems if one in self._verbs), "")
             if before is None or token.text != low or not (base or low in self._past):
                 continue
             hint = self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
@@ -144,6 +145,14 @@ class Parser:
         before, tag, low = token.nbor(-1), token.tag_, token.lower_
         after = token.nbor(1) if token.i + 1 < len(token.doc) else None
         noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
+        doer = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
+        bare = not any(child.dep_ in ("aux", "cop") for child in token.children)
+        if tag == "VBZ" and told and (before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)):
+            return Hint("things", "NNS", base)  # "both chairs", "from the church steps"
+        if tag == "JJ" and low.endswith("ing") and not bare:
+            return Hint("walking", "VBG", base)  # "had been diving"
+        if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):
+            return Hint("walked", "VBD", base)  # "somebody tittered"
         opens = after is None or after.tag_ in _AFTER_VERB
         wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
         pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
@@ -200,26 +209,54 @@ def _determined(token: Token) -> bool:
     return token.pos_ == "PRON" or any(child.tag_ in ("DT", "PRP$") for child in token.children)
 
 
-def _with(doc: Doc, hints: Mapping[int, Hint]) -> Doc:
-    """The sentence with other words in some places, not parsed yet."""
-    words = [hints[token.i].word if token.i in hints else token.text for token in doc]
-    made = type(doc)(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
+def _unparted(doc: Doc) -> frozenset[int]:
+    """The words before which a comma helps the parser, which took them into the phrase that opens a clause: "by morning
+    Rosa left", "on the day of the race the other children came", "by ten o'clock strangers played"."""
+    found: set[int] = set()
+    for first in doc:
+        opens = first.i == 0 or (first.nbor(-1).tag_ == "CC" and first.tag_ == "IN")
+        if not opens or first.tag_ not in ("IN", "DT", "PDT", "CD", "RB"):
+            continue
+        for token in doc[first.i + 2 :]:
+            before = token.nbor(-1)
+            if token.is_punct or token.tag_ in _FINITE or before.tag_ in _FINITE:
+                break
+            hour = before.lower_ == "o'clock" and before.head.i >= token.i
+            noun = before.tag_ in ("NN", "NNS") and before.text.islower()
+            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
+            inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
+            if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
+                found.add(token.i)
+                break
+    return frozenset(found)
+
+
+def _with(doc: Doc, hints: Mapping[int, Hint], parted: Collection[int]) -> Doc:
+    """The sentence with other words in some places, and commas before some, not parsed yet."""
+    words: list[tuple[str, bool]] = []
+    for token in doc:
+        words += [(",", True)] if token.i in parted else []
+        words.append((hints[token.i].word if token.i in hints else token.text, bool(token.whitespace_)))
+    made = type(doc)(doc.vocab, words=[word for word, _ in words], spaces=[space for _, space in words])
     for token in made:
         token.is_sent_start = token.i == 0
     return made
 
 
-def _renamed(parsed: Doc, doc: Doc, hints: Mapping[int, Hint]) -> Doc:
-    """A parsed sentence with its own words again."""
+def _renamed(parsed: Doc, doc: Doc, hints: Mapping[int, Hint], parted: Collection[int]) -> Doc:
+    """A parsed sentence with its own words again, without the commas put in."""
+    added = {at + more for more, at in enumerate(sorted(parted))}
+    kept = [token for token in parsed if token.i not in added]
+    place = {token.i: at for at, token in enumerate(kept)}
     return type(doc)(
         doc.vocab,
         words=[token.text for token in doc],
         spaces=[bool(token.whitespace_) for token in doc],
-        heads=[token.head.i for token in parsed],
-        deps=[token.dep_ for token in parsed],
-        pos=[token.pos_ for token in parsed],
-        tags=[hints[token.i].tag if token.i in hints else token.tag_ for token in parsed],
-        lemmas=[hints[token.i].lemma if token.i in hints else token.lemma_ for token in parsed],
+        heads=[place.get(token.head.i, at) for at, token in enumerate(kept)],
+        deps=[token.dep_ for token in kept],
+        pos=[token.pos_ for token in kept],
+        tags=[hints[at].tag if at in hints else token.tag_ for at, token in enumerate(kept)],
+        lemmas=[hints[at].lemma if at in hints else token.lemma_ for at, token in enumerate(kept)],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     for token in doc:
         _repair_tags(token, words)
     for token in doc:
+        _repair_compared(token)
+        _repair_done(token, words)
+        _repair_watched(token, words)
         _take_subject(token)
         _repair_series(token, words)
         _repair_counted(token, words)
@@ -88,6 +92,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             thing = child_of(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
             moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
+            moves = moves and (thing is None or words.sort(lemma_of(thing)) != "clothing")  # "rolled up her sleeves"
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
@@ -138,6 +143,59 @@ def _repair_tags(token: Token, words: Words) -> None:
             token.head, token.dep_ = verb, "conj"
 
 
+def _repair_compared(token: Token) -> None:
+    """Give a verb the doer before what that is likened to: "a shape as wide as a field rose"."""
+    if token.lower_ != "as" or token.i < len(("a", "shape", "as")) or token.nbor(-2).lower_ != "as":
+        return
+    like, thing = token.nbor(-1), token.nbor(-1).head
+    doer = next((one for one in token.doc[token.i :] if one.dep_ == "nsubj" and one.left_edge.i == token.i + 1), None)
+    if like.dep_ != "amod" or doer is None or doer.head.dep_ not in ("relcl", "advcl") or doer.head.i < doer.i:
+        return
+    verb = doer.head
+    verb.dep_, doer.dep_ = thing.dep_, "pobj"
+    verb.head = verb if thing.dep_ == "ROOT" else thing.head
+    thing.head, thing.dep_, doer.head = verb, "nsubj", token
+    token.head, token.dep_ = like, "prep"
+
+
+def _repair_done(token: Token, words: Words) -> None:
+    """Make a deed of what was taken for a noun's look: "something whimpered", "and her tail twitched in the snow",
+    "One morning a driver hurried in"."""
+    doer = token.head
+    if token.tag_ != "VBN" or token.dep_ != "acl" or doer.i >= token.i or not token.lower_.endswith("ed"):
+        return
+    above, left = doer.head, doer.dep_
+    opens = left == "ROOT" or (left == "appos" and above.dep_ == "ROOT" and is_time(above, words))
+    joined = left == "conj" and above.pos_ == "VERB" and doer.nbor(-1).text != ","
+    near = token.i == doer.i + 1 and doer.pos_ in ("NOUN", "PROPN", "PRON")
+    if not near or not (opens or joined) or any(one.dep_ == "agent" and list(one.children) for one in token.children):
+        return
+    token.tag_, token.dep_, token.head = "VBD", "conj" if joined else "ROOT", above if joined else token
+    for one in [one for one in doer.children if one.dep_ == "advcl" and one.i < doer.i]:
+        one.head = token
+    if above.dep_ == "ROOT" and above not in (doer, token) and not joined:
+        above.head, above.dep_ = token, "npadvmod"
+    doer.head, doer.dep_ = token, "nsubj"
+
+
+def _repair_watched(token: Token, words: Words) -> None:
+    """Make a deed again of what somebody is seen or heard to do: "watched their table drift away", "heard Pia sobbing";
+    and a thing of what is done to it: "ate it standing up"."""
+    verb, doer = token.head, child_of(token, "nsubj", "compound")
+    if doer is None or doer.i > token.i or verb.pos_ != "VERB":
+        return
+    sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
+    if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
+        token.pos_, token.tag_ = "VERB", "VB"
+    elif sees and token.dep_ == "dobj" and token.lower_.endswith("ing") and doer.tag_ == "NNP":
+        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VBG", "ccomp", "nsubj"
+        token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
+        for one in [one for one in token.lefts if one != doer]:
+            one.head = doer
+    elif token.dep_ == "ccomp" and token.tag_ == "VBG" and doer.lower_ == "it" and doer.i == verb.i + 1 and not sees:
+        doer.head, doer.dep_, token.dep_ = verb, "dobj", "advcl"
+
+
 def _repair_plural(token: Token, doer: Token | None) -> None:
     """Make a noun again of a plural that was taken for a verb of the present in a told past."""
     head, things = token.head, [one for one in token.children if one.dep_ in ("dobj", "acomp", "attr", "prt")]
@@ -175,6 +233,15 @@ def _repair_series(token: Token, words: Words) -> None:
     bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
     if not bare or not token.i:
         return
+    if token.pos_ == "VERB" and token.dep_ == "advcl" and token.lower_ in words.feelings and head.i < token.i:
+        if token.nbor(-1).text == "," and child_of(token, "dobj") is None:  # "came back, ashamed, carrying a bar"
+            token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
+            for child in [one for one in token.children if one.dep_ == "advcl"]:
+                child.head = head
+            return
+    stray = token.dep_ in ("dep", "ccomp") and token.tag_ == head.tag_ == "VBD" and head.i < token.i
+    if stray and "," in doc[head.i : token.i].text:
+        token.dep_ = "conj"  # "ate it, then took a picture out"
     if token.tag_ == "VBN" and token.dep_ in ("advcl", "acl", "conj") and token.nbor(-1).text in (",", "and"):
         first = head if token.dep_ != "acl" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
@@ -187,10 +254,14 @@ def _repair_series(token: Token, words: Words) -> None:
             token.pos_, token.tag_, token.head = "NOUN", "NN", thing
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last
-    elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ == "advcl" and head.head.i < head.i:
+    elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ in ("advcl", "relcl", "ccomp"):
         before = next((one for one in doc[head.i : token.i] if one.tag_ == "CC" and one.head == head), None)
-        if before is not None and before.nbor(-1).text == ",":
-            token.head = head.head
+        above = next((up for up in head.ancestors if up.pos_ == "VERB"), head)
+        # "told him that it was three and straightened his blanket": who told did
+        time = lemma_of(head) == "be" and (doer := child_of(head, "nsubj")) is not None and doer.lower_ == "it"
+        apart = head.dep_ != "ccomp" and before is not None and before.nbor(-1).text == ","
+        if above.i < head.i and (apart or time):
+            token.head = above
 
 
 def _last_doer(token: Token) -> Token | None:
@@ -287,6 +358,8 @@ def _repair_subjects(token: Token, words: Words) -> None:
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
     if len(subjects) > 1:
         first, second = subjects[:2]
+        if child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
+            first.dep_ = "dep"  # "Two streets from the office a dog ran out"
         filled = child_of(first, "acl")
         between = first.doc[first.i + 1 : second.i].text
         if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
@@ -381,6 +454,13 @@ def _repair_objects(token: Token, words: Words) -> None:
             child.head = beside
         beside.head, beside.dep_ = verb, "dobj"
         token.dep_, token.pos_ = "oprd", "ADJ"
+    elif token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3:
+        first = token.nbor(-1)
+        if first.dep_ == "dobj" and first.head == verb:  # "unscrewed the fire extinguisher"
+            for child in list(first.lefts):
+                child.head = token
+            token.pos_, token.tag_, token.dep_ = "NOUN", "NN", "dobj"
+            first.head, first.dep_ = token, "compound"
     elif token.dep_ == "npadvmod" and words.has("give", lemma_of(verb)) and not is_time(token, words):
         first = child_of(verb, "dobj")
         if (
@@ -425,7 +505,7 @@ def _find_subject(verb: Token, words: Words) -> None:
         return
     first = min((child.i for child in verb.subtree if child.dep_ != "punct"), default=verb.i)
     ahead = any(child.dep_ in ("prep", "advmod", "prt", "expl") and child.i < verb.i for child in verb.children)
-    still = lemma_of(verb) in ("lie", "stand", "sit", "hang", "appear", "live", "be", "lay")
+    still = lemma_of(verb) in ("live", "be", "lay") or words.has("intransitive", lemma_of(verb))
     moves = still or (words.has("motion", lemma_of(verb)) and not joined)
     if joined:  # "and in it lay a banana", "and there stood a dog"
         ahead = any(child.dep_ in ("prep", "expl") and child.i < verb.i for child in verb.children)

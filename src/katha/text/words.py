@@ -70,8 +70,9 @@ class Words:
 
     def is_time(self, noun: str, part: str) -> bool:
         """Return whether a lemma, or a noun by its `part` of speech, tells when or how long."""
-        known = self.has("time_nouns", noun) or self.has("seasons", noun) or self.group("times", noun) is not None
-        return known or (self.sort(noun) == "time" and part == "NOUN")
+        day = noun.removesuffix("s") if part == "PROPN" else noun  # "on Sundays"
+        known = self.has("time_nouns", day) or self.has("seasons", noun) or self.group("times", noun) is not None
+        return known or (self.sort(noun) == "time" and part == "NOUN" and noun not in self.sets["place"])
 
     def is_place(self, noun: str) -> bool:
         """Return whether a scene can be set in or on it."""
