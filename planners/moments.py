@@ -276,7 +276,7 @@ class Story:
         """Return where an event takes place, None where nobody can know: after a move or a jump in time, indoors."""
         at, shift = event.sentence, planning("shift")
         place = self.reading.sentences[at].place
-        if place is not None and place.since == at and at and self._comes_later(place, event):
+        if place is not None and place.since == at and at and self.comes_later(place, event):
             at -= 1
             place = self.reading.sentences[at].place
         if place is not None and place.noun in shift["nowhere"]:
@@ -289,14 +289,17 @@ class Story:
         later = not open_air and any(self.passes(one) for one in range(since + 1, event.sentence + 1))
         return None if moved or later else place
 
-    def _comes_later(self, place: Place, event: Event) -> bool:
-        """Whether a place is that of a later event of the same sentence: "put on his jacket and ran to the bakery"."""
+    def comes_later(self, place: Place, event: Event) -> bool:
+        """Return whether a place is that of a later event of the same sentence: "put on his jacket and ran to the bakery"."""
         named = [
             one.id
             for one in self.reading.of(event.sentence)
             for role in one.roles
             if role.entity == place.entity is not None or role.head == place.noun
         ]
+        others = bool(named) and not {*self.reading.events[min(named)].who("agent")} & {*event.who("agent")}
+        if others and event.who("agent"):
+            return False  # both happen at once: "Ann dug while Ben drove through the streets"
         return bool(named) and min(named) > event.id and event.within is None
 
     # One part as a picture.

@@ -12,7 +12,7 @@ from katha.jsonio import digest
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
 from katha.planners.moments import Beat, Moment, Story, scene_texts
-from katha.planners.settings import places_of
+from katha.planners.whereabouts import places_of
 from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition

@@ -1,30 +1,31 @@
-"""Where each picture is: what the text says; else what its own words tell; else where the story goes on."""
+"""The places of `configs/places.yaml`: what each is called, and how well a sentence's words fit it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
 from katha.configs import load_config
-from katha.planners.moments import Moment
 from katha.text.words import load_words
 
-__all__ = ["Setting", "places_of", "settings"]
+__all__ = ["Setting", "named", "opened_by", "plain", "settings", "words_of"]
 
 _WORD = re.compile(r"[a-zà-ÿ][a-zà-ÿ'-]*")
-_QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
-_SURE, _FITS, _STORY = 3.0, 1.0, 0.25
-"""What a word that is hardly found elsewhere, one that fits, and one elsewhere in the story bring."""
-_ENOUGH, _HOME = 2.0, 3
-"""How many fitting words say where a picture is, beside a sure one elsewhere; how many words make a story's home."""
-_NEXT_DOOR = re.compile(r"^the (?:(?:back|next|other|adjoining) )?room$")
-_WHO = ("person", "group", "being")
-_ELSEWHERE = re.compile(
-    r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
+_QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
+_SHOWN = re.compile(
+    r"\b(?:painting|picture|photograph|photo|drawing|poster|story|stories|book|dream|film|map|portrait|song|letter)s?"
+    r" (?:of|about|from) [^,.;!?]*"
 )
+"""What is only painted, told or dreamt of is not there."""
+_NOT_THERE = re.compile(r"\b(?:to|from|towards?|for|of|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$")
+"""What stands before a place where nobody is yet, or any more."""
+_SURE, _TRADE, _NAME, _FITS, _MOST = 3.0, 1.5, 1.5, 1.0, 6.0
+"""What a word brings that is hardly found elsewhere, a trade (a baker in a boat is in no bakery), the name of the place
+told by the way, a word that fits; and most that a sentence's words bring."""
+_WHO = ("person", "group", "being")
 
 
 @dataclass(frozen=True)
@@ -32,20 +33,20 @@ class Setting:
     """One place of places.yaml with the words that tell it."""
 
     place: str
+    names: frozenset[str]
     sure: frozenset[str]
     fits: frozenset[str]
     like: frozenset[str]
-    home: bool
+    home: bool = False
+    open: bool = False
     yard: str = ""
-
-    @property
-    def noun(self) -> str:
-        """The place without its article."""
-        return self.place.removeprefix("the ")
+    instead: str = ""
 
     def score(self, words: frozenset[str]) -> float:
-        """Return how well words fit."""
-        return _SURE * len(words & self.sure) + _FITS * len(words & self.fits)
+        """Return how well the words of a sentence fit."""
+        tables = load_words()
+        sure = sum(_TRADE if tables.sort(word.split()[-1]) in _WHO else _SURE for word in words & self.sure)
+        return min(_MOST, sure + _NAME * len(words & self.names) + _FITS * len((words & self.fits) - self.names))
 
 
 @cache
@@ -55,156 +56,77 @@ def settings() -> tuple[Setting, ...]:
     return tuple(
         Setting(
             place,
+            _listed(row, "names"),
             _listed(row, "sure"),
             _listed(row, "fits"),
             _listed(row, "like"),
             bool(row.get("home")),
+            bool(row.get("open")),
             str(row.get("yard", "")),
+            str(row.get("instead", "")),
         )
         for place, row in rows.items()
-        if place != "public"
     )
-
-
-@cache
-def _public() -> frozenset[str]:
-    return frozenset(str(load_config("places.yaml")["public"]).replace("_", " ").split())
 
 
 def _listed(row: Mapping[str, str], part: str) -> frozenset[str]:
     return frozenset(word.replace("_", " ") for word in str(row.get(part, "")).split())
 
 
-def places_of(moments: Sequence[Moment]) -> list[str]:
-    """Return the place of each picture, "" where nothing tells it.
+def plain(text: str) -> str:
+    """Return a sentence in small letters without what is said, and without what pictures and stories are of."""
+    return _SHOWN.sub(" ", _QUOTED.sub(" ", text.lower()))
 
-    A place that its own sentence names stays. One that was only carried on gives way to words that are found elsewhere
-    only (a stove is in no train). Without any, the words of the picture and of the whole story tell, then the place
-    before, as long as nobody leaves it.
-    """
-    told = [_words(" ".join(one.text for one in moment.story.reading.sentences), moment) for moment in moments[:1]]
-    story = told[0] if told else frozenset()
-    home = _home(story)
-    found: list[str] = []
-    for moment in moments:
-        before = found[-1] if found else ""
-        found.append(_place(moment, before, story, home))
+
+@cache
+def _names() -> Mapping[str, Setting]:
+    """The first place of each name."""
+    found: dict[str, Setting] = {}
+    for one in settings():
+        for name in (one.place.removeprefix("the "), *sorted(one.names)):
+            found.setdefault(name, one)
     return found
 
 
-def _place(moment: Moment, before: str, story: frozenset[str], home: Setting | None) -> str:
-    said, fresh = moment.place(), _fresh(moment)
-    if said and not fresh and home is not None and not home.home and _passed_by(said, home, story):
-        said = ""
-    known = said or (before if not _left(moment) else "")
-    own = _words(_text(moment), moment)
-    # Who has a trade takes it everywhere: a baker in a boat is in no bakery.
-    own = frozenset(word for word in own if load_words().sort(word) not in _WHO) if known or home else own
-    best, score = _best(own, story)
-    if _NEXT_DOOR.search(said) and before and not _is_home(before):
-        said = before  # the back room of a shop
-    if said and (fresh or best is None):
-        return _refined(said, home)
-    sure = best is not None and bool(own & best.sure)
-    if best is not None and best.home and home is not None and not home.home:
-        best = home if own & best.sure & home.like or (sure and not known) else best
-    if said and home is not None and home.home and home.score(own) and not _agree(home, said) and not _is_public(said):
-        here = best is not None and best is not home and score > home.score(own)
-        return best.place if here and best is not None and sure else home.place
-    if said:
-        firm = best is None or not sure or _agree(best, said) or score < _SURE + _FITS or not _beside(best, said)
-        return _refined(said, home) if best is None or firm else best.place
-    told = best is not None and (sure or (score >= _ENOUGH and bool(story & best.sure or _is_home(known))))
-    if best is not None and told and (not known or (_beside(best, known) and (best.home or score >= _SURE + _FITS))):
-        return best.place
-    stays = before and not _ELSEWHERE.match(moment.here.text) and not _left(moment)
-    if stays:
-        return before
-    return home.place if home is not None else ""
+def named(text: str) -> Setting | None:
+    """Return the place that a phrase names ("the old football pitch"); the last words of it go before the first."""
+    words = [_singular(word) for word in _WORD.findall(text.lower())]
+    spelt = _WORD.findall(text.lower())
+    for size in (3, 2, 1):
+        for at in range(len(words) - size, -1, -1):
+            for some in (spelt, words):
+                if (found := _names().get(" ".join(some[at : at + size]))) is not None:
+                    return found
+    return None
 
 
-def _beside(best: Setting, known: str) -> bool:
-    """Whether words can tell that a place is left which nobody is told to leave: a home's rooms for one another, any
-    other place for one that is no home."""
-    return not best.home or _is_home(known) or _agree(best, known)
+_AT_FIRST = re.compile(
+    r"(?:(?:out|back|down|up|over|high) )?(?:at|in|on|aboard|inside) (?:(?:the|a|an|his|her|their|its|my|our) )?"
+    r"([\w'-]+(?: [\w'-]+)?(?: [\w'-]+)?)"
+)
 
 
-def _is_home(place: str) -> bool:
-    words = frozenset(_WORD.findall(place.lower()))
-    rooms = frozenset(word for one in settings() if one.home for word in one.noun.split())
-    return bool(
-        words & (rooms | {"home", "house", "flat", "apartment", "hall", "corridor", "stairs", "landing"})
-    ) and not _is_public(place)
+def opened_by(text: str) -> Setting | None:
+    """Return the place with which a sentence begins: "On the bus home there was nothing to look at"."""
+    found = _AT_FIRST.match(plain(text).lstrip())
+    words = found[1].split() if found is not None else []
+    spans = [(at, size) for at in range(len(words)) for size in (1, 2) if at + size <= len(words)]
+    return next((one for at, size in spans if (one := _names().get(" ".join(words[at : at + size])))), None)
 
 
-def _best(own: frozenset[str], story: frozenset[str]) -> tuple[Setting | None, float]:
-    """The place that a picture's own words fit best; the rest of the story tells between equals."""
-    ranked = [(one.score(own), _STORY * one.score(story), -at, one) for at, one in enumerate(settings())]
-    score, _, _, best = max((item for item in ranked if item[0]), key=lambda item: (item[0] + item[1], item[2]),
-                            default=(0.0, 0.0, 0, None))  # fmt: skip
-    return best, score
-
-
-def _home(story: frozenset[str]) -> Setting | None:
-    """The place in which a story is at home: that of most of its words, where they are several."""
-    ranked = [(one.score(story), -at, one) for at, one in enumerate(settings())
-              if len(story & (one.sure | one.fits)) >= _HOME + (not story & one.sure)]  # fmt: skip
-    return max(ranked, key=lambda item: item[:2])[2] if ranked else None
-
-
-def _passed_by(said: str, home: Setting, story: frozenset[str]) -> bool:
-    """Whether a place that was named once is less what the story is about than its home (forgotten on a bus)."""
-    own = next((one for one in settings() if _agree(one, said)), None)
-    words = frozenset(_WORD.findall(said.lower()))
-    return (
-        not _agree(home, said) and not words & home.like and (own is None or own.score(story) < home.score(story) / 2)
-    )
-
-
-def _refined(said: str, home: Setting | None) -> str:
-    """A place that any house has, in the one that the story is about: a hospital's corridor."""
-    words = _WORD.findall(said.lower())
-    if home is not None and home.yard and words and words[-1] in ("yard", "courtyard"):
-        return home.yard  # a school's yard is no farm's
-    return home.place if home is not None and words and words[-1] in home.like else said
-
-
-def _is_public(place: str) -> bool:
-    """Whether a place is none of a home, so that a sofa in it makes it no living room."""
-    return bool(frozenset(_WORD.findall(place.lower())) & _public())
-
-
-def _agree(best: Setting, said: str) -> bool:
-    """Whether a place that was said can be the one that words tell: the same noun, or one that it goes on in."""
-    words = frozenset(_WORD.findall(said.lower()))
-    return bool(words & (frozenset(best.noun.split()) | best.like | best.sure | best.fits))
-
-
-def _fresh(moment: Moment) -> bool:
-    """Whether the picture's own sentences name the place."""
-    place = moment.story.place_of(moment.main)
-    return place is not None and place.since >= min(event.sentence for event in moment.events)
-
-
-def _left(moment: Moment) -> bool:
-    """Whether somebody leaves for elsewhere, or a day passes, in the sentences of this part up to the picture."""
-    story = moment.story
-    first = moment.beats[0].sentence.index
-    return any(story.passes(at) or story.goes_on(at) for at in range(first, moment.here.index + 1))
-
-
-def _text(moment: Moment) -> str:
-    sentences = moment.story.reading.sentences
-    return " ".join(sentences[at].text for at in sorted({event.sentence for event in moment.events}))
-
-
-def _words(text: str, moment: Moment) -> frozenset[str]:
-    """The words of a text with nouns in the singular and the events' verbs in base form, alone and by twos."""
-    plain: list[str] = _WORD.findall(_QUOTED.sub(" ", text.lower()))
-    bare = [_singular(word) for word in plain]
-    verbs = {event.verb for event in moment.story.reading.events if event.text and event.text.lower() in text.lower()}
+def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the words that tell a place: nouns in the singular, `verbs` in base form, alone and by twos; without the
+    names of places to or from which something goes."""
+    said = plain(text)
+    spelt = [
+        found
+        for found in _WORD.finditer(said)
+        if _singular(found[0]) not in _names()
+        or not (_singular(found[0]) in verbs or _NOT_THERE.search(said[: found.start()]))
+    ]
+    bare = [_singular(found[0]) for found in spelt]
     twos = {f"{one} {two}" for one, two in pairwise(bare)}
-    return frozenset({*bare, *plain, *twos, *verbs})
+    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs - _names().keys())})
 
 
 def _singular(word: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from katha.planners.cuts import parts_of
 from katha.planners.rule import moments_of, told_story
-from katha.planners.settings import places_of, settings
+from katha.planners.whereabouts import places_of
 from katha.renderers.sketch.scenes.senses import place_of
 
 

@@ -134,7 +134,8 @@ class _Track:
         if words.sort(role.head) == "vehicle" and words.has("beside_only", how):
             return  # who lies under a car is where the car is
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
-        if trade is not None and event.verb == "go" and whole is not None and not whole.named:
+        goes = event.verb == "go" or words.has("carrying", event.verb)
+        if trade is not None and goes and self._moves(event) and whole is not None and not whole.named:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
             return
         named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
@@ -158,7 +159,7 @@ class _Track:
                 return  # "a scratch in the wood"
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
-        elif role.role == "source" and self._moves(event) and (self.place is None or (how == "out" and not to)):
+        elif role.role == "source" and self._moves(event) and not words.has("arrive", event.verb) and (self.place is None or (how == "out" and not to)):
             self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
 
     def _at_door(self, role: Role, event: Event) -> bool:
@@ -168,6 +169,8 @@ class _Track:
         if not at or thing is None or not self._moves(event):
             return False
         owner = self.entities.get(thing.owner or "")
+        if thing.owner in event.who("agent"):
+            return False  # a patient's own bell
         if role.head != "doorbell" and owner is None and "front" not in role.text:
             return False
         text = f"{owner.name}'s front door" if owner is not None and not owner.members else "the front door"

@@ -1,0 +1,260 @@
+"""Where each picture is: the places that fit a story's sentences best, as one way through all of them.
+
+Each sentence speaks for some places, by what it says and by the things in it. To be elsewhere than a sentence before
+costs something, little where the text says that somebody goes there or that time passes. The cheapest way says where
+every sentence is: a place that is told late holds from the beginning, and one that is only spoken of moves nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+from katha.planners.moments import Moment, Story, planning
+from katha.planners.settings import Setting, named, opened_by, plain, settings, words_of
+from katha.text.types import Event, Place
+from katha.text.words import load_words
+
+__all__ = ["places_of"]
+
+_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 3.0, 0.25
+"""What it brings that somebody is said to be there, that a thing is, that the place is part of another, that it is
+outside or inside; and the share for every sentence of what the title brings."""
+_STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
+"""What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time passes, from room to room,
+where the text says so, and after "meanwhile"."""
+_ENOUGH, _KNOWN = 2.0, 4.0
+"""A place for which less speaks in all its sentences is none; for which as much speaks, it has furniture of homes too."""
+_MEANWHILE = re.compile(
+    r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
+)
+_ANY_ROOM = re.compile(r"^(?:the|a|this|that|his|her|their|my|our)? ?(?:(?:back|next|other|adjoining|same) )?room$")
+_YARDS = ("yard", "courtyard")
+_BY_SIDE = {"outside": True, "outdoors": True, "inside": False, "indoors": False, "upstairs": False, "downstairs": False}
+"""Words that tell only whether somebody is under the sky."""
+_PASSED = ("stairs", "stair", "staircase")
+"""What people go through, and are seldom at."""
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A place that no table has, in the text's own words."""
+
+    noun: str
+
+
+_Key = Setting | _Said
+
+
+@dataclass
+class _Sentence:
+    """What one sentence tells: what speaks for each place, what place it says in which words, what going there costs."""
+
+    speaks: defaultdict[_Key, float] = field(default_factory=lambda: defaultdict(float))
+    said: _Key | None = None
+    words: str = ""
+    step: float = _STEP
+    firm: bool = False
+
+
+def places_of(moments: Sequence[Moment]) -> list[str]:
+    """Return the place of each picture, "" where nothing tells it."""
+    return [_place(moment) for moment in moments]
+
+
+def _place(moment: Moment) -> str:
+    story, at = moment.story, moment.main.sentence
+    place, found = story.reading.sentences[at].place, _way(story)
+    later = place is not None and place.since == at and story.comes_later(place, moment.main)
+    later = later and opened_by(story.reading.sentences[at].text) is None
+    return found[at - 1 if at and later else at]
+
+
+@lru_cache(maxsize=4)
+def _way(story: Story) -> list[str]:
+    """The place of each sentence of a story."""
+    told = [_sentence(story, at) for at in range(len(story.reading.sentences))]
+    title = words_of(story.reading.title or "")
+    for one in settings() if title else ():
+        if value := one.score(title):
+            for sentence in told:
+                sentence.speaks[one] += _TITLE * value
+    _go_on(told)
+    total = _total(told)
+    keys = [key for key in total if total[key] >= _ENOUGH]
+    keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
+    if not keys:
+        return [""] * len(told)
+    best = {key: told[0].speaks.get(key, 0.0) for key in keys}
+    back: list[Mapping[_Key, _Key]] = []
+    for one in told[1:]:
+        came = {key: max(keys, key=partial(_to, best, key, one)) for key in keys}
+        best = {key: best[old] - _cost(old, key, one) + one.speaks.get(key, 0.0) for key, old in came.items()}
+        back.append(came)
+    way = [max(keys, key=lambda key: best[key])]
+    for came in reversed(back):
+        way.append(came[way[-1]])
+    return _in_words(told, way[::-1])
+
+
+def _to(best: Mapping[_Key, float], new: _Key, at: _Sentence, old: _Key) -> tuple[float, bool]:
+    """How good a way is that comes from `old`; of equals who goes late has stayed as long as could be."""
+    return best[old] - _cost(old, new, at), old != new
+
+
+def _cost(old: _Key, new: _Key, at: _Sentence) -> float:
+    """What it costs to be in another place than a sentence before."""
+    if old == new:
+        return 0.0
+    rooms = isinstance(old, Setting) and isinstance(new, Setting) and old.home and new.home
+    return min(at.step, _ARRIVED if at.said == new and at.firm else _STEP, _ROOM if rooms else _STEP)
+
+
+def _in_words(told: Sequence[_Sentence], way: Sequence[_Key]) -> list[str]:
+    """The places as the text words them: in its last words for each, as long as the story is there."""
+    found, last = list[str](), dict[_Key, str]()
+    for one, key in zip(told, way, strict=True):
+        if one.said == key and one.words:
+            last[key] = one.words
+        found.append(last.get(key, key.place if isinstance(key, Setting) else f"the {key.noun}"))
+    return found
+
+
+def _total(told: Sequence[_Sentence]) -> dict[_Key, float]:
+    """What speaks for each place in all sentences."""
+    total: dict[_Key, float] = defaultdict(float)
+    for one in told:
+        for key, value in one.speaks.items():
+            total[key] += value
+    return total
+
+
+def _go_on(told: Sequence[_Sentence]) -> None:
+    """Let a place that others have too speak for the one of which the story tells: a corridor for the hospital, a yard
+    for the school's; and what is only outside or inside for all such places of the story."""
+    total = _total(told)
+    for whole in [key for key in total if isinstance(key, Setting) and key.instead and total[key] >= _KNOWN]:
+        for one in told:
+            room = named(whole.instead)
+            if room is not None and one.said != room and room in one.speaks:
+                one.speaks[whole] += one.speaks.pop(room)
+    for one in told:
+        noun = one.said.noun if isinstance(one.said, _Said) else one.said.place.split()[-1] if one.said else ""
+        fitting = [key for key in total if isinstance(key, Setting) and key != one.said and total[key] >= _ENOUGH]
+        beside = [key for key in fitting if key.open == _BY_SIDE.get(noun)]
+        for key in beside:
+            one.speaks[key] += _OUTSIDE
+        if beside and one.said is not None:
+            one.speaks[one.said] = 0.0
+        part_of = max((key for key in fitting if noun in key.like), key=lambda key: total[key], default=None)
+        yard = next((named(key.yard) for key in fitting if key.yard), None) if noun in _YARDS else None
+        if one.said is not None and (part := yard or part_of) is not None:
+            one.speaks[part] += _LIKE
+            one.speaks[one.said] -= _HEARD
+            if yard is not None:
+                one.said, one.words = yard, ""
+
+
+def _sentence(story: Story, at: int) -> _Sentence:
+    """What a sentence tells of where it is."""
+    sentence, told = story.reading.sentences[at], _Sentence()
+    verbs = frozenset(event.verb for event in story.reading.of(at) if event.speech is None)
+    words = words_of(sentence.text, verbs)
+    for one in settings():
+        if value := one.score(words):
+            told.speaks[one] += value
+    told.step = _step(story, at)
+    if sentence.place is not None and sentence.place.since == at:
+        _hear(story, sentence.place, told)
+    if told.said is None and any(_alights(event) for event in story.reading.of(at)):
+        told.said, told.words = _Said("outside"), ""
+    if told.said is None and (first := opened_by(sentence.text)) is not None:
+        told.said, told.firm = first, True
+        told.speaks[first] += _HEARD
+    return told
+
+
+def _hear(story: Story, place: Place, told: _Sentence) -> None:
+    """Take the place that a sentence names, where it can be one."""
+    shift, text = planning("shift"), plain(story.reading.sentences[place.since].text)
+    key = named(place.text) or named(place.noun)
+    if (key is None and place.noun in shift["nowhere"]) or _ANY_ROOM.match(place.text.lower()):
+        return
+    if not (load_words().has("place", place.noun) or place.sort in shift["places"] or key is not None):
+        return
+    if place.entity and place.noun not in text and place.text.lower() not in text:
+        return  # it is only painted, or spoken of
+    owner = story.reading.entity(place.entity).owner if place.entity else None
+    if place.entity and (story.reading.entity(place.entity).character or _on_way(text, place.noun)):
+        return
+    if owner is not None and story.reading.entity(owner).kind == "thing":
+        return  # a chess piece's square
+    told.said = key if key is not None else _Said(place.noun)
+    passed = place.noun in _PASSED or load_words().has("prep_by", place.preposition)
+    told.firm = not passed and _is_there(story, place)
+    told.step = min(told.step, _WENT) if place.noun in _PASSED else told.step
+    told.speaks[told.said] += _SAID if told.firm else _HEARD
+    own = key is None or place.text.lower().endswith(place.noun)
+    told.words = story.teller.place(place) if own else ""
+
+
+def _on_way(text: str, noun: str) -> bool:
+    """Whether a place is only gone to: "on the way to school"."""
+    return re.search(rf"\bway (?:back |home )?(?:to|from|into|towards) (?:\w+ )?{re.escape(noun)}\b", text) is not None
+
+
+def _is_there(story: Story, place: Place) -> bool:
+    """Whether somebody of whom the story goes on is told to be in a place, and not only a thing."""
+    for event in story.reading.of(place.since):
+        for role in event.roles:
+            if role.entity == place.entity is not None or role.head == place.noun:
+                who = story.teller.people(event.who("agent", "patient"))
+                described = role.role == "agent" and event.verb == "be"
+                goes = bool(who) and role.role != "agent" and _goes_with(story, who, place.since)
+                if goes or event.existential or described:
+                    return True
+    return place.entity is None
+
+
+def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:
+    """Whether the story goes with who goes somewhere, and does not stay with those who were beside them."""
+    events = story.reading.events
+    known = {key for event in events if event.sentence < at for key in story.people(event)} - set(who)
+    cast = {key for event in events if event.sentence == at + 1 for key in story.people(event)}
+    return not cast & known or bool(cast & set(who))
+
+
+def _step(story: Story, at: int) -> float:
+    """What it costs to be elsewhere than in the sentence before."""
+    sentences = story.reading.sentences
+    if _MEANWHILE.match(sentences[at].text):
+        return _ELSEWHERE
+    later = at and sentences[at].time != sentences[at - 1].time
+    if later or story.passes(at) or story.goes_on(at) or _goes(story, at):
+        return _WENT
+    if at and (story.goes_on(at - 1) or _goes(story, at - 1)):
+        return _GONE
+    return _PARAGRAPH if at and sentences[at].paragraph != sentences[at - 1].paragraph else _STEP
+
+
+def _goes(story: Story, at: int) -> bool:
+    """Whether somebody goes out, away, home or back in a sentence."""
+    return any(_leads_away(event) for event in story.reading.of(at) if story.teller.people(event.who("agent")))
+
+
+def _alights(event: Event) -> bool:
+    """Whether somebody gets off or out of what they were in, and the text need not say what it was."""
+    if not event.happens or event.verb != "get" or event.particle not in ("off", "out"):
+        return False
+    roles = event.all("source", "goal") if event.particle == "off" else event.all("source", "goal", "patient")
+    return all(load_words().sort(role.head) == "vehicle" for role in roles)
+
+
+def _leads_away(event: Event) -> bool:
+    if not event.happens or event.perfect:
+        return False
+    away = event.particle in ("out", "away", "off", "home", "back", "in") or bool(event.all("goal"))
+    return load_words().has("motion", event.verb) and away
