@@ -384,7 +384,7 @@ def test_who_does_something_while_sitting_sits() -> None:
         ("Tom gave the orders from his chair.", "tom", "point", "sit", "on"),
         ("Tom lay in bed and read a book.", "tom", "read", "in_bed", "at"),
         ("Grandpa sat Tom down at the kitchen table.", "tom", "stand", "sit_at", "at"),
-        ("Tom put the letter on the chair.", "tom", "put", None, None),
+        ("Tom put the letter on the chair.", "tom", "put_in", None, None),
         ("Tom looked at the table.", "tom", "look", None, None),
     ],
 )

@@ -74,7 +74,9 @@ _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
 _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
-_MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"})
+_MUTUAL = frozenset(
+    {"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
+)
 _OWN_ACCORD = frozenset(
     {"burst", "smoulder", "ring", "glow", "drip", "halt", "skid", "sink", "bob", "sprout", "flutter", "roll_along"}
 )

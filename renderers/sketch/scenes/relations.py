@@ -184,7 +184,9 @@ class Relations(Doing):
             return name
         roles = event.all("place", "goal", "source") if name not in (None, "stand") else []
         if name == "seat":
-            return next((one for role in roles if (one := placed_deed("sit", [f"{role.preposition} {role.head}"]))), "sit")
+            return next(
+                (one for role in roles if (one := placed_deed("sit", [f"{role.preposition} {role.head}"]))), "sit"
+            )
         if name == "lie" and any(role.head == "bed" for role in roles):
             return "in_bed"
         for role in roles:
