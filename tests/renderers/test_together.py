@@ -35,6 +35,16 @@ def test_several_sit_on_one_bench() -> None:
     assert drawn["a"][3] < drawn["bench"][3]
 
 
+def test_those_who_play_at_a_table_face_each_other_across_one() -> None:
+    scene = Scene(actors=(person("a", "play_board", "b"), person("b", "play_board", "a"), person("c", "walk")))
+    sprites = {sprite.id: sprite for sprite in arrange(scene, Random(0))}
+    assert sum(sprite.id == "board" for sprite in arrange(scene, Random(0))) == 1
+    one, other = sorted((sprites["a"], sprites["b"]), key=lambda sprite: sprite.x)
+    left, _, right, _ = sprites["board"].box
+    assert one.x < left < right < other.x
+    assert (one.facing, other.facing) == (1, -1)
+
+
 def test_who_sleeps_on_a_shoulder_leans_there() -> None:
     asleep = replace(person("a", "nod_off"), at="b", where="against")
     drawn = boxes(asleep, person("b", "sit"))

@@ -375,6 +375,26 @@ def test_who_does_something_while_sitting_sits() -> None:
     assert (only(calling).deed, only(calling).posture, calling.things) == ("shout", "lean_out", ())
 
 
+@pytest.mark.parametrize(
+    ("prompt", "who", "deed", "posture", "where"),
+    [
+        ("Tom sits at the table.", "tom", "sit_at", None, "at"),
+        ("Tom sat at the table and ate soup.", "tom", "eat", "sit_at", "at"),
+        ("Tom sat in the armchair and read a book.", "tom", "read", "sit", "on"),
+        ("Tom gave the orders from his chair.", "tom", "point", "sit", "on"),
+        ("Tom lay in bed and read a book.", "tom", "read", "in_bed", "at"),
+        ("Grandpa sat Tom down at the kitchen table.", "tom", "stand", "sit_at", "at"),
+        ("Tom put the letter on the chair.", "tom", "put_in", None, None),
+        ("Tom looked at the table.", "tom", "look", None, None),
+    ],
+)
+def test_who_sits_at_a_table_on_a_seat_or_in_bed_has_the_hands_free(
+    prompt: str, who: str, deed: str, posture: str | None, where: str | None
+) -> None:
+    actor = next(one for one in scene_of(request(prompt)).actors if one.id == who)
+    assert (actor.deed, actor.posture, actor.where) == (deed, posture, where)
+
+
 def test_what_is_had_while_resting_is_in_the_hand_and_what_is_bitten_stays_on() -> None:
     resting = scene_of(request("Ada sits with a cup of tea. Ada watches the rain."))
     assert [(thing.word, thing.held_by) for thing in resting.things] == [("cup of tea", "ada")]

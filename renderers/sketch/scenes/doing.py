@@ -74,7 +74,9 @@ _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
 _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
-_MUTUAL = frozenset({"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play"})
+_MUTUAL = frozenset(
+    {"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
+)
 _OWN_ACCORD = frozenset(
     {"burst", "smoulder", "ring", "glow", "drip", "halt", "skid", "sink", "bob", "sprout", "flutter", "roll_along"}
 )
@@ -452,7 +454,9 @@ class Doing(Making):
             aboard = row.id in _INSIDE and not _is_vehicle(role) and not self._is_own(role, row)
             self._role_thing(role, None if aboard else holder, "object" if aboard else "instrument")
         for role in event.all("place", "goal", "source", "companion"):
+            seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
+            on = on and not seat
             on = on or (main is None and self._is_own(role, row))
             on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"

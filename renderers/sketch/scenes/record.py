@@ -13,9 +13,10 @@ Shot = Literal["wide", "medium", "close"]
 
 Beside = Literal[
     "on", "in", "under", "behind", "over", "beside", "against", "before", "around",
-    "head", "shoulder", "hand", "lap", "back",
+    "at", "head", "shoulder", "hand", "lap", "back",
 ]  # fmt: skip
-"""How somebody is beside a thing or somebody else; the last five are parts of the other's body."""
+"""How somebody is beside a thing or somebody else (`at`: the table or bed of their posture); the last five are parts of
+the other's body."""
 
 Laid = Literal["on", "in", "under", "above", "behind", "beside", "against", "head"]
 """How a thing is beside another; on somebody it is at the head."""

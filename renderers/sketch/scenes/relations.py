@@ -8,7 +8,7 @@ from dataclasses import replace
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.scenes.doing import Doing
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
-from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of, part_of
+from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of, part_of, placed_deed
 from katha.text.types import Event, Role
 
 __all__ = ["Relations"]
@@ -20,7 +20,10 @@ _LAID: Mapping[Beside, Laid] = {
     "behind": "behind", "beside": "beside", "against": "against",
 }  # fmt: skip
 """How a thing lies beside another, by how somebody would stand there."""
-_RESTING = frozenset({"sit", "kneel", "lean_out"})
+_RESTING = frozenset({"sit", "kneel", "lean_out", "sit_at", "in_bed"})
+_AT = frozenset({"sit_at", "in_bed"})
+"""Postures that bring the furniture along."""
+_SURFACES = frozenset({"table", "counter"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
 _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over", "ground", "ground_front", "foot"})
@@ -110,12 +113,14 @@ class Relations(Doing):
         if where == "over" and self._deed(event) not in _LEAPING:
             return None
         if role.role == "source":
-            return where if where in ("behind", "under") else None
+            spoken = role.preposition == "from" and in_table("seats", role.head)
+            spoken = spoken and in_table("aimed", self._deed(event) or "")  # gives orders from the chair
+            return "on" if spoken else where if where in ("behind", "under") else None
         return where
 
     def _beside(self, role: Role) -> Beside | None:
         found: Beside | None = beside_of(role.preposition)  # type: ignore[assignment]
-        return found
+        return "on" if found == "in" and in_table("seats", role.head) else found
 
     def _placed(self, event: Event, role: Role) -> list[str]:
         """Who of an event is where a role says: those it is done to, or its doers."""
@@ -147,16 +152,67 @@ class Relations(Doing):
         return self.actors[name].id if name is not None and name in self.actors and name != key else None
 
     def _resting(self, event: Event) -> None:
-        """Who does one thing with the hands while sitting or kneeling: "sat on the bed and read"."""
-        name = self._deed(event)
-        for key in self._spread(event.who("agent")) if name in _RESTING else ():
-            actor = self.actors.get(key)
-            if actor is None or actor.deed == name or actor.kind != "person" or actor.posture is not None:
+        """Who does one thing with the hands while sitting or kneeling: "sat on the bed and read", "reads in bed"."""
+        seats = self._deed(event) == "seat"
+        resting = self._spread(event.who("patient") if seats else event.who("agent"))
+        with_them = [key for key in self._spread(event.who("companion")) if not seats]
+        for key in [*resting, *with_them]:
+            actor, name = self.actors.get(key), self._posture(event, key)
+            fellow = self.actors.get(resting[0]) if key in with_them and resting else None
+            if fellow is not None and fellow.posture in _AT and actor is not None and actor.deed == "stand":
+                self.actors[key] = replace(actor, posture=fellow.posture, at=fellow.at, where=fellow.where)
+                continue
+            if name is None or actor is None or actor.kind != "person" or actor.posture is not None:
                 continue
             row = deed(actor.deed)
             free = row.thing not in _NOT_SEATED or (row.thing == "ground" and actor.target is None)
-            if free and row.set is None and not row.pose.moving and not row.pose.lying:
+            if row.set in _SURFACES and name == "sit":
+                name = "sit_at"
+            if actor.deed == name or not free or row.pose.moving or row.pose.lying:
+                name = name if actor.deed == name else None
+            elif row.set is None or (row.set in (*_SURFACES, "desk") and name in _AT):
                 self.actors[key] = replace(actor, posture=name)
+            else:
+                name = None
+            if name in _AT:
+                self._at_furniture(event, key)
+
+    def _posture(self, event: Event, key: str) -> str | None:
+        """How somebody rests in an event: as its verb says, or on, in or at what they do another thing."""
+        name = self._deed(event)
+        if name in _RESTING:
+            return name
+        roles = event.all("place", "goal", "source") if name not in (None, "stand") else []
+        if name == "seat":
+            return next(
+                (one for role in roles if (one := placed_deed("sit", [f"{role.preposition} {role.head}"]))), "sit"
+            )
+        if name == "lie" and any(role.head == "bed" for role in roles):
+            return "in_bed"
+        for role in roles:
+            found = placed_deed("sit", [f"{role.preposition} {role.head}"])
+            dines = in_table("dining", name or "")
+            if found in _AT and dines and not self._objects_at(event, role):
+                return found
+            seated = in_table("seats", role.head) and self._way(role, event) == "on"
+            if seated and key in self._placed(event, role):
+                return "sit"
+        return None
+
+    def _objects_at(self, event: Event, role: Role) -> bool:
+        """Whether it is somebody else or a thing that is there: "wrote to the girl in bed"."""
+        return any(one.start < role.start and one.entity and self._alive(one.entity) for one in event.all("recipient"))
+
+    def _at_furniture(self, event: Event, key: str) -> None:
+        """The table or bed of a posture is drawn with it, once."""
+        for role in event.all("place", "goal"):
+            thing = self.things.get(role.entity or "")
+            if thing is not None and placed_deed("sit", [f"{role.preposition} {role.head}"]) is not None:
+                self.things[thing.id] = replace(thing, held_by=None, role="object")
+                target = self.actors[key].target
+                self.actors[key] = replace(
+                    self.actors[key], at=thing.id, where="at", target=None if target == thing.id else target
+                )
 
     def _opened(self, event: Event, events: Sequence[Event]) -> None:
         """What is found by who opens a thing is in it: a kitten in the box."""

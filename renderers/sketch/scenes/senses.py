@@ -73,6 +73,8 @@ _LISTS = (
     "mounts",
     "teen",
     "single",
+    "seats",
+    "dining",
     "by_picture",
     "on_deck",
     "aimed",

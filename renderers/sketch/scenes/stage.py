@@ -35,6 +35,7 @@ from katha.renderers.sketch.scenes.beside import put_beside
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
+from katha.renderers.sketch.scenes.seats import BOARD, at_board, resting, settled
 from katha.renderers.sketch.scenes.things import (
     Box,
     Cluster,
@@ -77,7 +78,7 @@ _FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hand
 """Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _BUBBLES = frozenset({"thought", "speech"})
 _ALONG = "pass_along"
-_OWN_PLACE, _STOREY = frozenset({"window_sill"}), 124.0
+_WINDOW, _STOREY = "window_sill", 124.0
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
@@ -140,7 +141,7 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
         if len(group_) > 1:
             join(*group_)
         for cluster in group_:
-            if cluster.actor.at in things:
+            if cluster.actor.at in things and cluster.actor.where != "at":
                 put_beside(cluster, things[cluster.actor.at], group_)
     spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
@@ -218,6 +219,8 @@ def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Fra
         chosen[first.id] = kept or usual
         for at, other in enumerate(group_[1:]):
             same = at > 0 or deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
+            if at_board(first) and at_board(other):
+                same = at % 2 == 1
             chosen[other.id] = other.facing or chosen[first.id] * (1 if same else -1)
     return chosen
 
@@ -251,8 +254,6 @@ def _cluster(
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = deed(actor.deed)
     row = replace(row, pose=lent) if lent is not None else row
-    if actor.posture is not None and deed(actor.posture).set in _OWN_PLACE:
-        row = replace(row, set=deed(actor.posture).set)
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
     if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
@@ -264,10 +265,11 @@ def _cluster(
     fellows = {other.id for other in scene.actors if other.deed == actor.deed}
     has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
     goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
-    if row.id == "put" and objects and not tools:
+    placed = settled(row, actor) is not row
+    if row.id == "put" and objects and not tools and not placed:
         row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
     open_air = scene.setting is not None and not place_data(scene.setting).indoors
-    if row.id == "put" and not has_object and not goals and not tools:
+    if row.id == "put" and not has_object and not goals and not tools and not placed:
         row = replace(row, set=None)  # nothing is laid on a table
     if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
         row = replace(row, set=None)
@@ -297,6 +299,7 @@ def _cluster(
     if actor.kind == "figure" and not has_hands(actor.concept):
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
+    row = settled(row, actor)
     if actor.kind != "pictogram":
         drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
         inside = scene.setting is None or place_data(scene.setting).indoors
@@ -346,14 +349,14 @@ def _person(
     bench: SceneThing | None = None,
 ) -> Cluster:
     actor = actors[0]
-    pose = _resting(replace(row.pose, tool=None if holds else row.tool), actor)
+    pose = resting(replace(row.pose, tool=None if holds else row.tool), actor)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on or bench is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
     if objects and row.thing == "climbed":
         pose = replace(pose, emanata=())
-    if row.set is not None:
+    if row.set not in (None, BOARD):
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
     if actor.says is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "speech"))
@@ -382,28 +385,21 @@ def _person(
             depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
             sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
     if row.set is not None and not sits_on and bench is None:
-        sprites.append(_furniture(row.set, facing))
+        piece = _furniture(row.set, facing)
+        sprites.append(replace(piece, id=actor.at) if actor.at is not None and actor.where == "at" else piece)
+    board = sprites[-1].id if row.set == BOARD and not sits_on and bench is None else None
     if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
         thought = (objects if row.thing == "thought" and objects else tools)[0].id
         sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
     if actor.says is not None:
         sprites.append(_speech(actor.says, body, facing))
-    sprites += _crowd(actor, pose, facing, lift, row.set if row.set in _OWN_PLACE else None)
+    sprites += _crowd(actor, pose, facing, lift, row.set if row.set == _WINDOW else None)
     held = _outfit_hold(actor, row, body, facing, objects, tools)
     sprites += [held] if held is not None else []
     solid = union(
         [body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id not in _BUBBLES)]
     )
-    return Cluster(actor, facing, sprites, body, solid, holds=bool(objects))
-
-
-def _resting(pose: Pose, actor: SceneActor) -> Pose:
-    """The pose with the legs of who sits or kneels meanwhile."""
-    if actor.posture is None:
-        return pose
-    rest = deed(actor.posture).pose
-    signs = (*pose.emanata, *(sign for sign in rest.emanata if actor.where != "on"))
-    return replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
+    return Cluster(actor, facing, sprites, body, solid, holds=bool(objects), board=board)
 
 
 def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
@@ -417,7 +413,7 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
     if wide > _GOAL_WIDE and height < _LOW_GOAL:
         drawn = draw_thing(thing, height * _GOAL_WIDE / wide, f)
         wide = _GOAL_WIDE
-    flat = row.set in (None, "table", "desk", "counter", "stove") and thing.pictogram in _TABLES
+    flat = row.set in (None, "table", "desk", "counter", "stove", BOARD) and thing.pictogram in _TABLES
     if flat and row.set is not None:
         return cluster
     hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
@@ -555,6 +551,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     used = {sprite.id for sprite in sprites}
     unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
     used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
+    used |= {actor.at for actor in scene.actors if actor.at is not None and actor.where == "at"}
     drawn: list[Sprite] = []
     acting = [sprite.box for sprite in sprites if sprite.acts]
     left, _, right, _ = union([sprite.box for sprite in sprites] if acting else [(-30.0, -60.0, 30.0, 0.0)])

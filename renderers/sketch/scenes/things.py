@@ -124,7 +124,8 @@ class Sprite:
 
 @dataclass
 class Cluster:
-    """An actor with what belongs to it, its front at `facing`; `solid` is what others keep clear of."""
+    """An actor with what belongs to it, its front at `facing`; `solid` is what others keep clear of, `board` the
+    sprite of the table at which it sits."""
 
     actor: SceneActor
     facing: int
@@ -133,6 +134,7 @@ class Cluster:
     solid: Box = (0.0, 0.0, 0.0, 0.0)
     holds: bool = False
     marks: list[str] = field(default_factory=list)
+    board: str | None = None
 
     def move(self, dx: float, dy: float = 0.0) -> None:
         """Put the whole cluster elsewhere."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.scenes.record import Scene, SceneActor
+from katha.renderers.sketch.scenes.seats import across
 from katha.renderers.sketch.scenes.things import Cluster, Sprite, shrunk, think_bubble, union
 from katha.renderers.sketch.svg import path, trace
 
@@ -68,7 +69,10 @@ def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
     who are beside somebody of the group come last."""
     near = [guest for guest in (other, *others) if guest.actor.at is not None and _host(guest, (one, other, *others))]
     rest = [cluster for cluster in (other, *others) if cluster not in near]
-    if rest:
+    dining = [cluster for cluster in rest if one.board is not None and cluster.board is not None]
+    if dining:
+        across(one, dining)
+    elif rest:
         _partners(one, *rest)
     for guest in near:
         host = _host(guest, (one, other, *others))
