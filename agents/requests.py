@@ -11,7 +11,7 @@ from katha.agents.context import RunContext
 from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
 from katha.configs import load_prompt
-from katha.planners.base import capital, fit, named, worded
+from katha.planners.base import WORD, capital, fit, named, worded
 from katha.planners.narrated import raw_sentences
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
 from katha.schema import Frame, FrameKind, Panel, Plan
@@ -132,10 +132,23 @@ def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
         panels.append(panel.model_copy(update={"not_drawn": told}))
     known = plan.coverage
     if known is not None:
-        partly = dict.fromkeys((sentence, word) for panel in panels for sentence, word in stand_ins(panel))
+        told = [(_sentence_of(piece, panel), word) for panel in panels for piece, word in stand_ins(panel)]
+        # What lacks an act counts as not drawn already.
+        partly = dict.fromkeys(one for one in told if not any(_within(lost, one[0]) for lost in known.not_drawn))
         sentences, words = (list(dict.fromkeys(column)) for column in zip(*partly, strict=True)) if partly else ([], [])
         known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
     return plan.model_copy(update={"panels": panels, "coverage": known})
+
+
+def _sentence_of(piece: str, panel: Panel) -> str:
+    """The story's sentence of which a caption tells an act; else the caption's own."""
+    whole = (text.strip() for text in raw_sentences(panel.source))
+    return next((text for text in whole if piece in text or _within(piece, text)), piece)
+
+
+def _within(piece: str, sentence: str) -> bool:
+    """Whether all words of a piece are in a sentence."""
+    return {*WORD.findall(piece.lower())} <= {*WORD.findall(sentence.lower())}
 
 
 def _wish(plan: Plan, panel: Panel) -> str:

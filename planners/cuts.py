@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, pairwise
 
-from katha.planners.moments import Beat, Story, planning
+from katha.planners.acts import Beat, planning
+from katha.planners.moments import Story
 
 __all__ = ["panels_of", "parts_of"]
 
@@ -26,20 +28,22 @@ def panels_of(story: Story) -> int:
     table = planning("panels")
     units = _units(story, int(table["least"]))
     parts = max(1, len(story.reading.text.split()) // int(table["part"]))
-    most = min(int(table["most"]) * parts, int(table["all"]), len(units))
+    acts = sum(len(one) - 1 for one in story.acts)
+    most = min(int(table["most"]) * parts + min(acts, int(table["acts"]) * parts), int(table["all"]), len(units))
     if most <= 2:
         return 2
     return _Cuts(story, units, most).best(float(table["each"]))
 
 
 def _units(story: Story, panels: int) -> list[list[Beat]]:
-    """What is never cut: a sentence with an event and what follows without one; or single events where there are
-    fewer such sentences than panels."""
+    """What is never cut: a sentence with an event, or an act of it that no picture shows with its others, and what
+    follows without one; or single events where there are fewer of these than panels."""
     units: list[list[Beat]] = []
     early: list[Beat] = []
     for beat in story.beats:
         if beat.events:
-            units.append([*early, beat])
+            first, *more = story.acts[beat.sentence.index]
+            units += [[*early, first], *([act] for act in more)]
             early = []
         elif units:
             units[-1].append(beat)
@@ -59,7 +63,7 @@ def _units(story: Story, panels: int) -> list[list[Beat]]:
 
 def _singles(beat: Beat) -> list[Beat]:
     pairs = zip(beat.events, beat.weights, strict=True)
-    return [Beat(beat.sentence, (event,), (weight,)) for event, weight in pairs]
+    return [replace(beat, events=(event,), weights=(weight,)) for event, weight in pairs]
 
 
 class _Cuts:
@@ -116,12 +120,15 @@ class _Cuts:
             worth[low][high] = max(worth[low][high], picture.value)
         costs = [[0.0] * (total + 1) for _ in range(total + 1)]
         for start in range(total - 1, -1, -1):
-            visible: set[int] = set()
+            visible: dict[tuple[int, int], float] = {}
             for stop in range(start + 1, total + 1):
-                beats = self._units[stop - 1]
-                visible |= {beat.sentence.index for beat in beats if beat.sentence.visible}
+                visible |= {
+                    (beat.sentence.index, beat.start): self._story.share(beat.sentence.index)
+                    for beat in self._units[stop - 1]
+                    if beat.sentence.visible
+                }
                 worth[start][stop] = max(worth[start][stop], worth[start][stop - 1], worth[start + 1][stop])
-                costs[start][stop] = shown * len(visible) - worth[start][stop]
+                costs[start][stop] = shown * sum(visible.values()) - worth[start][stop]
         return costs
 
     def _novelty(self, before: Sequence[Beat], after: Sequence[Beat]) -> float:

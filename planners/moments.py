@@ -6,25 +6,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-from katha.configs import load_config
+from katha.planners.acts import Beat, acts_of, planning
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.telling import joined
 from katha.text.words import lives_from, load_words, said_plainly
 
-__all__ = ["Beat", "Moment", "Picture", "Story", "scene_texts"]
+__all__ = ["Moment", "Picture", "Story", "scene_texts"]
 
 _NO_THING = frozenset(("something", "anything", "everything", "nothing", "light", "size", "way", "spot", "number"))
 """What no picture shows by itself."""
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
-
-
-def planning(part: str) -> Any:
-    """Return a part of `configs/planning.yaml`, where it is explained."""
-    return load_config("planning.yaml")[part]
 
 
 def scene_texts(story: StoryRecord) -> list[str]:
@@ -34,20 +28,6 @@ def scene_texts(story: StoryRecord) -> list[str]:
 
 
 # What an event is worth.
-
-
-@dataclass(frozen=True)
-class Beat:
-    """One sentence of the story with the events of it that a picture can show, the best first by `weights`."""
-
-    sentence: Sentence
-    events: tuple[Event, ...]
-    weights: tuple[float, ...]
-
-    @property
-    def best(self) -> float:
-        """What its best event is worth; 0 where it has none."""
-        return max(self.weights, default=0.0)
 
 
 @dataclass(frozen=True)
@@ -92,7 +72,29 @@ class Story:
         turn = 1.0 + float(planning("turn")["more"]) * any(
             word in planning("turn")["words"] for word in sentence.text.lower().split(",")[0].split()[:2]
         )
-        return Beat(sentence, tuple(shown), tuple(self.worth(event) * turn for event in shown))
+        weights = tuple(self.worth(event) * turn for event in shown)
+        return Beat(sentence, tuple(shown), weights, sentence.start, sentence.end)
+
+    @cached_property
+    def acts(self) -> list[list[Beat]]:
+        """What needs a picture each, sentence by sentence: mostly the sentence, or acts of it that no picture joins."""
+        return [acts_of(self, beat) for beat in self.beats]
+
+    def act(self, event: Event) -> tuple[int, int]:
+        """Return which act an event is of: its sentence, and the act's place in it."""
+        acts = self.acts[event.sentence]
+        return event.sentence, next((at for at, one in enumerate(acts) if one.holds(event)), 0)
+
+    def share(self, sentence: int) -> float:
+        """Return what a picture of one act of a sentence counts, a sentence of one act being 1."""
+        return 1.0 if len(self.acts[sentence]) == 1 else float(planning("acts")["share"])
+
+    def is_act(self, event: Event) -> bool:
+        """Return whether an event is a deed that changes what is seen: no state, talk, feeling or nod."""
+        kind = self._kind(event)
+        seen = self.teller.shows(event) and event.happens and not event.perfect and event.within is None
+        small = event.verb in planning("acts")["small"] or self._own_body(event)
+        return seen and event.speech is None and kind in ("deed", "strong", "motion") and not small and not felt(event)
 
     def doers(self, event: Event) -> Sequence[str]:
         """Return the characters who do it, else what does."""
@@ -198,8 +200,8 @@ class Story:
     def _picture(self, main: Event, beside: Event | None) -> Picture:
         table = planning("picture")
         events = (main,) if beside is None else (main, beside)
-        seen = {one.sentence for one in events if self.reading.sentences[one.sentence].visible}
-        value = table["shown"] * len(seen) + table["main"] * self._weights[main.id]
+        seen = {self.act(one) for one in events if self.reading.sentences[one.sentence].visible}
+        value = table["shown"] * sum(self.share(at) for at, _ in seen) + table["main"] * self._weights[main.id]
         if beside is not None:
             value += table["beside"] * self._weights[beside.id] - table["second"]
             new = {*self.people(beside)} - {*self.people(main)}
@@ -231,13 +233,13 @@ class Story:
 
     # Place and time go on until the text changes them.
 
-    def half(self, main: Event) -> Event | None:
-        """Return what else the doers of an event do in its sentence and can be seen beside it: the nearest deed with
-        somebody or something that the event has not ("opened the box and found a kitten"), or the posture in which it
-        is done ("sat by the bed and read"); None where there is none."""
+    def half(self, main: Event, around: Sequence[Event]) -> Event | None:
+        """Return what else the doers of an event do among those `around` it, of its sentence or act, that can be seen
+        beside it: the nearest deed with somebody or something that the event has not ("opened the box and found a
+        kitten"), or the posture in which it is done ("sat by the bed and read"); None where there is none."""
         doers, seen = set(self.doers(main)), self._shown(main)
         found: list[Event] = []
-        for event in self.reading.of(main.sentence):
+        for event in around:
             if event is main or event.speech != main.speech or not self.teller.shows(event) or felt(event):
                 continue
             if not event.happens or not main.happens or event.perfect or event.within is not None:
@@ -359,6 +361,16 @@ class Moment:
         return self.story.reading.sentences[self.main.sentence]
 
     @property
+    def half(self) -> Event | None:
+        """What else of the part its doers are seen to do, see `Story.half`."""
+        return self.story.half(self.main, self._around())
+
+    def _around(self) -> list[Event]:
+        """The events of the main one's sentence, where it has acts for several pictures those of this part."""
+        own = [beat for beat in self.beats if beat.sentence is self.here]
+        return [one for one in self.story.reading.of(self.here.index) if any(beat.holds(one) for beat in own)]
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What is told in the picture, the main event first."""
         others = [event for event in self.events if event is not self.main]
@@ -381,7 +393,7 @@ class Moment:
         Where and when it is has its own fields in a panel; the weather has none and is said here.
         """
         beside = [one for one in self.events if one is not self.main]
-        half = self.story.half(self.main)
+        half = self.half
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
         told += [*self._ends(), *self._still()]
         weather = self._weather()
@@ -410,7 +422,7 @@ class Moment:
         banana lies in the drawer."."""
         story, things = self.story, {role.entity for event in self.events for role in event.roles if role.entity}
         found: list[str] = []
-        for event in story.reading.of(self.main.sentence):
+        for event in self._around():
             doers = set(story.doers(event))
             if event in self.events or not event.happens or event.speech is not None or not doers:
                 continue
@@ -523,7 +535,7 @@ class Moment:
         """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
         clock and shook her head"."""
         teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
-        for event in self.story.reading.of(self.main.sentence):
+        for event in self._around():
             if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):
                 continue
             for role in event.all("patient", "instrument", "goal", "companion", "place"):
@@ -551,9 +563,11 @@ class Moment:
         sentences = self.story.reading.sentences
         return " ".join(sentences[at].text for at in sorted({event.sentence for event in self.events}))
 
-    def shown(self) -> set[int]:
-        """Return the sentences of which something is in the picture."""
-        return {event.sentence for event in (*self.events, *self.moods.values())}
+    def shown(self) -> list[Beat]:
+        """Return the sentences, and acts of one, of which something is in the picture, in the story's order."""
+        half = [self.half] if self.half is not None else []
+        seen = {self.story.act(event) for event in (*self.events, *self.moods.values(), *half)}
+        return [self.story.acts[sentence][at] for sentence, at in sorted(seen)]
 
 
 def felt(event: Event) -> bool:

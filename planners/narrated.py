@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from katha.errors import PlanError
+from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
 from katha.planners.cuts import parts_of
-from katha.planners.moments import Beat, Story
+from katha.planners.moments import Story
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
 from katha.text import read_text
@@ -74,8 +75,8 @@ class DirectPlanner(LadderPlanner):
 class CaptionPlanner(DirectPlanner):
     """One caption a scene, as the story tells it: no looks, no transitions, in any language.
 
-    It sees the text of each scene. A plain text is cut as planner `rule` cuts it, and captioned with the sentence that
-    holds the part's main event; a text that is not English is cut into equal pieces.
+    It sees the text of each scene. A plain text is cut as planner `rule` cuts it, and captioned with the sentence, or
+    the act of one, that holds the part's main event; a text that is not English is cut into equal pieces.
     """
 
     name = "caption"
@@ -87,8 +88,13 @@ class CaptionPlanner(DirectPlanner):
         told = Story(reading) if reading is not None else None
         if told is None or not told.happens():
             return super()._texts(story, panels)
-        best = [max((beat for beat in part if beat.events), key=_worth) for part in parts_of(told, panels)]
-        return [beat.sentence.text for beat in best]
+        return [_main_words(told, part) for part in parts_of(told, panels)]
+
+
+def _main_words(told: Story, part: Sequence[Beat]) -> str:
+    """What of the sentence of a part's main event is in that part."""
+    best = max((beat for beat in part if beat.events), key=_worth).sentence
+    return words_of(told, (beat for beat in part if beat.sentence is best))
 
 
 def _worth(beat: Beat) -> tuple[float, int]:

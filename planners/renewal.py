@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from katha.errors import PlanError
 from katha.jsonio import digest
+from katha.planners.acts import Beat, words_of
+from katha.planners.moments import Story
 from katha.planners.rule import linked
 from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
 from katha.text import read_text
@@ -69,14 +72,25 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
 
 
 def _counted(plan: Plan, known: Coverage, record: StoryRecord) -> Coverage:
-    """The coverage of a changed plan: a sentence is in a picture whose caption has it."""
+    """The coverage of a changed plan: a sentence, or an act of one, is in a picture whose caption has it."""
     _, reading = read_text(record.story_text)
     if record.scenes or reading is None:
         return known
-    captions = " ".join(" ".join(panel.caption.split()) for panel in plan.panels)
-    visible = [" ".join(one.text.split()) for one in reading.sentences if one.visible]
-    lost = [text for text in visible if text not in captions]
+    story = Story(reading)
+    captions = [" ".join(panel.caption.split()) for panel in plan.panels]
+    visible = [acts for acts in story.acts if acts[0].sentence.visible]
+    lost = [text for acts in visible if (text := words_of(story, _untold(story, acts, captions)))]
     return known.model_copy(update={"drawn": len(visible) - len(lost), "not_drawn": lost})
+
+
+def _untold(story: Story, acts: Sequence[Beat], captions: Sequence[str]) -> list[Beat]:
+    """The acts of a sentence that are in no caption, neither by themselves nor with their neighbours."""
+    told: set[int] = set()
+    for first, last in combinations(range(len(acts) + 1), 2):
+        text = " ".join(words_of(story, acts[first:last]).split())
+        if any(text in caption for caption in captions):
+            told |= {*range(first, last)}
+    return [act for at, act in enumerate(acts) if at not in told]
 
 
 class _Renewal:

@@ -9,9 +9,10 @@ from typing import Any
 from katha.configs import load_config
 from katha.errors import PlanError
 from katha.jsonio import digest
+from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
-from katha.planners.moments import Beat, Moment, Story, scene_texts
+from katha.planners.moments import Moment, Story, scene_texts
 from katha.planners.whereabouts import places_of
 from katha.planners.sheets import sheet_of
 from katha.protocols import PlanRequest
@@ -155,15 +156,18 @@ def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:
 
 
 def _caption(moment: Moment) -> str:
-    """The story's own sentences that the picture shows, as many as there is room for, the main one always."""
-    sentences = moment.story.reading.sentences
-    kept = {moment.main.sentence}
-    for at in sorted(moment.shown(), key=lambda at: abs(at - moment.main.sentence)):
-        text = " ".join(sentences[one].text for one in sorted({*kept, at}))
+    """The story's own sentences, or acts of one, that the picture shows, as many as there is room for, the main one
+    always."""
+    story, shown = moment.story, moment.shown()
+    main = next(one for one in shown if one.holds(moment.main))
+    kept = [main]
+    for beat in sorted(shown, key=lambda one: abs(one.start - main.start)):
+        trial = sorted({one.start: one for one in (*kept, beat)}.values(), key=lambda one: one.start)
+        near = min(abs(beat.sentence.index - one.sentence.index) for one in kept) <= 1
         # Sentences that do not follow each other would read as if they did.
-        if len(text) <= _LONGEST_CAPTION and min(abs(at - one) for one in kept) <= 1:
-            kept.add(at)
-    caption = " ".join(sentences[one].text for one in sorted(kept))
+        if near and len(words_of(story, trial)) <= _LONGEST_CAPTION:
+            kept = trial
+    caption = words_of(story, kept)
     return caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
 
 
@@ -193,15 +197,17 @@ def _main(moment: Moment, told: Sequence[str]) -> int:
 
 
 def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:
-    """How many of the sentences that tell something visible were read, and how many are in a picture."""
+    """How many of the sentences that tell something visible were read, and how many are in pictures, each act of them;
+    of those that are in part, the rest is named."""
     visible = [one for one in told.reading.sentences if one.visible]
-    shown = {at for moment in moments for at in moment.shown()}
+    shown = [beat for moment in moments for beat in moment.shown()]
+    lost = [words_of(told, (act for act in told.acts[one.index] if act not in shown)) for one in visible]
     return Coverage(
         visible=len(visible),
         read=sum(one.read for one in visible),
-        drawn=sum(one.index in shown for one in visible),
+        drawn=lost.count(""),
         not_read=[one.text for one in visible if not one.read],
-        not_drawn=[one.text for one in visible if one.index not in shown],
+        not_drawn=[text for text in lost if text],
         note=note,
     )
 

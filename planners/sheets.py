@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from katha.planners.moments import Story, planning
+from katha.planners.acts import planning
+from katha.planners.moments import Story
 from katha.schema import Character
 from katha.text import Entity
 from katha.text.words import inflected, load_words

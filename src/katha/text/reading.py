@@ -10,6 +10,7 @@ from itertools import product
 
 from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
 from katha.text.entities import Resolver
+from katha.text.joints import joint_of
 from katha.text.known import ALIVE, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
@@ -312,6 +313,7 @@ class _Events:
         freed = [token for token in clause.state if self.words.has("frees", f"{clause.lemma}_{token.lower_}")]
         objects = {f"{clause.lemma}_{token.lemma_.lower()}" for token in clause.of("patient")}
         shut = bool(objects & self.words.sets["closes"])  # who draws the curtains has no pencil
+        joint = joint_of(clause)
         event = Event(
             id=at,
             sentence=part.piece.sentence,
@@ -338,6 +340,8 @@ class _Events:
             passive=clause.passive,
             existential=clause.existential,
             speech=speech,
+            joint=part.piece.start + joint[0] if joint is not None else -1,
+            shared=joint[1] if joint is not None else "",
         )
         event = replace(event, feeling=self._feeling(event, part, clause))
         return replace(event, visible=self._visible(event))
