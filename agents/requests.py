@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -132,12 +132,17 @@ def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
         panels.append(panel.model_copy(update={"not_drawn": told}))
     known = plan.coverage
     if known is not None:
-        told = [(_sentence_of(piece, panel), word) for panel in panels for piece, word in stand_ins(panel)]
-        # What lacks an act counts as not drawn already.
-        partly = dict.fromkeys(one for one in told if not any(_within(lost, one[0]) for lost in known.not_drawn))
+        partly = in_part(panels, known.not_drawn)
         sentences, words = (list(dict.fromkeys(column)) for column in zip(*partly, strict=True)) if partly else ([], [])
         known = known.model_copy(update={"in_part": sentences, "stand_ins": words})
     return plan.model_copy(update={"panels": panels, "coverage": known})
+
+
+def in_part(panels: Sequence[Panel], lost: Sequence[str]) -> dict[tuple[str, str], None]:
+    """Return the story's sentences of which stand-ins tell something, each with such a word, in order; one of which an
+    act is `lost` counts as not drawn already."""
+    told = [(_sentence_of(piece, panel), word) for panel in panels for piece, word in stand_ins(panel)]
+    return dict.fromkeys(one for one in told if not any(_within(act, one[0]) for act in lost))
 
 
 def _sentence_of(piece: str, panel: Panel) -> str:

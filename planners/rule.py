@@ -13,8 +13,8 @@ from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
 from katha.planners.moments import Moment, Story, scene_texts
-from katha.planners.whereabouts import places_of
 from katha.planners.sheets import sheet_of
+from katha.planners.whereabouts import places_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
 from katha.text import TextCheck, check_words, read_story, read_text
@@ -30,7 +30,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 8
+    version = 9
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""

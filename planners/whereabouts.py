@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
-from katha.planners.moments import Moment, Story, planning
+from katha.planners.acts import planning
+from katha.planners.moments import Moment, Story
 from katha.planners.settings import Setting, named, opened_by, plain, settings, words_of
 from katha.text.types import Event, Place
 from katha.text.words import load_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from katha.agents.requests import in_words, stand_ins
+from katha.agents.requests import in_part, in_words, stand_ins
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
 from katha.renderers.sketch.renderer import SketchRenderer
 from katha.schema import Character, Coverage, Panel
@@ -48,6 +48,14 @@ def test_the_sketch_knows_what_it_has_no_picture_for() -> None:
     asked = replace(ASKED, prompt="Theo plays the guitar. Theo holds a qwertzu.", must_show=())
     assert "qwertzu" in " ".join(sketch.not_drawn(asked))
     assert sketch.not_drawn(replace(asked, seed=9)) == sketch.not_drawn(asked)
+
+
+def test_acts_of_one_sentence_with_stand_ins_are_one_sentence() -> None:
+    source = "Theo cracked the eggs and stirred the qwertzu."
+    acts = [("Theo cracked the eggs.", "crack"), ("Theo stirred the qwertzu.", "qwertzu")]
+    panels = [Panel(index=1, prompt=text, caption=text, source=source, not_drawn=[word]) for text, word in acts]
+    assert in_part(panels, []) == {(source, "crack"): None, (source, "qwertzu"): None}
+    assert in_part(panels[1:], ["Theo cracked the eggs."]) == {}
 
 
 def test_a_sentence_with_a_stand_in_counts_as_lost() -> None:

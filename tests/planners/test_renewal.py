@@ -97,3 +97,15 @@ def test_prompts_that_cannot_be_read_are_told_as_they_are(value: dict[str, Any])
     assert set(actions(again(value, french))) == {
         "Une souris court sur le nez du lion qui dormait dans la grande forêt."
     }
+
+
+def test_an_act_whose_panel_is_taken_away_is_not_drawn() -> None:
+    text = "Theo played the guitar. Mina turned the picture over and read out the names. The dog ate the cake."
+    record = StoryRecord(story_id="s", story_text=text)
+    whole = make_plan(record, Settings()).model_dump(mode="json")
+    told = [panel["caption"] for panel in whole["panels"]]
+    assert told[1:3] == ["Mina turned the picture over.", "Mina read out the names."]
+    del whole["panels"][1]
+    known = read_plan(whole, record).coverage
+    assert known is not None
+    assert (known.drawn, known.not_drawn) == (2, ["Mina turned the picture over."])

@@ -505,3 +505,66 @@ def test_names_that_were_told_of_two() -> None:
 )
 def test_a_figure_a_dish_and_a_noise_are_nobody(text: str) -> None:
     assert {one.name for one in plan(text, 2).characters} <= {"Ada", "Bo"}
+
+
+ACTS = (
+    "Ada climbed the hill. Farid turned the picture over and read out the names by the light of his torch. "
+    "A dog barked at Farid. Ada ran in, dropped her bag and hugged him. The mother baked a cake."
+)
+
+
+def test_acts_of_a_sentence_that_no_picture_shows_at_once_have_a_panel_each() -> None:
+    made = plan(ACTS, panels_for(ACTS, 5))
+    assert [panel.caption for panel in made.panels] == [
+        "Ada climbed the hill.",
+        "Farid turned the picture over.",
+        "Farid read out the names by the light of his torch.",
+        "A dog barked at Farid.",
+        "Ada ran in.",
+        "Ada dropped her bag.",
+        "Ada hugged him.",
+        "The mother baked a cake.",
+    ]
+    assert "reads" not in made.panels[1].prompt
+    assert "turns" not in made.panels[2].prompt
+    assert {panel.source for panel in made.panels[1:3]} == {ACTS[22:101]}
+    assert made.coverage is not None
+    assert (made.coverage.drawn, made.coverage.not_drawn) == (5, [])
+
+
+def test_an_act_that_is_in_no_picture_is_named() -> None:
+    known = plan(ACTS, 4).coverage
+    assert known is not None
+    assert (known.visible, known.drawn, known.not_drawn) == (5, 4, ["Ada ran in."])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Tom sat on the bench and read a book.",  # a posture and a deed
+        "Ann washed the cups, and Bo swept the floor.",  # each does their own
+        "Ida walked to the window and opened it.",  # going there is seen with what is done there
+        "Ben threw a ball and smiled.",
+        "Ben dropped the vase, and it broke.",
+        "The crow flew and flew.",
+    ],
+)
+def test_what_one_picture_shows_has_one_panel(sentence: str) -> None:
+    text = f"Ada fed the cat. {sentence} The mother baked a cake. A dog chased the goose."
+    made = plan(text, panels_for(text, 5))
+    assert [panel.caption for panel in made.panels][1:2] == [sentence]
+    assert len(made.panels) == 4
+
+
+def test_a_list_of_acts_that_is_cut_short_is_a_sentence() -> None:
+    text = (
+        "Ada fed the cat. He stood up, opened his drawer and gave the plant to Ada. A little boy kicked the ball and "
+        "ate the cake. The mother baked bread. A dog chased the goose."
+    )
+    captions = [panel.caption for panel in plan(text, panels_for(text, 5)).panels]
+    assert captions[1:5] == [
+        "He stood up and opened his drawer.",
+        "He gave the plant to Ada.",
+        "A little boy kicked the ball.",
+        "The little boy ate the cake.",
+    ]
