@@ -89,7 +89,9 @@ def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention
 def _titled(text: str) -> tuple[str, str]:
     """A first line that ends like no sentence, and the text below it."""
     first, _, rest = text.partition("\n\n")
-    short = len(first.split()) <= _LONGEST_TITLE and not re.search(r"[.!?…:,;\"]$", first)
+    headed = all(word[0].isupper() for word in re.findall(r"[^\W\d_]{4,}", first))  # "Have You Seen Biscuit?"
+    ends = r"[.…:,;\"]$" if headed and "\n" not in rest[:1] else r"[.!?…:,;\"]$"
+    short = len(first.split()) <= _LONGEST_TITLE and not re.search(ends, first)
     return (first, rest) if rest and short else ("", text)
 
 

@@ -247,11 +247,13 @@ def _repair_series(token: Token, words: Words) -> None:
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
         if told and (token.nbor(-1).text == "and" or _goes_on(doc, token.i)):
             token.tag_, token.dep_, token.head = "VBD", "conj", first
-    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ == "VBD" and child_of(token, "dobj") is None:
+    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ in ("VBD", "VBG") and not has_to(token):
         thing = child_of(head, "dobj")
-        sky = words.group("weather", token.lower_) is not None and not has_to(token)
-        if thing is not None and sky and token.nbor(-1).tag_ == "CC":
-            token.pos_, token.tag_, token.head = "NOUN", "NN", thing
+        joined = token.nbor(-1).tag_ == "CC" and child_of(token, "dobj", "ccomp", "xcomp") is None
+        sky = words.group("weather", token.lower_) is not None
+        if joined and child_of(head, "aux") is None and ((thing and sky) or words.sort(token.lower_) == "food"):  # "and rain", "and cream on her veil"
+            token.pos_, token.tag_ = "NOUN", "NN"
+            token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last
     elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ in ("advcl", "relcl", "ccomp"):
