@@ -167,7 +167,7 @@ class Antecedents:
         clause = owned.clause if owned is not None else None
         if clause is not None and clause.parent is not None and owned is not None and owned.role != "place":
             own = any(token.i == owned.token.i for token in clause.of("agent", "patient"))
-            clause = clause.parent if own and owned.token in clause.of("agent") and clause.link not in ("", "conj", "noun") else clause
+            clause = clause.parent if own and owned.token in clause.of("agent") and clause.link not in ("conj", "noun") else clause
         return list(clause.of("agent")) if clause is not None else []
 
     def _best(self, found: Iterable[tuple[float, Known]]) -> list[tuple[float, Known]]:
@@ -229,7 +229,8 @@ class Antecedents:
         scored = self._best(
             (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
-            if (e.alive or (e.kind in ("thing", "place") and (e.acts or e.told_sex))) and not e.narrator and e.id not in barred
+            if (e.alive or (e.kind == "thing" and e.acts) or (e.kind in ("thing", "place") and e.told_sex))
+            if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
         owned = self.memory.owned.get(mention.key)
@@ -237,6 +238,8 @@ class Antecedents:
             # "His father" is hardly the father's own.
             unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
             scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
+        if owned is not None and self.words.is_a("clothing", owned.noun):
+            scored = self._best((score - 1.0 * (e.kind == "animal"), e) for score, e in scored)
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
@@ -396,8 +399,8 @@ class Antecedents:
             if len(near) > 1:
                 return memory.group(near, mention)
         best = self._best(self._several(mention, barred))
-        fillers = mention.clause.fillers if mention.clause is not None and mention.role == "agent" else []
-        done = any(one.role == "patient" and one.token.lower_ in _WHOM[:2] for one in fillers)
+        doing = mention.token.head.subtree if mention.role == "agent" else ()
+        done = any(one.dep_ == "dobj" and one.lower_ in _WHOM[:2] for one in doing)
         pair = self._pair(single, mention, barred) if not done else None  # "They pushed him": he is none of them
         if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
             return best[0][1]
@@ -411,7 +414,8 @@ class Antecedents:
         owned = memory.owned.get(mention.key)
         kin = owned is not None and self.words.has("kin", owned.noun) and owned.noun != "owner"
         for entity in memory.recent(mention):
-            if not (entity.plural or entity.kind == "group" or _each(entity)) or entity.id in barred:
+            town = entity.kind == "place" and entity.acts  # "the whole village watched"
+            if not (entity.plural or entity.kind == "group" or town or _each(entity)) or entity.id in barred:
                 continue
             if mention.role == "agent" and barred & set(entity.members):
                 continue  # "They dragged Ines up": she is none of them
@@ -427,7 +431,7 @@ class Antecedents:
             both = mention.role == "patient" and not mention.part and entity.last is not None and entity.last.role == "patient"
             score += 0.3 if both and not living else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
-            score -= 0.0 if entity.plural else 0.1 if _each(entity) else 0.4
+            score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity
 
     def _pair(self, single: list[Known], mention: Mention, barred: set[str]) -> tuple[float, tuple[str, ...]] | None:
@@ -454,7 +458,8 @@ class Antecedents:
             return self.noun(whole)
         if mention.pronoun == "both":
             return self._they(mention)
-        near = [e for e in memory.near(mention, 2) if e.plural and (e.kind == "group" or e.members)]
+        near = [e for e in memory.near(mention, 2) if e.kind == "group" or (e.plural and e.members)]
+        near = [e for e in near if self.words.sort(e.noun) != "animal"] or near
         if mention.pronoun in ("others", "rest"):
             parts = [e for e in memory.near(mention, 3) if e.group is not None]
             part = memory.nearest(parts, mention)
@@ -517,11 +522,14 @@ class Antecedents:
             )
             for e in self.memory.recent(mention, 4)
             if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
+            if not mention.plural or self.words.sort(e.noun) != "weather"
             if e.id not in barred
         ]
         if not kinds:
             return None
-        like = self._best(kinds)[0][1]
+        beside = [mention.token.head] if mention.token.dep_ == "conj" else []
+        said = self.memory.of(next(iter(self.memory.beside(mention, beside)), None))
+        like = said if said is not None and said.noun else self._best(kinds)[0][1]  # "one hoof and then another"
         one = self._part(like, self._kind_of(like), like if like.plural else None)
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)

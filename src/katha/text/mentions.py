@@ -290,9 +290,11 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
             listed = token.lower_ in words.sets["indefinite_pronouns"] or token.lower_ in words.sets["pronouns"]
             parts = [word.lower_ for one in token.children if one.lower_ == "of" for word in one.children]
             counted = token.pos_ == "NUM" and bool({"them", "us", "you"} & set(parts))  # "the two of them"
-            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted:
+            most = token.tag_ in ("JJS", "JJR") and any(child.lower_ == "the" for child in token.children)
+            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most:
                 _pronoun(mention, token, words)
-                mention.pronoun = "all" if counted and not listed else mention.pronoun
+                mention.pronoun = "all" if counted and not listed else "one" if most else mention.pronoun
+                mention.adjectives = (token.lower_,) if most else mention.adjectives  # "the youngest"
             else:
                 _noun_phrase(mention, token, words, names)
                 mention.unreal = _unreal(token, words)

@@ -195,6 +195,7 @@ def _speakers(
 
 def _acting(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver) -> str | None:
     clauses = [(part, clause) for part in parts for clause in part.clauses if not part.quoted[clause.verb.i]]
+    clauses.sort(key=lambda one: one[1].link == "advcl")  # "When she came home, her mother was waiting"
     found = (mentions.get((part.number, token.i)) for part, clause in clauses for token in clause.of("agent"))
     known = (resolver.memory.of(mention) for mention in found)
     return next((one.id for one in known if one is not None and one.kind in ALIVE), None)

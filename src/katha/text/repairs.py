@@ -92,7 +92,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             thing = child_of(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
             moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
-            moves = moves and (thing is None or words.sort(lemma_of(thing)) != "clothing")  # "rolled up her sleeves"
+            moves = moves and (thing is None or not words.is_a("clothing", lemma_of(thing)))  # "rolled up her sleeves"
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
@@ -129,6 +129,9 @@ def _repair_tags(token: Token, words: Words) -> None:
             doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
+    elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
+        doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
+        # "with his lips blue with cold"
     elif token.dep_ == "pcomp" and token.tag_ == "VBG" and head.lower_ == "of":
         stuff = child_of(token, "dobj")
         some = words.has("quantity", lemma_of(head.head)) or words.sort(lemma_of(head.head)) not in ("abstract", "")
@@ -233,6 +236,11 @@ def _repair_series(token: Token, words: Words) -> None:
     bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
     if not bare or not token.i:
         return
+    beside = token.nbor(-1) if token.nbor(-1).dep_ != "advmod" or token.i == 1 else token.nbor(-2)
+    if token.tag_ == "VBG" and token.dep_ == "advcl" and beside.dep_ == "pobj" and beside.head.lower_ == "with":
+        token.head = beside.head.head  # "with her nose touching the paper"
+        beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
+        return
     if token.pos_ == "VERB" and token.dep_ == "advcl" and token.lower_ in words.feelings and head.i < token.i:
         if token.nbor(-1).text == "," and child_of(token, "dobj") is None:  # "came back, ashamed, carrying a bar"
             token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
@@ -251,7 +259,7 @@ def _repair_series(token: Token, words: Words) -> None:
         thing = child_of(head, "dobj")
         joined = token.nbor(-1).tag_ == "CC" and child_of(token, "dobj", "ccomp", "xcomp") is None
         sky = words.group("weather", token.lower_) is not None
-        if joined and child_of(head, "aux") is None and ((thing and sky) or words.sort(token.lower_) == "food"):  # "and rain", "and cream on her veil"
+        if joined and child_of(head, "aux") is None and ((thing and sky) or words.is_a("food", token.lower_)):  # "and rain", "and cream on her veil"
             token.pos_, token.tag_ = "NOUN", "NN"
             token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
@@ -420,8 +428,20 @@ def _repair_objects(token: Token, words: Words) -> None:
     "saw a fox cross the line"."""
     below, beside = child_of(token, "pobj"), child_of(token, "compound")
     verb = token.head
-    if token.dep_ == "dative" and token.pos_ == "PRON" and child_of(verb, "dobj") is None:
+    other = child_of(verb, "dobj")
+    own = other is not None and other.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
+    if token.dep_ == "dative" and token.pos_ == "PRON" and (other is None or own):
         token.dep_ = "dobj"  # "gave it all to him"
+    if other is not None and own:
+        other.dep_ = "dep"  # "a tree that she had painted herself"
+    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
+    if token.lower_ == "nothing" and but is not None and (thing := child_of(but, "pobj")) is not None:
+        thing.head, thing.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
+        but.head, but.dep_ = token, "dep"
+        return
+    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
+    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
+        token.dep_, late.dep_ = "dep", "dobj"
     whom, gives = token.head, words.has("give", lemma_of(token.head.head))
     thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
     apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
