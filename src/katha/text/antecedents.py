@@ -101,7 +101,7 @@ class Antecedents:
         score -= 0.4 if entity.group is not None else 0.0  # "one of them"
         in_noun = last.key[0] == mention.key[0] and last.clause is not None and last.clause.link == "noun"
         inside = last.role != "agent" or last.token.head.dep_ == "relcl"  # "a man whose son played took it apart"
-        score -= 0.6 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
+        score -= 0.9 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
@@ -167,7 +167,11 @@ class Antecedents:
         clause = owned.clause if owned is not None else None
         if clause is not None and clause.parent is not None and owned is not None and owned.role != "place":
             own = any(token.i == owned.token.i for token in clause.of("agent", "patient"))
-            clause = clause.parent if own and owned.token in clause.of("agent") and clause.link not in ("conj", "noun") else clause
+            clause = (
+                clause.parent
+                if own and owned.token in clause.of("agent") and clause.link not in ("conj", "noun")
+                else clause
+            )
         return list(clause.of("agent")) if clause is not None else []
 
     def _best(self, found: Iterable[tuple[float, Known]]) -> list[tuple[float, Known]]:
@@ -327,7 +331,9 @@ class Antecedents:
     def _sat_on(self, entity: Known) -> bool:
         """Whether somebody only sits or stands there: "sat on a bench and looked at it"."""
         last = entity.last
-        placed = last is not None and last.role == "place" and not last.pronoun and last.preposition in ("on", "in", "at")
+        placed = (
+            last is not None and last.role == "place" and not last.pronoun and last.preposition in ("on", "in", "at")
+        )
         return bool(placed and last and last.clause and self.words.has("stays", last.clause.lemma))
 
     def _told_what(self, mention: Mention) -> Known | None:
@@ -428,7 +434,12 @@ class Antecedents:
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
-            both = mention.role == "patient" and not mention.part and entity.last is not None and entity.last.role == "patient"
+            both = (
+                mention.role == "patient"
+                and not mention.part
+                and entity.last is not None
+                and entity.last.role == "patient"
+            )
             score += 0.3 if both and not living else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
@@ -459,7 +470,8 @@ class Antecedents:
         if mention.pronoun == "both":
             return self._they(mention)
         near = [e for e in memory.near(mention, 2) if e.kind == "group" or (e.plural and e.members)]
-        near = [e for e in near if self.words.sort(e.noun) != "animal"] or near
+        sorts = {e.id: {e.noun, *(memory.entities[one].noun for one in e.members)} for e in near}
+        near = [e for e in near if not any(self.words.sort(noun) == "animal" for noun in sorts[e.id])] or near
         if mention.pronoun in ("others", "rest"):
             parts = [e for e in memory.near(mention, 3) if e.group is not None]
             part = memory.nearest(parts, mention)

@@ -225,7 +225,9 @@ def _unparted(doc: Doc) -> frozenset[int]:
                 break
             hour = before.lower_ == "o'clock" and before.head.i >= token.i
             noun = before.tag_ in ("NN", "NNS") and before.text.islower()
-            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
+            starts = (
+                token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
+            )
             inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
             if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
                 found.add(token.i)

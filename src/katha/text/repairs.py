@@ -152,12 +152,14 @@ def _repair_compared(token: Token) -> None:
         return
     like, thing = token.nbor(-1), token.nbor(-1).head
     doer = next((one for one in token.doc[token.i :] if one.dep_ == "nsubj" and one.left_edge.i == token.i + 1), None)
-    if like.dep_ != "amod" or doer is None or doer.head.dep_ not in ("relcl", "advcl") or doer.head.i < doer.i:
+    if like.dep_ != "amod" or doer is None or doer.head.i < doer.i:
         return
     verb = doer.head
-    verb.dep_, doer.dep_ = thing.dep_, "pobj"
-    verb.head = verb if thing.dep_ == "ROOT" else thing.head
-    thing.head, thing.dep_, doer.head = verb, "nsubj", token
+    if verb.dep_ in ("relcl", "advcl"):
+        verb.dep_, verb.head = thing.dep_, verb if thing.dep_ == "ROOT" else thing.head
+    elif thing.head != verb:
+        return
+    thing.head, thing.dep_, doer.head, doer.dep_ = verb, "nsubj", token, "pobj"
     token.head, token.dep_ = like, "prep"
 
 
@@ -185,13 +187,20 @@ def _repair_watched(token: Token, words: Words) -> None:
     """Make a deed again of what somebody is seen or heard to do: "watched their table drift away", "heard Pia sobbing";
     and a thing of what is done to it: "ate it standing up"."""
     verb, doer = token.head, child_of(token, "nsubj", "compound")
+    doer = doer or (child_of(verb, "dative") if token.dep_ == "dobj" else None)
     if doer is None or doer.i > token.i or verb.pos_ != "VERB":
         return
     sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
     if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
         token.pos_, token.tag_ = "VERB", "VB"
-    elif sees and token.dep_ == "dobj" and token.lower_.endswith("ing") and doer.tag_ == "NNP":
-        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VBG", "ccomp", "nsubj"
+    elif (
+        sees
+        and token.dep_ in ("dobj", "ccomp")
+        and token.tag_ == "NN"
+        and token.lower_.endswith("ing")
+        and doer.tag_ == "NNP"
+    ):
+        token.pos_, token.tag_, token.dep_, doer.dep_, doer.head = "VERB", "VBG", "ccomp", "nsubj", token
         token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
         for one in [one for one in token.lefts if one != doer]:
             one.head = doer
@@ -241,8 +250,8 @@ def _repair_series(token: Token, words: Words) -> None:
         token.head = beside.head.head  # "with her nose touching the paper"
         beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
         return
-    if token.pos_ == "VERB" and token.dep_ == "advcl" and token.lower_ in words.feelings and head.i < token.i:
-        if token.nbor(-1).text == "," and child_of(token, "dobj") is None:  # "came back, ashamed, carrying a bar"
+    if token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings and head.i < token.i:
+        if token.nbor(-1).text == "," and token.nbor(1).is_punct:  # "came back, ashamed, carrying a bar"
             token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
             for child in [one for one in token.children if one.dep_ == "advcl"]:
                 child.head = head
@@ -259,7 +268,9 @@ def _repair_series(token: Token, words: Words) -> None:
         thing = child_of(head, "dobj")
         joined = token.nbor(-1).tag_ == "CC" and child_of(token, "dobj", "ccomp", "xcomp") is None
         sky = words.group("weather", token.lower_) is not None
-        if joined and child_of(head, "aux") is None and ((thing and sky) or words.is_a("food", token.lower_)):  # "and rain", "and cream on her veil"
+        if (
+            joined and child_of(head, "aux") is None and ((thing and sky) or words.is_a("food", token.lower_))
+        ):  # "and rain", "and cream on her veil"
             token.pos_, token.tag_ = "NOUN", "NN"
             token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
@@ -476,7 +487,9 @@ def _repair_objects(token: Token, words: Words) -> None:
             child.head = beside
         beside.head, beside.dep_ = verb, "dobj"
         token.dep_, token.pos_ = "oprd", "ADJ"
-    elif token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3:
+    elif (
+        token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3
+    ):
         first = token.nbor(-1)
         if first.dep_ == "dobj" and first.head == verb:  # "unscrewed the fire extinguisher"
             for child in list(first.lefts):
