@@ -25,12 +25,15 @@ __all__ = ["Antecedents"]
 _SEX = {"he": "male", "she": "female"}
 _ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
 _UNLIKELY = -1.6
+_DOUBTFUL = -0.5
 _ASIDE = 0.5
 """What a role in "when ..." is worth in the sentence after it, beside one in the main clause."""
 _NOBODY = -2.0
+_UNKNOWN = -4.0
 _MOST = 1.5
 _EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
 _COUNTS = ("some", "most", "many", "few", "several")
+_WHOM = ("him", "her", "them")
 _ONES = ("one", "each", "another", "none", "other")
 
 
@@ -95,21 +98,26 @@ class Antecedents:
         if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
             score += 0.25 if mention.pronoun == "it" else 0.15
         score -= 1.2 if entity.unreal else 0.0
+        score -= 0.4 if entity.group is not None else 0.0  # "one of them"
         in_noun = last.key[0] == mention.key[0] and last.clause is not None and last.clause.link == "noun"
-        score -= 0.6 if in_noun and last.role != "agent" else 0.0  # "Ann, who ran the branch, put it away"
+        inside = last.role != "agent" or last.token.head.dep_ == "relcl"  # "a man whose son played took it apart"
+        score -= 0.9 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
         if last.key[0] == mention.key[0]:
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
             if mention.form == "poss":
                 agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
                 taken = self._taken_from(mention)
-                score += (-1.0 if taken else 0.5) if any(token.i == last.key[1] for token in agents) else 0.0
+                who = 0.5 if last.role == "agent" else 1.0  # "with a boy who was gripping his leg"
+                score += (-1.0 if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
         return score + self._wanted(entity, mention)
 
     def _taken_from(self, mention: Mention) -> bool:
         """Whether something is pulled out of the hands, bitten, bandaged or laid on a forehead: they are hardly the
         doer's own."""
         owned = self.memory.owned.get(mention.key)
+        if owned is not None and owned.clause is not None and self.words.has("takes_from", owned.clause.lemma):
+            return owned.role == "patient"
         if owned is not None and owned.clause is not None and self.words.sort(owned.noun) in ("body", "abstract"):
             verb, of_others = owned.clause.lemma, self.words.has("done_to_others", owned.clause.lemma)
             laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
@@ -154,13 +162,26 @@ class Antecedents:
     def _head_agents(self, mention: Mention) -> list[Token]:
         """The agents of the clause that holds what a possessive owns."""
         owned = self.memory.owned.get(mention.key)
-        return list(owned.clause.of("agent")) if owned is not None and owned.clause is not None else []
+        while owned is not None and owned.clause is None:
+            owned = self.memory.owned.get(owned.key)  # "his father's leg"
+        clause = owned.clause if owned is not None else None
+        if clause is not None and clause.parent is not None and owned is not None and owned.role != "place":
+            own = any(token.i == owned.token.i for token in clause.of("agent", "patient"))
+            clause = (
+                clause.parent
+                if own and owned.token in clause.of("agent") and clause.link not in ("conj", "noun")
+                else clause
+            )
+        return list(clause.of("agent")) if clause is not None else []
 
     def _best(self, found: Iterable[tuple[float, Known]]) -> list[tuple[float, Known]]:
         return sorted(found, key=lambda item: (item[0], item[1].id), reverse=True)
 
     def _agent(self, mention: Mention) -> Known | None:
-        tokens = mention.clause.of("agent", "patient") if mention.clause is not None else ()
+        clause = mention.clause
+        tokens = clause.of("agent", "patient") if clause is not None else []
+        if clause is not None and clause.parent is not None and clause.link == "content":
+            tokens += clause.parent.of("agent")  # "found herself standing there"
         others = (other.entity for other in self.memory.beside(mention, tokens) if other is not mention)
         return next((self.memory.entities[other] for other in others if other is not None), None)
 
@@ -178,8 +199,12 @@ class Antecedents:
         parent = clause.parent
         if parent is not None and any(filler.token.i == mention.token.i for filler in parent.fillers):
             tokens += [filler.token for filler in parent.fillers if filler.token.i != mention.token.i]
-        if parent is not None and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
+        won = any(child.lower_ == "when" for child in clause.chain[0].children) and mention.pronoun == "they"
+        if parent is not None and won and clause.link == "advcl" and self.words.has("watchers_do", parent.lemma):
             tokens += parent.of("agent")
+        whom = mention.role == "agent" and mention.token.lower_ in _WHOM
+        if parent is not None and clause.link == "content" and whom:
+            tokens += parent.of("agent")  # "He let him hold the brush"
         found = memory.beside(mention, tokens)
         named = {other.name for other in found if other.entity is None and other.name}
         later = {one.id for one in memory.entities.values() if named & set(one.names)}
@@ -208,7 +233,8 @@ class Antecedents:
         scored = self._best(
             (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
-            if (e.alive or (e.acts and e.kind == "thing")) and not e.narrator and e.id not in barred
+            if (e.alive or (e.kind == "thing" and e.acts) or (e.kind in ("thing", "place") and e.told_sex))
+            if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
         owned = self.memory.owned.get(mention.key)
@@ -216,20 +242,31 @@ class Antecedents:
             # "His father" is hardly the father's own.
             unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
             scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
+        if owned is not None and self.words.is_a("clothing", owned.noun):
+            scored = self._best((score - 1.0 * (e.kind == "animal"), e) for score, e in scored)
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
-        own = self._agent(mention) if not scored and mention.form != "poss" and mention.role == "place" else None
+        far = not scored or scored[0][0] < _DOUBTFUL
+        own = self._agent(mention) if far and mention.form != "poss" and mention.role == "place" else None
         if own is not None and own.alive and own.sex in (sex, None):
             return own  # "opened the door behind him"
         if not scored:
-            self.total += _NOBODY
-            return self.memory.new("person") if not mention.quoted else None
+            self.total += _UNKNOWN
+            return (self._personified(mention, sex) or self.memory.new("person")) if not mention.quoted else None
         score, best = scored[0]
         self.total += max(_NOBODY, min(score, _MOST))
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
+
+    def _personified(self, mention: Mention, sex: str) -> Known | None:
+        """The thing that a text speaks of as of somebody: "The moon was so smooth that they used her as a mirror"."""
+        things = [e for e in self.memory.recent(mention, 1) if e.kind in ("thing", "place") and e.noun and not e.plural]
+        found = self.memory.nearest((e for e in things if e.last and e.last.role == "agent"), mention)
+        if found is not None:
+            found.votes[sex] += 1.0
+        return found
 
     def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
         """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
@@ -240,15 +277,20 @@ class Antecedents:
         known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
         if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
             return known
-        return (known if not entity.given else 0.0) - (
+        return known * (0.5 if entity.given else 1.0) - (
             0.35 if entity.kind in ("animal", "being") and not entity.its else 0.9
         )
 
     def _later(self, mention: Mention) -> Known | None:
-        """Who is named only after the pronoun: "When she got home, Mina lay down"."""
-        parent = mention.clause.parent if mention.clause is not None and mention.clause.link == "advcl" else None
-        for other in self.memory.beside(mention, parent.of("agent") if parent is not None else ()):
-            if other.key > mention.key and not other.pronoun:
+        """Who is named only after the pronoun: "When she got home, Mina lay down", "On his first shift Oscar slept"."""
+        verb = next((up for up in mention.token.ancestors if up.pos_ in ("VERB", "AUX")), None)
+        if verb is None:
+            return None
+        own = list(verb.children) if mention.form == "poss" else []
+        above = list(verb.head.children) if verb.dep_ == "advcl" else []
+        named = [child for child in (*own, *above) if child.dep_ in ("nsubj", "nsubjpass", "dative", "dobj")]
+        for other in self.memory.beside(mention, named):
+            if other.key > mention.key and not other.pronoun and other.owner is None:
                 found = self.noun(other)
                 if found is not None and found.alive and found.sex in (_SEX[mention.pronoun], None):
                     return found
@@ -257,7 +299,8 @@ class Antecedents:
     # ---- it
 
     def _thing(self, mention: Mention) -> Known | None:
-        if self._dummy(mention):
+        done = mention.role == "patient" and mention.clause is not None and mention.clause.lemma == "do"
+        if done or self._dummy(mention):
             return None
         told = self._told_what(mention)
         if told is not None:
@@ -275,6 +318,7 @@ class Antecedents:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
             score -= 0.8 if entity.vague else 0.0  # "something in it ticked": it is what it was before
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
+            score -= 0.6 if self._sat_on(entity) and mention.role != "place" else 0.0
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
             if mention.form == "poss":
                 score += 0.3 if living or entity.acts else -0.5 if words.has("mass", entity.noun) else 0.0
@@ -283,6 +327,14 @@ class Antecedents:
         if best is not None:
             best.its = True
         return best
+
+    def _sat_on(self, entity: Known) -> bool:
+        """Whether somebody only sits or stands there: "sat on a bench and looked at it"."""
+        last = entity.last
+        placed = (
+            last is not None and last.role == "place" and not last.pronoun and last.preposition in ("on", "in", "at")
+        )
+        return bool(placed and last and last.clause and self.words.has("stays", last.clause.lemma))
 
     def _told_what(self, mention: Mention) -> Known | None:
         """What "it" turns out to be: "Something moved. It was a fox!" """
@@ -353,20 +405,23 @@ class Antecedents:
             if len(near) > 1:
                 return memory.group(near, mention)
         best = self._best(self._several(mention, barred))
-        pair = self._pair(single, mention, barred)
+        doing = mention.token.head.subtree if mention.role == "agent" else ()
+        done = any(one.dep_ == "dobj" and one.lower_ in _WHOM[:2] for one in doing)
+        pair = self._pair(single, mention, barred) if not done else None  # "They pushed him": he is none of them
         if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
             return best[0][1]
         if pair is not None:
             return memory.group(pair[1], mention)
         free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 3]
-        return best[0][1] if best else memory.nearest(free, mention)
+        return best[0][1] if best else memory.crowd() if done else memory.nearest(free, mention)
 
     def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
         memory, owns = self.memory, mention.form == "poss"
         owned = memory.owned.get(mention.key)
         kin = owned is not None and self.words.has("kin", owned.noun) and owned.noun != "owner"
         for entity in memory.recent(mention):
-            if not (entity.plural or entity.kind == "group" or _each(entity)) or entity.id in barred:
+            town = entity.kind == "place" and entity.acts  # "the whole village watched"
+            if not (entity.plural or entity.kind == "group" or town or _each(entity)) or entity.id in barred:
                 continue
             if mention.role == "agent" and barred & set(entity.members):
                 continue  # "They dragged Ines up": she is none of them
@@ -379,8 +434,15 @@ class Antecedents:
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
+            both = (
+                mention.role == "patient"
+                and not mention.part
+                and entity.last is not None
+                and entity.last.role == "patient"
+            )
+            score += 0.3 if both and not living else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
-            score -= 0.0 if entity.plural else 0.1 if _each(entity) else 0.4
+            score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity
 
     def _pair(self, single: list[Known], mention: Mention, barred: set[str]) -> tuple[float, tuple[str, ...]] | None:
@@ -388,11 +450,18 @@ class Antecedents:
         free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 4]
         people = [e for e in free if e.kind == "person" or e.speaks]
         chosen = people if len(people) > 1 else free
-        ranked = self._best((self._score(e, mention) + (0.8 if e.kind == "person" else 0.0), e) for e in chosen)[:2]
+        scores = ((self._score(e, mention) - 0.5 * self._past(e) + 0.8 * (e.kind == "person"), e) for e in chosen)
+        ranked = self._best(scores)[:2]
         if len(ranked) < 2:
             return None
         first, second = sorted((e for _, e in ranked), key=lambda e: e.last.key if e.last else (0, 0))
         return ranked[1][0] - (0.9 if mention.part else 0.2), (first.id, second.id)
+
+    def _past(self, entity: Known) -> bool:
+        """Whether somebody was last told of in what had been before: "dug where his mother had seen grass"."""
+        clause = entity.last.clause if entity.last is not None else None
+        above = clause.chain if clause is not None and clause.link else ()
+        return any(child.lower_ == "had" and child.dep_ == "aux" for token in above for child in token.children)
 
     def _everyone(self, mention: Mention) -> Known | None:
         memory, whole = self.memory, self._of(mention)
@@ -400,7 +469,9 @@ class Antecedents:
             return self.noun(whole)
         if mention.pronoun == "both":
             return self._they(mention)
-        near = [e for e in memory.near(mention, 2) if e.plural and (e.kind == "group" or e.members)]
+        near = [e for e in memory.near(mention, 2) if e.kind == "group" or (e.plural and e.members)]
+        sorts = {e.id: {e.noun, *(memory.entities[one].noun for one in e.members)} for e in near}
+        near = [e for e in near if not any(self.words.sort(noun) == "animal" for noun in sorts[e.id])] or near
         if mention.pronoun in ("others", "rest"):
             parts = [e for e in memory.near(mention, 3) if e.group is not None]
             part = memory.nearest(parts, mention)
@@ -463,11 +534,14 @@ class Antecedents:
             )
             for e in self.memory.recent(mention, 4)
             if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
+            if not mention.plural or self.words.sort(e.noun) != "weather"
             if e.id not in barred
         ]
         if not kinds:
             return None
-        like = self._best(kinds)[0][1]
+        beside = [mention.token.head] if mention.token.dep_ == "conj" else []
+        said = self.memory.of(next(iter(self.memory.beside(mention, beside)), None))
+        like = said if said is not None and said.noun else self._best(kinds)[0][1]  # "one hoof and then another"
         one = self._part(like, self._kind_of(like), like if like.plural else None)
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)

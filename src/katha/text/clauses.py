@@ -28,6 +28,7 @@ _MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 _NOT = frozenset(("never", "hardly", "barely", "seldom", "rarely", "scarcely", "almost", "nearly"))
+_JUST = frozenset(("only", "even", "just", "then"))  # "only one boy" is called one boy
 _WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -153,6 +154,7 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
     folded: dict[int, list[tuple[Token, str, str, str]]] = {}
     for token in doc:
         gerund = token.tag_ == "VBG" and token.dep_ in ("pobj", "nsubj", "dobj", "attr")
+        gerund = gerund or (token.dep_ == "pcomp" and token.head.head.pos_ == "NOUN")  # "years of laying bricks"
         clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         if token.pos_ not in ("VERB", "AUX") or not clausal or gerund or token.tag_ == "MD":
             continue  # "as fast as she could" is no deed
@@ -281,14 +283,16 @@ class _Builder:
             while node.dep_ in ("conj", "xcomp", "ccomp") and node.head is not node:
                 node = node.head
             if node.dep_ in ("relcl", "acl") and node.head.i < token.i:
-                named = node.head
-                while token.lower_ == "who" and not self._lives(named) and named.dep_ == "pobj":
-                    named = named.head.head  # "Mr Kral from next door, who ..."
-                    alive = named.pos_ in ("NOUN", "PROPN") and self._lives(named)
-                    if alive or named.pos_ not in ("NOUN", "PROPN"):
-                        return named if alive else node.head
-                return node.head
+                return self._living(node.head) if token.lower_ == "who" else node.head
         return token
+
+    def _living(self, noun: Token) -> Token:
+        """Who must be meant by "who" after a thing: "Mr Kral from next door, who ..."."""
+        if self._lives(noun) or noun.dep_ != "pobj" or noun.pos_ == "PRON" or self.words.has("group", lemma_of(noun)):
+            return noun
+        above = noun.head.head
+        doers = [child for child in above.children if child.dep_ in _SUBJECTS and child.i < noun.i]
+        return next((one for one in (above, *doers) if one.pos_ in ("NOUN", "PROPN") and self._lives(one)), noun)
 
     def _borrowed(self, clause: Clause) -> list[Token]:
         """The subject that a clause without one has from where it hangs."""
@@ -357,7 +361,7 @@ class _Builder:
         """Give a relative clause without a relative pronoun its noun: "the ball he kicked"."""
         noun = clause.chain[0].head
         subject = {token.i for token in clause.of("agent")}
-        bare = not any(child.dep_ in ("attr", "acomp") for child in clause.verb.children)
+        bare = not any(child.dep_ in ("attr", "acomp") or child.tag_ == "WP" for child in clause.verb.children)
         where = any(child.lower_ in ("where", "when", "why", "whose") for child in clause.verb.subtree)
         stranded = any(child.dep_ == "prep" and not list(child.children) for child in clause.verb.children)
         if (
@@ -641,8 +645,10 @@ class _Builder:
             # Joined verbs share what they hang from; a finite verb with a subject of its own stands alone.
             alone = clause.link == "conj" and child_of(clause.verb, "nsubj", "nsubjpass") is not None
             alone = alone and not _marks(clause.chain[0]) & {"that", "whether", "if"}
-            if clause.link == "advcl" and higher == "said":
-                higher = "told"
+            late = clause.link == "advcl" and _marks(clause.chain[0]) == {"when"} and clause.verb.tag_ == "VBD"
+            first = clause.chain[0].left_edge
+            if clause.link == "advcl" and (higher == "said" or (late and first.i and first.nbor(-1).text == ",")):
+                higher = "told"  # "with nobody to talk to, when the phone rang"
             own = "told" if alone or self._real_subject_clause(clause) else higher
         return own
 
@@ -715,10 +721,11 @@ def _phrase(token: Token) -> str:
 
 
 def _inside(token: Token) -> Iterator[Token]:
-    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj", "" if token.pos_ == "ADV" else "advmod"}
+    skipped = {"relcl", "acl", "conj", "cc", "punct", "appos", "prep", "preconj"}
     part = [
         word for child in token.children if child.dep_ not in skipped and child.i < token.i for word in child.subtree
     ]
+    part = [word for word in part if word.lower_ not in _JUST]
     yield from sorted([token, *part], key=lambda word: word.i)
 
 

@@ -23,6 +23,7 @@ __all__ = ["Resolver"]
 
 _NOWHERE = Speaking()
 _COUPLE = 2
+_KIN_NEAR = 4
 
 
 class Resolver:
@@ -175,6 +176,9 @@ class Resolver:
         for entity in self.entities.values():
             if trades & set(entity.nouns) and not entity.names and not entity.plural and not entity.members:
                 return entity  # "the doctor", then "Dr Lund"
+        unnamed = self._unnamed(mention)
+        if unnamed is not None:
+            return unnamed
         kin = next((title.lower() for title in mention.titles if self.words.has("kin", title.lower())), None)
         if kin is not None and owner is not None:
             entity = self.memory.new("person")  # "my little brother Kwame"
@@ -183,6 +187,18 @@ class Resolver:
         if mention.noun and mention.owner:
             return self._described(mention, owner)
         return self.memory.new("group" if mention.plural else self._kind(mention))
+
+    def _unnamed(self, mention: Mention) -> Known | None:
+        """The one of whose kin it is told without a name, and then by name: "saw her brother slip ... Jonas hung there"."""
+        bare = not (mention.titles or mention.noun or mention.also or mention.plural or mention.quoted)
+        known = mention.token.dep_ not in ("conj", "appos", "poss") and len(mention.joined) < _COUPLE
+        here = mention.clause is not None and mention.clause.existential  # "There was Biscuit"
+        if not bare or not known or here or mention.role not in ("agent", "patient", "recipient"):
+            return None
+        near = [e for e in self.memory.near(mention, _KIN_NEAR) if e.kin and e.kind == "person" and not e.plural]
+        unnamed = [e for e in near if not e.names and not self.words.has("kin_parent", e.noun) and not e.members]
+        free = [e for e in unnamed if e.id not in self._beside(mention)]
+        return free[0] if len(free) == len(unnamed) == 1 else None
 
     def _kind(self, mention: Mention) -> EntityKind:
         words, noun = self.words, mention.noun
@@ -203,7 +219,7 @@ class Resolver:
             where = mention.role in ("place", "goal", "source") and words.has("at_names", mention.token.head.lower_)
             head = mention.token.head  # "the belt at the airport in Lisbon"
             inner = mention.role == "" and mention.token.dep_ == "pobj" and head.lower_ in ("in", "near", "outside")
-            where = where or (inner and words.is_place(head.head.lemma_.lower()))
+            where = where or (inner and (head.lower_ == "in" or words.is_place(head.head.lemma_.lower())))
             return "place" if where and not mention.titles else "person"
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):
             return "place"
@@ -295,8 +311,9 @@ class Resolver:
         if mention.plural:
             return self._plural_alias(mention, near)
         alone = [e for e in near if not e.plural]
-        titled = [e for e in alone if noun in {title.lower() for title in e.titles}]
-        under = [e for e in alone if e.noun in words.sets.get(f"general.{noun}", frozenset())]
+        wide = words.sets.get(f"general.{noun}", frozenset())
+        titled = [e for e in alone if (wide | {noun}) & {title.lower() for title in e.titles}]
+        under = [e for e in alone if e.noun in wide]
         doers = [e for e in alone if e.kind == "person" and e.deeds & _deeds_of(noun)]
         if titled or under or doers:
             return memory.nearest(titled or under or doers, mention)
@@ -306,7 +323,8 @@ class Resolver:
             return self._plural_alias(mention, near)
         if not words.has("plain_person", noun):
             return None
-        if any(child.dep_ == "prep" and words.has("apart", child.lower_) for child in mention.token.children):
+        after = mention.token.nbor(1).lower_ if mention.token.i + 1 < len(mention.token.doc) else ""
+        if words.has("apart", after):
             return None  # "the girl behind him", "the man at the desk" are others
         if any(child.tag_ == "JJS" for child in mention.token.children):
             return None  # "the tallest man" is one of several
@@ -321,6 +339,12 @@ class Resolver:
     def _names(self, entity: Known) -> set[str]:
         """The names of somebody, or of a group's members."""
         return {*entity.names, *(name for one in entity.members for name in self.entities[one].names)}
+
+    def _beside(self, mention: Mention) -> set[str]:
+        """Who else has a part in the same clause: "He asked the man" is no talk to himself."""
+        fillers = mention.clause.fillers if mention.clause is not None else ()
+        others = self.memory.beside(mention, (filler.token for filler in fillers))
+        return {one.entity for one in others if one is not mention and one.entity is not None}
 
     def _named_beside(self, mention: Mention) -> set[str]:
         """The names in the same clause: "The young man helped Henry up" is not about Henry alone."""

@@ -148,6 +148,9 @@ def _wanted(token: Token, words: Words) -> bool:
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
     if _numbers_name(token, words):
         return False
+    if token.tag_ == "NNP" and token.dep_ == "pobj" and token.head.lower_ == "of" and token.head.head.i:
+        if token.head.head.text[0].isupper() and token.head.head.pos_ in ("NOUN", "PROPN"):
+            return False  # "the Wolf of Hunger"
     if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
         return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (
@@ -217,7 +220,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             if child.lower_ == "other":
                 mention.article = "other"
         elif child.dep_ == "poss":
-            mention.owner = (mention.key[0], child.i)
+            up = next((one for one in child.ancestors if one.dep_ == "relcl"), None) if child.tag_ == "WP$" else None
+            mention.owner = (mention.key[0], up.head.i if up is not None else child.i)
     if any(child.lower_ in ("a", "an", "another", "each", "every") for child in token.children):
         mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
@@ -257,7 +261,13 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
 def _unreal(token: Token, words: Words) -> bool:
     """Whether a noun is no thing of the story: "like a stone", "drew a whale", "a photo of a girl"."""
     new = not any(child.lower_ == "the" or child.dep_ == "poss" for child in token.children)
-    head = token.head
+    head, sort = token.head, words.sort(token.lemma_.lower())
+    if token.dep_ == "dobj" and head.lemma_ == "play" and sort in ("person", "animal", "being"):
+        return True  # "the girl who played the queen"
+    if token.dep_ == "poss" and sort == "person" and not words.has("kin", token.lower_):
+        whose = words.sort(head.lemma_.lower())
+        shop = whose in ("building", "place") and not any(child.lower_ == "the" for child in token.children)
+        return shop or (whose == "clothing" and new)  # "his barber's shop", "a clown's costume"
     bare = token.tag_ == "NN" and token.dep_ in ("pobj", "dobj") and not list(token.lefts) and token.text.islower()
     if bare and words.sort(token.lower_) == "animal":
         return True  # "a recipe for mole", "they ate chicken": no animal of the story
@@ -278,8 +288,13 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
             key = (part.number, token.i)
             mention = Mention(key, token, part.piece.sentence, phrase_of(token), part.quoted[token.i])
             listed = token.lower_ in words.sets["indefinite_pronouns"] or token.lower_ in words.sets["pronouns"]
-            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed:
+            parts = [word.lower_ for one in token.children if one.lower_ == "of" for word in one.children]
+            counted = token.pos_ == "NUM" and bool({"them", "us", "you"} & set(parts))  # "the two of them"
+            most = token.tag_ in ("JJS", "JJR") and any(child.lower_ == "the" for child in token.children)
+            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most:
                 _pronoun(mention, token, words)
+                mention.pronoun = "all" if counted and not listed else "one" if most else mention.pronoun
+                mention.adjectives = (token.lower_,) if most else mention.adjectives  # "the youngest"
             else:
                 _noun_phrase(mention, token, words, names)
                 mention.unreal = _unreal(token, words)

@@ -149,6 +149,8 @@ class Parser:
         bare = not any(child.dep_ in ("aux", "cop") for child in token.children)
         if tag == "VBZ" and told and (before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)):
             return Hint("things", "NNS", base)  # "both chairs", "from the church steps"
+        if low == "round" and tag in ("VB", "VBP") and before.tag_ in ("NN", "NNS"):
+            return Hint("around", "IN", low)  # "a towel round his neck"
         if tag == "JJ" and low.endswith("ing") and not bare:
             return Hint("walking", "VBG", base)  # "had been diving"
         if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):
@@ -156,7 +158,7 @@ class Parser:
         opens = after is None or after.tag_ in _AFTER_VERB
         wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
         pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
-        if noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS")):
+        if noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS", "CD")):
             return Hint("took" if wants else "walked", "VBD", self._past[low])
         if tag == "VBN" and token.dep_ == "acl" and not told and opens:
             return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
@@ -223,7 +225,9 @@ def _unparted(doc: Doc) -> frozenset[int]:
                 break
             hour = before.lower_ == "o'clock" and before.head.i >= token.i
             noun = before.tag_ in ("NN", "NNS") and before.text.islower()
-            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
+            starts = (
+                token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
+            )
             inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
             if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
                 found.add(token.i)

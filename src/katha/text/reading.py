@@ -90,7 +90,9 @@ def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention
 def _titled(text: str) -> tuple[str, str]:
     """A first line that ends like no sentence, and the text below it."""
     first, _, rest = text.partition("\n\n")
-    short = len(first.split()) <= _LONGEST_TITLE and not re.search(r"[.!?…:,;\"]$", first)
+    headed = all(word[0].isupper() for word in re.findall(r"[^\W\d_]{4,}", first))  # "Have You Seen Biscuit?"
+    ends = r"[.…:,;\"]$" if headed and "\n" not in rest[:1] else r"[.!?…:,;\"]$"
+    short = len(first.split()) <= _LONGEST_TITLE and not re.search(ends, first)
     return (first, rest) if rest and short else ("", text)
 
 
@@ -194,6 +196,7 @@ def _speakers(
 
 def _acting(parts: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver) -> str | None:
     clauses = [(part, clause) for part in parts for clause in part.clauses if not part.quoted[clause.verb.i]]
+    clauses.sort(key=lambda one: one[1].link == "advcl")  # "When she came home, her mother was waiting"
     found = (mentions.get((part.number, token.i)) for part, clause in clauses for token in clause.of("agent"))
     known = (resolver.memory.of(mention) for mention in found)
     return next((one.id for one in known if one is not None and one.kind in ALIVE), None)

@@ -92,7 +92,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             thing = child_of(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
             moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
-            moves = moves and (thing is None or words.sort(lemma_of(thing)) != "clothing")  # "rolled up her sleeves"
+            moves = moves and (thing is None or not words.is_a("clothing", lemma_of(thing)))  # "rolled up her sleeves"
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
@@ -129,6 +129,9 @@ def _repair_tags(token: Token, words: Words) -> None:
             doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
+    elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
+        doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
+        # "with his lips blue with cold"
     elif token.dep_ == "pcomp" and token.tag_ == "VBG" and head.lower_ == "of":
         stuff = child_of(token, "dobj")
         some = words.has("quantity", lemma_of(head.head)) or words.sort(lemma_of(head.head)) not in ("abstract", "")
@@ -149,12 +152,14 @@ def _repair_compared(token: Token) -> None:
         return
     like, thing = token.nbor(-1), token.nbor(-1).head
     doer = next((one for one in token.doc[token.i :] if one.dep_ == "nsubj" and one.left_edge.i == token.i + 1), None)
-    if like.dep_ != "amod" or doer is None or doer.head.dep_ not in ("relcl", "advcl") or doer.head.i < doer.i:
+    if like.dep_ != "amod" or doer is None or doer.head.i < doer.i:
         return
     verb = doer.head
-    verb.dep_, doer.dep_ = thing.dep_, "pobj"
-    verb.head = verb if thing.dep_ == "ROOT" else thing.head
-    thing.head, thing.dep_, doer.head = verb, "nsubj", token
+    if verb.dep_ in ("relcl", "advcl"):
+        verb.dep_, verb.head = thing.dep_, verb if thing.dep_ == "ROOT" else thing.head
+    elif thing.head != verb:
+        return
+    thing.head, thing.dep_, doer.head, doer.dep_ = verb, "nsubj", token, "pobj"
     token.head, token.dep_ = like, "prep"
 
 
@@ -182,13 +187,20 @@ def _repair_watched(token: Token, words: Words) -> None:
     """Make a deed again of what somebody is seen or heard to do: "watched their table drift away", "heard Pia sobbing";
     and a thing of what is done to it: "ate it standing up"."""
     verb, doer = token.head, child_of(token, "nsubj", "compound")
+    doer = doer or (child_of(verb, "dative") if token.dep_ == "dobj" else None)
     if doer is None or doer.i > token.i or verb.pos_ != "VERB":
         return
     sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
     if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
         token.pos_, token.tag_ = "VERB", "VB"
-    elif sees and token.dep_ == "dobj" and token.lower_.endswith("ing") and doer.tag_ == "NNP":
-        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VBG", "ccomp", "nsubj"
+    elif (
+        sees
+        and token.dep_ in ("dobj", "ccomp")
+        and token.tag_ == "NN"
+        and token.lower_.endswith("ing")
+        and doer.tag_ == "NNP"
+    ):
+        token.pos_, token.tag_, token.dep_, doer.dep_, doer.head = "VERB", "VBG", "ccomp", "nsubj", token
         token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
         for one in [one for one in token.lefts if one != doer]:
             one.head = doer
@@ -233,8 +245,13 @@ def _repair_series(token: Token, words: Words) -> None:
     bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
     if not bare or not token.i:
         return
-    if token.pos_ == "VERB" and token.dep_ == "advcl" and token.lower_ in words.feelings and head.i < token.i:
-        if token.nbor(-1).text == "," and child_of(token, "dobj") is None:  # "came back, ashamed, carrying a bar"
+    beside = token.nbor(-1) if token.nbor(-1).dep_ != "advmod" or token.i == 1 else token.nbor(-2)
+    if token.tag_ == "VBG" and token.dep_ == "advcl" and beside.dep_ == "pobj" and beside.head.lower_ == "with":
+        token.head = beside.head.head  # "with her nose touching the paper"
+        beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
+        return
+    if token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings and head.i < token.i:
+        if token.nbor(-1).text == "," and token.nbor(1).is_punct:  # "came back, ashamed, carrying a bar"
             token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
             for child in [one for one in token.children if one.dep_ == "advcl"]:
                 child.head = head
@@ -247,11 +264,15 @@ def _repair_series(token: Token, words: Words) -> None:
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
         if told and (token.nbor(-1).text == "and" or _goes_on(doc, token.i)):
             token.tag_, token.dep_, token.head = "VBD", "conj", first
-    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ == "VBD" and child_of(token, "dobj") is None:
+    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ in ("VBD", "VBG") and not has_to(token):
         thing = child_of(head, "dobj")
-        sky = words.group("weather", token.lower_) is not None and not has_to(token)
-        if thing is not None and sky and token.nbor(-1).tag_ == "CC":
-            token.pos_, token.tag_, token.head = "NOUN", "NN", thing
+        joined = token.nbor(-1).tag_ == "CC" and child_of(token, "dobj", "ccomp", "xcomp") is None
+        sky = words.group("weather", token.lower_) is not None
+        if (
+            joined and child_of(head, "aux") is None and ((thing and sky) or words.is_a("food", token.lower_))
+        ):  # "and rain", "and cream on her veil"
+            token.pos_, token.tag_ = "NOUN", "NN"
+            token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last
     elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ in ("advcl", "relcl", "ccomp"):
@@ -418,8 +439,20 @@ def _repair_objects(token: Token, words: Words) -> None:
     "saw a fox cross the line"."""
     below, beside = child_of(token, "pobj"), child_of(token, "compound")
     verb = token.head
-    if token.dep_ == "dative" and token.pos_ == "PRON" and child_of(verb, "dobj") is None:
+    other = child_of(verb, "dobj")
+    own = other is not None and other.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
+    if token.dep_ == "dative" and token.pos_ == "PRON" and (other is None or own):
         token.dep_ = "dobj"  # "gave it all to him"
+    if other is not None and own:
+        other.dep_ = "dep"  # "a tree that she had painted herself"
+    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
+    if token.lower_ == "nothing" and but is not None and (thing := child_of(but, "pobj")) is not None:
+        thing.head, thing.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
+        but.head, but.dep_ = token, "dep"
+        return
+    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
+    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
+        token.dep_, late.dep_ = "dep", "dobj"
     whom, gives = token.head, words.has("give", lemma_of(token.head.head))
     thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
     apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
@@ -454,7 +487,9 @@ def _repair_objects(token: Token, words: Words) -> None:
             child.head = beside
         beside.head, beside.dep_ = verb, "dobj"
         token.dep_, token.pos_ = "oprd", "ADJ"
-    elif token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3:
+    elif (
+        token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3
+    ):
         first = token.nbor(-1)
         if first.dep_ == "dobj" and first.head == verb:  # "unscrewed the fire extinguisher"
             for child in list(first.lefts):
