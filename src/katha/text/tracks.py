@@ -159,7 +159,12 @@ class _Track:
                 return  # "a scratch in the wood"
             if self.place is None or (there and (self._moves(event) or event.existential)):
                 self._set(role, event)
-        elif role.role == "source" and self._moves(event) and not words.has("arrive", event.verb) and (self.place is None or (how == "out" and not to)):
+        elif (
+            role.role == "source"
+            and self._moves(event)
+            and not words.has("arrive", event.verb)
+            and (self.place is None or (how == "out" and not to))
+        ):
             self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
 
     def _at_door(self, role: Role, event: Event) -> bool:
