@@ -11,7 +11,7 @@ from itertools import pairwise
 from katha.configs import load_config
 from katha.text.words import load_words
 
-__all__ = ["Setting", "named", "opened_by", "plain", "settings", "words_of"]
+__all__ = ["Setting", "named", "opened_by", "plain", "settings", "stood_in", "words_of"]
 
 _WORD = re.compile(r"[a-zà-ÿ][a-zà-ÿ'-]*")
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
@@ -20,7 +20,9 @@ _SHOWN = re.compile(
     r" (?:of|about|from) [^,.;!?]*"
 )
 """What is only painted, told or dreamt of is not there."""
-_NOT_THERE = re.compile(r"\b(?:to|from|towards?|for|of|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$")
+_NOT_THERE = re.compile(
+    r"\b(?:to|from|towards?|for|of|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
+)
 """What stands before a place where nobody is yet, or any more."""
 _SURE, _TRADE, _NAME, _FITS, _MOST = 3.0, 1.5, 1.5, 1.0, 6.0
 """What a word brings that is hardly found elsewhere, a trade (a baker in a boat is in no bakery), the name of the place
@@ -106,9 +108,21 @@ _AT_FIRST = re.compile(
 )
 
 
+_INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
+
+
 def opened_by(text: str) -> Setting | None:
     """Return the place with which a sentence begins: "On the bus home there was nothing to look at"."""
-    found = _AT_FIRST.match(plain(text).lstrip())
+    return _in_phrase(_AT_FIRST.match(plain(text).lstrip()))
+
+
+def stood_in(text: str) -> Setting | None:
+    """Return the place that a sentence names behind "in", "at" or "on": "the two men met in a taxi rank"."""
+    return next((one for found in _INSIDE.finditer(plain(text)) if (one := _in_phrase(found)) is not None), None)
+
+
+def _in_phrase(found: re.Match[str] | None) -> Setting | None:
+    """The first place in the words behind a preposition."""
     words = found[1].split() if found is not None else []
     spans = [(at, size) for at in range(len(words)) for size in (1, 2) if at + size <= len(words)]
     return next((one for at, size in spans if (one := _names().get(" ".join(words[at : at + size])))), None)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from katha.planners.acts import planning
+from katha.planners.conditions import conditions, worded
 from katha.planners.moments import Moment, Story
-from katha.planners.settings import Setting, named, opened_by, plain, settings, words_of
+from katha.planners.settings import Setting, named, opened_by, plain, settings, stood_in, words_of
 from katha.text.types import Event, Place
 from katha.text.words import load_words
 
@@ -34,7 +35,14 @@ _MEANWHILE = re.compile(
 )
 _ANY_ROOM = re.compile(r"^(?:the|a|this|that|his|her|their|my|our)? ?(?:(?:back|next|other|adjoining|same) )?room$")
 _YARDS = ("yard", "courtyard")
-_BY_SIDE = {"outside": True, "outdoors": True, "inside": False, "indoors": False, "upstairs": False, "downstairs": False}
+_BY_SIDE = {
+    "outside": True,
+    "outdoors": True,
+    "inside": False,
+    "indoors": False,
+    "upstairs": False,
+    "downstairs": False,
+}
 """Words that tell only whether somebody is under the sky."""
 _PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
@@ -56,6 +64,7 @@ class _Sentence:
 
     speaks: defaultdict[_Key, float] = field(default_factory=lambda: defaultdict(float))
     said: _Key | None = None
+    noun: str = ""
     words: str = ""
     step: float = _STEP
     firm: bool = False
@@ -71,7 +80,13 @@ def _place(moment: Moment) -> str:
     place, found = story.reading.sentences[at].place, _way(story)
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
     later = later and opened_by(story.reading.sentences[at].text) is None
-    return found[at - 1 if at and later else at]
+    stands = found[at - 1 if at and later else at]
+    return worded(stands, _states(story)[at])
+
+
+@lru_cache(maxsize=4)
+def _states(story: Story) -> list[tuple[str, ...]]:
+    return list(conditions(story, _way(story)))
 
 
 @lru_cache(maxsize=4)
@@ -143,15 +158,14 @@ def _go_on(told: Sequence[_Sentence]) -> None:
             if room is not None and one.said != room and room in one.speaks:
                 one.speaks[whole] += one.speaks.pop(room)
     for one in told:
-        noun = one.said.noun if isinstance(one.said, _Said) else one.said.place.split()[-1] if one.said else ""
         fitting = [key for key in total if isinstance(key, Setting) and key != one.said and total[key] >= _ENOUGH]
-        beside = [key for key in fitting if key.open == _BY_SIDE.get(noun)]
+        beside = [key for key in fitting if key.open == _BY_SIDE.get(one.noun)]
         for key in beside:
             one.speaks[key] += _OUTSIDE
         if beside and one.said is not None:
             one.speaks[one.said] = 0.0
-        part_of = max((key for key in fitting if noun in key.like), key=lambda key: total[key], default=None)
-        yard = next((named(key.yard) for key in fitting if key.yard), None) if noun in _YARDS else None
+        part_of = max((key for key in fitting if one.noun in key.like), key=lambda key: total[key], default=None)
+        yard = next((named(key.yard) for key in fitting if key.yard), None) if one.noun in _YARDS else None
         if one.said is not None and (part := yard or part_of) is not None:
             one.speaks[part] += _LIKE
             one.speaks[one.said] -= _HEARD
@@ -171,10 +185,13 @@ def _sentence(story: Story, at: int) -> _Sentence:
     if sentence.place is not None and sentence.place.since == at:
         _hear(story, sentence.place, told)
     if told.said is None and any(_alights(event) for event in story.reading.of(at)):
-        told.said, told.words = _Said("outside"), ""
+        told.said, told.noun = _Said("outside"), "outside"
     if told.said is None and (first := opened_by(sentence.text)) is not None:
         told.said, told.firm = first, True
-        told.speaks[first] += _HEARD
+        told.speaks[first] += _SAID
+    elif told.said is None and (other := stood_in(sentence.text)) is not None:
+        told.said = other
+        told.speaks[other] += _HEARD
     return told
 
 
@@ -193,9 +210,12 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
         return
     if owner is not None and story.reading.entity(owner).kind == "thing":
         return  # a chess piece's square
-    told.said = key if key is not None else _Said(place.noun)
+    there = _is_there(story, place)
+    if there is None:
+        return
+    told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
     passed = place.noun in _PASSED or load_words().has("prep_by", place.preposition)
-    told.firm = not passed and _is_there(story, place)
+    told.firm = not passed and there
     told.step = min(told.step, _WENT) if place.noun in _PASSED else told.step
     told.speaks[told.said] += _SAID if told.firm else _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
@@ -207,14 +227,16 @@ def _on_way(text: str, noun: str) -> bool:
     return re.search(rf"\bway (?:back |home )?(?:to|from|into|towards) (?:\w+ )?{re.escape(noun)}\b", text) is not None
 
 
-def _is_there(story: Story, place: Place) -> bool:
-    """Whether somebody of whom the story goes on is told to be in a place, and not only a thing."""
+def _is_there(story: Story, place: Place) -> bool | None:
+    """Whether somebody is told to be in a place, and not only a thing; None where the story stays with others."""
     for event in story.reading.of(place.since):
         for role in event.roles:
             if role.entity == place.entity is not None or role.head == place.noun:
                 who = story.teller.people(event.who("agent", "patient"))
                 described = role.role == "agent" and event.verb == "be"
-                goes = bool(who) and role.role != "agent" and _goes_with(story, who, place.since)
+                goes = bool(who) and role.role != "agent"
+                if goes and not _goes_with(story, who, place.since):
+                    return None
                 if goes or event.existential or described:
                     return True
     return place.entity is None

@@ -9,7 +9,16 @@ from typing import Any
 
 from katha.renderers.sketch.tables import entry, load_table, words_of
 
-__all__ = ["PlaceData", "place_data", "place_ids", "place_words"]
+__all__ = [
+    "PlaceData",
+    "StateData",
+    "place_data",
+    "place_ids",
+    "place_words",
+    "state_data",
+    "states_in",
+    "states_of_places",
+]
 
 _STAND = 0.88
 _SPOTS = (0.3, 0.5, 0.7)
@@ -36,6 +45,55 @@ class PlaceData:
     front: tuple[Mapping[str, Any], ...]
     seen: str = ""
     roofed: bool = False
+
+
+@dataclass(frozen=True)
+class StateData:
+    """What a whole place can be in: the words before a place, what tells it and of what, the layers over the place."""
+
+    id: str
+    words: tuple[str, ...]
+    told: frozenset[str]
+    of: frozenset[str]
+    behind: tuple[Mapping[str, Any], ...]
+    front: tuple[Mapping[str, Any], ...]
+    open: bool = False
+
+    def fits(self, place: PlaceData) -> bool:
+        """Whether a place can be so: snow lies under the sky, and where there is water no flood is seen."""
+        return not (self.open and place.indoors) and not (self.id == "flood" and place.water is not None)
+
+
+@cache
+def states_of_places() -> Mapping[str, StateData]:
+    """Every entry of states.yaml, in its order."""
+    return {
+        name: StateData(
+            id=name,
+            words=tuple(row["words"]),
+            told=frozenset(str(row.get("told", "")).split()),
+            of=frozenset(str(row.get("of", "")).split()),
+            behind=tuple(row.get("behind", ())),
+            front=tuple(row.get("front", ())),
+            open=bool(row.get("open", False)),
+        )
+        for name, row in load_table("places", "states.yaml").items()
+    }
+
+
+def state_data(name: str) -> StateData:
+    """The entry of one state.
+
+    Raises:
+        RenderError: there is none.
+    """
+    return entry(states_of_places(), name, "state of a place", "states.yaml")
+
+
+def states_in(phrase: str) -> tuple[str, ...]:
+    """The states that the words before a place tell: "the dark, flooded cellar"."""
+    words = set(phrase.lower().replace(",", " ").split())
+    return tuple(name for name, row in states_of_places().items() if words & set(row.words))
 
 
 def place_ids() -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from katha.errors import RenderError
 from katha.renderers.sketch.pictograms.draw import draw_pictogram
-from katha.renderers.sketch.places.data import PlaceData, place_data
-from katha.renderers.sketch.places.weather import TIMES, WEATHERS, anywhere, before, heavens, sky_for, whitened
+from katha.renderers.sketch.places.data import PlaceData, place_data, state_data
+from katha.renderers.sketch.places.weather import TIMES, WEATHERS, before, heavens, sky_for, whitened
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.settings import air, motifs
 from katha.renderers.sketch.settings.stage import HEIGHT, Sky, Stage, tint
@@ -59,15 +59,18 @@ def draw_place(
     height: float,
     seed: int,
     without: frozenset[str] = frozenset(),
+    states: Sequence[str] = (),
 ) -> Place:
     """The place `name` at a time of day and in a weather; None is plain paper. The same arguments, the same bytes.
 
     `without` names pictograms that the scene itself has: the place's own are left out.
 
-    Indoors the weather is seen through windows only (but for flood and darkness); where there is no air it is left out.
+    `states` are what the whole place is in ("flood", "dark"), of states.yaml; without a place there are none.
+
+    Indoors the weather is seen through windows only; where there is no air it is left out.
 
     Raises:
-        RenderError: no such place, time or weather, or its entry names what cannot be drawn.
+        RenderError: no such place, state, time or weather, or its entry names what cannot be drawn.
     """
     if time not in TIMES or (weather is not None and weather not in WEATHERS):
         raise RenderError(
@@ -80,15 +83,19 @@ def draw_place(
     sky = sky_for(time, weather)
     rng, across = Random(f"{name}/{seed}"), width / scale
     horizon = data.horizon if data else 318.0
-    seen = weather if weather in ("rain", "storm") else None
+    seen = weather if weather in ("rain", "storm", "snow") else None
     stage = Stage(across, horizon, sky, seen, rng, air.light_at(sky, across, horizon, rng))
     back = _behind(stage, data, weather, without) if data else _paper(stage, time, weather)
+    told = [one for one in map(state_data, states) if data is not None and one.fits(data)]
+    over = "".join(_drawn(stage, state.front, state.id) for state in told)
+    if data is not None:
+        back += "".join(_over(stage, state.behind, state.id, _tinted(sky, data)) for state in told)
     inside = data is not None and (data.indoors or data.roofed)
     band = data.water if data else None
     return Place(
         back=_scaled(back, scale),
         front=_scaled(_lit(_drawn(stage, data.front, data.id), _tinted(sky, data)), scale) if data else "",
-        over=_scaled(anywhere(stage, weather) + ("" if inside else before(stage, weather)), scale),
+        over=_scaled(over + ("" if inside else before(stage, weather)), scale),
         horizon=horizon * scale,
         stand=(data.stand if data else 0.88) * height,
         spots=tuple(spot * width for spot in (data.spots if data else (0.3, 0.5, 0.7))),
@@ -107,10 +114,17 @@ def _behind(stage: Stage, data: PlaceData, weather: str | None, without: frozens
         if row.get("of", row.get("picture", "window" if "pane" in row else None)) in without:
             continue
         drawn = _row(stage, row, data.id)
-        if not _AIRY.intersection(row):
+        if not _AIRY.intersection(row) and not row.get("glows"):
             drawn = _lit(drawn if data.indoors or data.airless else whitened(drawn, weather), sky)
         parts.append(drawn)
     return "".join(parts)
+
+
+def _over(stage: Stage, rows: Sequence[Mapping[str, Any]], state: str, light: tuple[str, float]) -> str:
+    """What a state lays over a place, in the place's light unless it shines itself."""
+    return "".join(
+        drawn if row.get("glows") else _lit(drawn, light) for row in rows for drawn in (_row(stage, row, state),)
+    )
 
 
 def _tinted(sky: Sky, data: PlaceData) -> tuple[str, float]:

@@ -11,15 +11,15 @@ from katha.renderers.sketch.settings.stage import HEIGHT, Sky, Stage, spread, ti
 from katha.renderers.sketch.style import mix
 from katha.renderers.sketch.svg import circle, ellipse, path, rect, trace
 
-__all__ = ["TIMES", "WEATHERS", "anywhere", "before", "heavens", "sky_for", "whitened"]
+__all__ = ["TIMES", "WEATHERS", "before", "heavens", "sky_for", "whitened"]
 
 TIMES: Mapping[str | None, str | None] = MappingProxyType(
     {None: None, "day": "day", "dawn": "morning", "dusk": "evening", "night": "night"}
 )
 """Times of day, with the name of the sky of each."""
 
-WEATHERS = ("sun", "rain", "storm", "snow", "fog", "wind", "flood", "dark")
-"""Weather that any place in the open can have; water on the ground and no light are found in houses too."""
+WEATHERS = ("sun", "rain", "storm", "snow", "fog", "wind")
+"""Weather that any place in the open can have; rooms see it through their windows."""
 
 _WET = frozenset({"rain", "storm"})
 _VEILS = MappingProxyType({"snow": ("#cfd8e2", 0.5), "fog": ("#dcdfdc", 0.62)})
@@ -64,23 +64,6 @@ def before(stage: Stage, weather: str | None) -> str:
         return air.falling(replace(stage, weather=weather))
     drawn = {"snow": _flakes, "fog": _banks, "wind": _gusts}.get(weather or "")
     return drawn(stage) if drawn else ""
-
-
-def anywhere(stage: Stage, weather: str | None) -> str:
-    """What rooms have as well: water up to the knees, and darkness when the lamps are out."""
-    if weather == "dark":
-        return f'<g opacity="0.5">{rect(-60, -60, stage.width + 120, HEIGHT + 120, fill="#1d2140", stroke=None)}</g>'
-    if weather != "flood":
-        return ""
-    w = stage.width
-    waves = "".join(
-        path(trace("M", (x, y), "q", (14, -9), (28, 0), "q", (14, 9), (28, 0)), stroke="#ffffff", width=2.6)
-        for row, y in enumerate((430.0, 458.0, 488.0))
-        for x in (40.0 + 60.0 * (row % 2) + 170.0 * nth for nth in range(int(w / 170) + 1))
-    )
-    top = "q 24 -13 48 0 t 48 0 " * (int(w / 96) + 2)
-    sheet = path(f"M-60 412 {top} L{w + 240:.0f} {HEIGHT + 60} L-60 {HEIGHT + 60} Z", fill="#7fb4cf", width=2.4)
-    return f'<g opacity="0.82">{sheet}{waves}</g>'
 
 
 def _flakes(stage: Stage) -> str:

@@ -76,7 +76,7 @@ def frame_scene(
     digest = hashlib.sha256(f"{scene!r}\n{seed}\n{scene_number}".encode()).digest()
     rng = Random(int.from_bytes(digest[:8], "big"))
     shown = frozenset(thing.pictogram for thing in scene.things if thing.pictogram is not None)
-    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown)
+    place = draw_place(scene.setting, scene.time, scene.weather, width, height, seed, shown, scene.states)
     sprites = arrange(scene, rng, previous, seed)
     # Without a place there is nothing to see around the figures.
     asked = "medium" if scene.shot == "wide" and scene.setting is None else scene.shot

@@ -83,7 +83,8 @@ class SceneThing:
 
 @dataclass(frozen=True)
 class Scene:
-    """One moment: where (an id of places.yaml), when, in what weather, who and what, and the shot if one is asked."""
+    """One moment: where (an id of places.yaml) and what that place is in (`states`, of
+    states.yaml), when, in what weather, who and what, and the shot if one is asked."""
 
     setting: str | None = None
     weather: str | None = None
@@ -91,3 +92,4 @@ class Scene:
     actors: tuple[SceneActor, ...] = ()
     things: tuple[SceneThing, ...] = ()
     shot: Shot | None = None
+    states: tuple[str, ...] = field(default=(), repr=False)

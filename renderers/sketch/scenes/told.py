@@ -131,7 +131,7 @@ class _Teller(Relations):
         cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
                 or place_of(one.id) != setting]  # fmt: skip
         cast = [one for one in cast if one.kind != "pictogram" or one.pictogram or not _unseen(one.id)]
-        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot)
+        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
         return Told(scene, tuple(dict.fromkeys(self.missing)))
 
     def _settle(self) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
-from katha.renderers.sketch.places import place_data
+from katha.renderers.sketch.places import place_data, states_in, states_of_places
 from katha.renderers.sketch.scenes.making import QUOTED
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import in_table, is_heap, noun_of, place_of, platform_of, time_of
-from katha.renderers.sketch.tables import load_table
 from katha.text.types import Event, Reading, Sentence
 from katha.text.words import load_words
 
@@ -160,8 +159,6 @@ class Where:
         return _TIMES.get(held[0]) if held else time_of(self._bare_text())
 
     def weather(self) -> str | None:
-        if (state := self._state()) is not None:
-            return state
         held = [one.weather for one in reversed(self.reading.sentences) if one.weather] if self.reading else []
         if held:
             return held[0]
@@ -169,19 +166,22 @@ class Where:
         words = re.findall(r"[a-z]+", f"{said} {self._bare_text()} {self.request.place}".lower())
         return next((found for found in (load_words().group("weather", word) for word in words) if found), None)
 
-    def _state(self) -> str | None:
-        """Water on the ground or no light, where the text tells it of a place or of all the lamps."""
+    def states(self) -> tuple[str, ...]:
+        """What the whole place is in: water, darkness; as the panel's place or an event of the prompt tells it."""
+        found = dict.fromkeys((*states_in(self.request.place), *self._told_states()))
+        return tuple(found)
+
+    def _told_states(self) -> Iterator[str]:
+        """What events tell of a place or of all its lamps: "The lights went out."."""
         for event in self.reading.events if self.reading is not None else ():
             if event.standing != "told" or event.negated:
                 continue
             words = {word for text in event.state for word in text.lower().split()} | {event.verb, event.predicate}
             heads = {role.head.lower() for role in event.roles}
-            for name, row in load_table("scenes", "senses.yaml")["over_all"].items():
-                tells, of = set(row["tells"].split()), set(row["of"].split())
+            for name, row in states_of_places().items():
                 spelt = {word.replace(" ", "_") for word in words}
-                if spelt & tells and (heads & of or any(place_of(head) is not None for head in heads)):
-                    return str(name)
-        return None
+                if spelt & row.told and (heads & row.of or any(place_of(head) is not None for head in heads)):
+                    yield name
 
     def winter(self) -> bool:
         return self.reading is not None and any(one.season == "winter" for one in self.reading.sentences)

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from types import ModuleType
 
-from katha.renderers.sketch.settings import air, buildings, halls, indoors, plants, terrain, water
+from katha.renderers.sketch.settings import air, buildings, halls, indoors, over, plants, terrain, water
 from katha.renderers.sketch.settings.stage import Motif
 
 __all__ = ["motifs"]
 
-_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, halls)
+_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, halls, over)
 
 
 def motifs() -> Mapping[str, Motif]:
-    """Every motif by name: the public functions of terrain, plants, water, buildings, indoors, halls, and clouds."""
+    """Every motif by name: the public functions of the modules, and clouds."""
     found = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
     return {**found, "clouds": air.clouds, "cloud_floor": air.cloud_floor}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from katha.renderers.sketch.settings.stage import HEIGHT, LINE, Sky, Stage, spread
 from katha.renderers.sketch.style import INK, mix
-from katha.renderers.sketch.svg import circle, number, path, points, polygon, rect, trace
+from katha.renderers.sketch.svg import circle, ellipse, number, path, points, polygon, rect, trace
 
 __all__ = ["SKIES", "cloud_floor", "clouds", "falling", "heavens", "light_at", "opening", "sky_of", "through"]
 
@@ -193,7 +193,11 @@ def opening(stage: Stage, x: float, y: float, width: float, height: float, *, ho
         low = stage.sky.body in ("low_sun", "set_sun")
         spot = (x + width * 0.62, y + height * (0.68 if low else 0.4))
         parts.append(_body(stage.sky.body, *spot, r / (1.8 if low else 1)))
-    if stage.weather:
+    if stage.weather == "snow":
+        flakes = ((stage.rng.uniform(4, width - 4), stage.rng.uniform(4, height - 8)) for _ in range(14))
+        parts += [circle(x + dx, y + dy, 3.4, fill="#ffffff", stroke="#b8c6d6", width=0.8) for dx, dy in flakes]
+        parts.append(ellipse(x + width / 2, y + height, width / 2, 13, fill="#ffffff", stroke=None))
+    elif stage.weather:
         slant = 0.5 if stage.weather == "storm" else 0.2
         parts.append(cloud(x + width / 2, y + height * 0.4, min(width, height) * 0.72, fill="#7b8293"))
         parts.append(_drops(stage.rng, (x + 4, y + height * 0.3, width - 8, height * 0.66), 12, slant))
