@@ -8,14 +8,12 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
-from katha.renderers.sketch.scenes.making import Making, phrase_of
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     base_form,
     concept_of,
     deed_of_verb,
     failed_deed,
-    features_of,
     in_table,
     lifeless_deed,
     means_deed,
@@ -31,6 +29,7 @@ from katha.renderers.sketch.scenes.senses import (
     stopped_deed,
     struck_deed,
 )
+from katha.renderers.sketch.scenes.wearing import Wearing
 from katha.text.types import Entity, Event, Role
 
 __all__ = ["Doing", "is_shown"]
@@ -112,8 +111,6 @@ _IN_HAND = frozenset({"hand", "hands"})
 _ROBBING = frozenset({"snatch", "tug", "take", "bite"})
 """Deeds that are done to the owner of a thing."""
 _OUT = re.compile(r"\bout (?:of )?(?:\w+ )?windows?\b")
-_ROWS = frozenset({"chain", "line", "row"})
-"""What hands form that pass things along; it is no thing beside them."""
 _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at, or carried where it can be."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
@@ -132,7 +129,7 @@ _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
 
 
-class Doing(Making):
+class Doing(Wearing):
     """Puts events into the scene."""
 
     def _chosen(self, events: Sequence[Event]) -> list[Event]:
@@ -148,7 +145,8 @@ class Doing(Making):
         name = self._deed(event)
         objects = [role for role in event.all("patient", "recipient", "goal", "companion") if role.entity]
         worth = 2.0 * (name not in (None, "stand")) + 1.5 * bool(objects) + (not in_table("weak", event.verb))
-        return worth - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
+        worn = 2.0 * (event.verb == "wear")  # what is worn is drawn on them, whatever they do
+        return worth - worn - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
 
     def _deed(self, event: Event) -> str | None:
         """The deed of an event by what is done and where, or None where no table has its verb."""
@@ -169,6 +167,8 @@ class Doing(Making):
             verb = "put"  # not the past of "lie"
         if verb == "put" and (worn := self._worn(event)) is not None:
             return worn
+        if (dressing := self._dressing(event)) is not None:
+            return dressing
         if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
             if named is not None or verb in ("be", "become", "seem", "feel"):
@@ -227,13 +227,6 @@ class Doing(Making):
         """Whether the first of these floats in the air rather than on water."""
         noun = noun_of(self._entity(keys[0]).noun)
         return noun is not None and (noun.stands not in _FLOATING or noun.kind in ("toy", "plant", "sky"))
-
-    def _worn(self, event: Event) -> str | None:
-        """The deed of who puts something on the own head or feet."""
-        owners = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity is not None]
-        own = any(one.sort == "body" and (one.owner is None or one.owner in event.who("agent")) for one in owners)
-        about = [word for role in event.all("patient") for word in self._sorts(role)]
-        return object_deed("put on", about) if own else None
 
     def _handled(self, event: Event) -> bool:
         """Whether something that can be drawn is in the hands of who does what no table has."""
@@ -421,8 +414,10 @@ class Doing(Making):
         keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
         bodies = [self._entity(role.entity) for role in ordered if role.entity]
         robbed = name in _ROBBING
+        dressed = self._wearers(event) if name == "fit" else []
+        worn = [owner for role in ordered if (owner := self._owner(role)) and self._stays_on(role, deed(name))]
         owners = [one.owner for one in bodies if (robbed or _is_body(one)) and one.owner and self._alive(one.owner)]
-        return self._spread([*keys, *owners])
+        return self._spread(key for key in [*keys, *owners, *dressed, *worn] if key not in event.who("agent"))
 
     def _is_somebody(self, role: Role) -> bool:
         """A living thing that is eaten or carried as food stays a thing; a group noun of things is none."""
@@ -446,7 +441,7 @@ class Doing(Making):
         if row.thing == "thought":
             patients += event.all("topic")
         for role in patients:
-            if row.id in ("wear", "stand") and self._put_on(role, agents):
+            if row.id in ("wear", "stand", "fit") and self._put_on(role, self._wearers(event)):
                 continue
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
@@ -467,6 +462,8 @@ class Doing(Making):
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
                 continue
+            if row.id in ("wear", "fit") and self._is_on(role):
+                continue
             if self._is_setting(role, row):
                 continue
             goes = main is not None and not on and role.preposition in _TOUCHED and not _is_vehicle(role)
@@ -475,15 +472,6 @@ class Doing(Making):
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
-
-    def _stays_on(self, role: Role, row: Deed) -> bool:
-        """Whether the object is not in the hand: the trousers that a dog bites are on a man, a chain is of people."""
-        if row.id == "pass_along":
-            return role.head in _ROWS
-        owner = self._entity(role.entity).owner if role.entity else None
-        noun = noun_of(role.head, f"{role.head}s")
-        worn = noun is not None and noun.kind == "clothing"
-        return row.id == "bite" and worn and owner is not None and self._alive(owner)
 
     def _into(self, event: Event) -> Role | None:
         """The large thing that something is put into: an oven, a chest, a car."""
@@ -507,15 +495,6 @@ class Doing(Making):
                 )
                 return key
         return None
-
-    def _put_on(self, role: Role, agents: Sequence[str]) -> bool:
-        """Whether a garment is drawn on those who wear it, in the colour told."""
-        features = features_of(phrase_of(self._entity(role.entity)) if role.entity else role.text)
-        worn = [key for key in agents if self._id(key) and self.actors[key].kind == "person"] if features else []
-        for key in worn:
-            look = self.actors[key].look
-            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
-        return bool(worn)
 
     def _is_own(self, role: Role, row: Deed) -> bool:
         """Whether a thing is what the deed implies: the door of "knocked at the door"."""
@@ -555,7 +534,8 @@ class Doing(Making):
         for role in event.all("agent") if not event.negated else ():
             self._role_thing(role, None, "object")
         for role in event.all("patient", "instrument", "place", "source", "companion"):
-            if role.role not in ("place", "source") or not self._is_setting(role, deed("stand")):
+            worn = event.verb == "wear" or self._stays_on(role, deed(self._deed(event) or "stand"))
+            if not worn and (role.role not in ("place", "source") or not self._is_setting(role, deed("stand"))):
                 self._role_thing(role, None, "object")
 
     def _sign(self, event: Event) -> None:

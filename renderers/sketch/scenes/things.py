@@ -13,6 +13,7 @@ from katha.renderers.sketch.pictograms import (
     draw_shapes,
     draw_stand_in,
     put_states,
+    recoloured,
     stage_height,
     stated_drawing,
 )
@@ -160,9 +161,10 @@ def shrunk(sprite: Sprite, scale: float) -> Sprite:
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
     """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
-    if thing.states:
-        return put_states(_drawn(thing, height, facing, turn), thing.kind, thing.states, facing)
-    return _drawn(thing, height, facing, turn)
+    plain = _drawn(thing, height, facing, turn)
+    if thing.colour is not None:
+        plain = replace(plain, svg=recoloured(plain.svg, thing.colour))
+    return put_states(plain, thing.kind, thing.states, facing) if thing.states else plain
 
 
 def _drawn(thing: SceneThing, height: float, facing: int, turn: float) -> Picture:

@@ -98,6 +98,9 @@ class _Teller(Relations):
         for event in sorted(chosen, key=lambda one: -self._worth(one)):
             self._act(event)
         for event in events:
+            if event not in chosen and event.verb == "wear":
+                for role in event.all("patient"):
+                    self._put_on(role, [key for key in event.who("agent") if key in self.actors])
             if event not in chosen:
                 self._lend_thing(event)
                 self._carried_along(event)
