@@ -35,7 +35,7 @@ from katha.text.types import Entity, Event, Role
 __all__ = ["Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
-_AIMED = frozenset({"knock", "hit", "push", "lean_over"})
+_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over"})
 """Deeds done to what stands after "on", "at" or "against"."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
@@ -74,7 +74,7 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset(
-    {"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
+    {"exchange", "hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
 )
 _OWN_ACCORD = frozenset(
     {"burst", "smoulder", "ring", "glow", "drip", "halt", "skid", "sink", "bob", "sprout", "flutter", "roll_along"}
@@ -127,6 +127,8 @@ _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
+_BECOMING = frozenset({"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn"})
+"""What a state goes with ("grew thin" is no gardening)."""
 
 
 class Doing(Wearing):
@@ -169,9 +171,9 @@ class Doing(Wearing):
             return worn
         if (dressing := self._dressing(event)) is not None:
             return dressing
-        if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
+        if verb in _BECOMING and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
-            if named is not None or verb in ("be", "become", "seem", "feel"):
+            if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn"):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
@@ -303,6 +305,8 @@ class Doing(Wearing):
             if target is None and key == agents[0] and held:
                 target = held
             self.actors[key] = replace(self.actors[key], deed=name, target=target)
+        if name == "exchange" and held is not None and len(agents) == _TWO:
+            self._exchanged(held, self._id(agents[1]))
         self._about(event, name, agents)
         if row.close is not None:
             for other in others[1:]:
@@ -344,6 +348,12 @@ class Doing(Wearing):
         self.things[held] = replace(self.things[held], held_by=first, role="object")
         for key, target in zip(agents, (other, first), strict=True):
             self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
+
+    def _exchanged(self, held: str, other: str) -> None:
+        """Each of two has one of what they exchange."""
+        one = replace(self.things[held], count=1)
+        self.things[held] = one
+        self.things[f"{held} too"] = replace(one, id=f"{held} too", held_by=other)
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""
@@ -458,6 +468,8 @@ class Doing(Wearing):
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
             noun = noun_of(role.head)
+            filled = row.id == "write" and noun is not None and noun.kind == "document"
+            on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):

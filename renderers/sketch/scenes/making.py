@@ -53,7 +53,7 @@ _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather",
 """Sorts of nouns that are no things: a shape for one of them tells nothing."""
 _OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person"})
 """Kinds of things that keep their colours: white bread is no white picture of bread."""
-_LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
+_LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
 

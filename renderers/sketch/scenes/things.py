@@ -64,7 +64,7 @@ _UNHANDY: Mapping[str, float] = {
 }
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
-_KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
+_KEEPS_HOLD = frozenset({"back", "thought", "flying", "around", "under", "cover"})
 """Where even a balloon does not float."""
 _ALOFT = -104.0
 _ON_WALL, _AT_WALL, _HEAVENLY = -66.0, -34.0, 64.0
@@ -217,7 +217,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
         where = "ahead"
-    if where == "ahead" and row.id == "look" and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
+    if where == "ahead" and row.id in ("look", "reach_out") and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
         where = "hand"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"
