@@ -10,6 +10,7 @@ from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
+    alone_deed,
     base_form,
     concept_of,
     deed_of_verb,
@@ -207,6 +208,8 @@ class Doing(Wearing):
             return special or "stand"
         if verb == "have" and not special:
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
+        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
+            return alone
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)

@@ -51,6 +51,8 @@ _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
 """Sorts of nouns that are no things: a shape for one of them tells nothing."""
+_LINKS = frozenset({"with", "in", "of", "and", "or", "on", "the", "a", "an", "to", "his", "her", "their", "its"})
+"""What parts a thing from a colour before it: a pink dress with leaves."""
 _OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person"})
 """Kinds of things that keep their colours: white bread is no white picture of bread."""
 _LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg"})
@@ -201,8 +203,10 @@ class Making:
     def _shade(self, entity: Entity, head: str) -> str | None:
         """The colour that the text tells of a thing, also where a measure stands before it: "a pair of red shoes"."""
         nouns = "|".join(re.escape(one) for one in (entity.noun, head) if one)
-        found = re.search(rf"((?:[\w-]+ ){{1,3}})(?:{nouns})\b", self.prompt, re.IGNORECASE)
-        return colour_of(entity.looks) or (colour_of(found.group(1).lower().split()) if found else None)
+        found = re.search(rf"((?:[\w-]+ ){{1,2}})(?:{nouns})\b", self.prompt, re.IGNORECASE)
+        near = found.group(1).lower().split() if found else []
+        near = near if not near or near[-1] not in _LINKS else []
+        return colour_of(entity.looks) or colour_of(near)
 
     def _measure(self, noun: str) -> str | None:
         """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""

@@ -117,6 +117,12 @@ def object_deed(verb: str, words: Iterable[str]) -> str | None:
     return next((rows[word] for word in words if word in rows), None)
 
 
+def alone_deed(verb: str) -> str | None:
+    """What a verb is when it is done to nothing."""
+    found: str | None = _data()["alone"].get(verb)
+    return found
+
+
 def means_deed(verb: str, words: Iterable[str]) -> str | None:
     """What a verb is when it is done with one of these: a call on the phone, listening with a stethoscope."""
     rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
