@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from katha.planners.moments import Story, planning
+from katha.planners.acts import planning
+from katha.planners.moments import Story
 from katha.planners.settings import plain
 from katha.text.types import Event
 from katha.text.words import load_words

@@ -395,6 +395,46 @@ def test_who_sits_at_a_table_on_a_seat_or_in_bed_has_the_hands_free(
     assert (actor.deed, actor.posture, actor.where) == (deed, posture, where)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "deed", "mood"),
+    [
+        ("Her hand flew to her mouth.", "cover_mouth", None),
+        ("Tears ran down Mia's cheeks.", "cry", None),
+        ("Tom's hands were trembling.", "shiver", "afraid"),
+        ("Tom's ears turned red.", "stand", "ashamed"),
+        ("Mia's eyes widened.", "stand", "surprised"),
+    ],
+)
+def test_what_is_told_of_a_body_is_done_or_felt_by_whose_it_is(prompt: str, deed: str, mood: str | None) -> None:
+    actor = only(scene_of(request(prompt)))
+    assert (actor.deed, actor.mood) == (deed, mood)
+
+
+def test_clothes_are_on_those_who_wear_them() -> None:
+    tied = scene_of(request("Jana tied an apron over her dress."))
+    assert (only(tied).deed, only(tied).look.features, tied.things) == ("wear", ("apron",), ())
+    fitted = scene_of(request("Ada pulled the gown over Nora's jeans."))
+    assert deeds(fitted) == {"ada": "fit>nora", "nora": "stand"}
+    assert {actor.id: actor.look.features for actor in fitted.actors} == {"ada": (), "nora": ("dress",)}
+    running = scene_of(request("Tom ran in wearing his yellow slippers."))
+    assert (only(running).deed, running.things) == ("run", ())
+    seen = scene_of(request("Tom looked at Ben's torn trousers."))
+    assert deeds(seen) == {"tom": "look>ben", "ben": "stand"}
+    assert seen.things == ()
+    assert {actor.id: actor.states for actor in seen.actors} == {"tom": (), "ben": ("torn",)}
+
+
+def test_a_thing_has_the_colour_that_is_told() -> None:
+    def shades(prompt: str) -> list[str | None]:
+        return [thing.colour for thing in scene_of(request(prompt)).things]
+
+    assert shades("Halima held her green silk dress.") == ["#7fae6a"]
+    assert shades("Lena took a pair of bright orange glasses.") == ["#e8924a"]
+    assert shades("Lena ate the white bread.") == shades("Lena held the ball.") == [None]
+    plain, red = (frame_scene(scene_of(request(f"Mia held a {one}bucket.")), 384, 256, 1) for one in ("", "red "))
+    assert plain.svg != red.svg
+
+
 def test_what_is_had_while_resting_is_in_the_hand_and_what_is_bitten_stays_on() -> None:
     resting = scene_of(request("Ada sits with a cup of tea. Ada watches the rain."))
     assert [(thing.word, thing.held_by) for thing in resting.things] == [("cup of tea", "ada")]

@@ -25,6 +25,8 @@ _BACKED = frozenset({
     "chair", "couch-and-lamp", "armchair", "bed", "bench", "throne", "cradle", "swing", "deckchair", "toilet", "seat"
 })  # fmt: skip
 """What has a back or a board higher than its seat."""
+_FLAT, _PUDDLE = frozenset({"puddle", "rug", "hole"}), 1.5
+"""What lies on the ground, and how much wider than somebody it is at least."""
 _AIR, _APART, _ASLANT = 8.0, 5.0, 0.3
 
 
@@ -67,7 +69,9 @@ def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) ->
     where = cluster.actor.where or "beside"
     own = next((sprite for sprite in cluster.sprites if sprite.id == cluster.actor.id), cluster.sprites[0])
     head = own.face or (own.box[0], own.box[1], 0.3 * (own.box[2] - own.box[0]))
-    room = _Room(thing, own.box, head, cluster.facing)
+    there = [one for one in group if one.actor.at == thing.id and thing.pictogram in _FLAT]
+    box = union([one.sprites[0].box for one in there]) if len(there) > 1 else own.box
+    room = _Room(thing, box, head, cluster.facing)
     sprite, lift = _WAYS[where](room)
     others = [one.solid for one in group if one is not cluster]
     if where in ("beside", "against") and any(x0 < sprite.box[2] and x1 > sprite.box[0] for x0, _, x1, _ in others):
@@ -100,10 +104,19 @@ def _behind(room: _Room) -> tuple[Sprite, float]:
     return replace(sprite, x=edge - room.facing * sprite.local[2]), 0.0
 
 
+def _at_feet(room: _Room) -> tuple[Sprite, float]:
+    """In or on what is flat (a puddle): it is under the feet, wider than those who stand there."""
+    height = stage_height(room.thing.cm)
+    sprite = room.drawn(max(height, 10.0), _PUDDLE * room.wide, -0.8)
+    return replace(sprite, y=0.45 * (sprite.local[3] - sprite.local[1])), 0.0
+
+
 def _inside(room: _Room) -> tuple[Sprite, float]:
     """In what is as tall as somebody they stand before its inside; of what is lower the rim hides the legs."""
     if in_table("captors", room.thing.word):
         return room.drawn(_CAUGHT * room.tall, _CAUGHT * room.wide, 2.5), 0.0
+    if room.thing.pictogram in _FLAT:
+        return _at_feet(room)
     height = _natural(room, 0.5 * room.tall, _TALLEST)
     if height > 1.05 * room.tall:
         return room.drawn(height, _AROUND * room.wide, -0.8), 0.0
@@ -113,6 +126,8 @@ def _inside(room: _Room) -> tuple[Sprite, float]:
 
 
 def _on(room: _Room) -> tuple[Sprite, float]:
+    if room.thing.pictogram in _FLAT:
+        return _at_feet(room)
     height = _natural(room, 12.0, _TALLEST)
     sprite = room.drawn(height, 0.7 * room.wide, -0.5)
     tall = sprite.local[3] - sprite.local[1]

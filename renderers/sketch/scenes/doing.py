@@ -8,14 +8,13 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
-from katha.renderers.sketch.scenes.making import Making, phrase_of
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
+    alone_deed,
     base_form,
     concept_of,
     deed_of_verb,
     failed_deed,
-    features_of,
     in_table,
     lifeless_deed,
     means_deed,
@@ -31,12 +30,13 @@ from katha.renderers.sketch.scenes.senses import (
     stopped_deed,
     struck_deed,
 )
+from katha.renderers.sketch.scenes.wearing import Wearing
 from katha.text.types import Entity, Event, Role
 
 __all__ = ["Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
-_AIMED = frozenset({"knock", "hit", "push", "lean_over"})
+_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over"})
 """Deeds done to what stands after "on", "at" or "against"."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
@@ -75,7 +75,7 @@ _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
 )
 _MUTUAL = frozenset(
-    {"hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
+    {"exchange", "hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
 )
 _OWN_ACCORD = frozenset(
     {"burst", "smoulder", "ring", "glow", "drip", "halt", "skid", "sink", "bob", "sprout", "flutter", "roll_along"}
@@ -112,8 +112,6 @@ _IN_HAND = frozenset({"hand", "hands"})
 _ROBBING = frozenset({"snatch", "tug", "take", "bite"})
 """Deeds that are done to the owner of a thing."""
 _OUT = re.compile(r"\bout (?:of )?(?:\w+ )?windows?\b")
-_ROWS = frozenset({"chain", "line", "row"})
-"""What hands form that pass things along; it is no thing beside them."""
 _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at, or carried where it can be."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
@@ -130,9 +128,11 @@ _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
+_BECOMING = frozenset({"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn"})
+"""What a state goes with ("grew thin" is no gardening)."""
 
 
-class Doing(Making):
+class Doing(Wearing):
     """Puts events into the scene."""
 
     def _chosen(self, events: Sequence[Event]) -> list[Event]:
@@ -148,7 +148,8 @@ class Doing(Making):
         name = self._deed(event)
         objects = [role for role in event.all("patient", "recipient", "goal", "companion") if role.entity]
         worth = 2.0 * (name not in (None, "stand")) + 1.5 * bool(objects) + (not in_table("weak", event.verb))
-        return worth - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
+        worn = 2.0 * (event.verb == "wear")  # what is worn is drawn on them, whatever they do
+        return worth - worn - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
 
     def _deed(self, event: Event) -> str | None:
         """The deed of an event by what is done and where, or None where no table has its verb."""
@@ -169,9 +170,11 @@ class Doing(Making):
             verb = "put"  # not the past of "lie"
         if verb == "put" and (worn := self._worn(event)) is not None:
             return worn
-        if verb in ("be", "get", "become", "seem", "feel", "lie", "fall", "keep") and event.state:
+        if (dressing := self._dressing(event)) is not None:
+            return dressing
+        if verb in _BECOMING and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
-            if named is not None or verb in ("be", "become", "seem", "feel"):
+            if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn"):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
@@ -205,6 +208,8 @@ class Doing(Making):
             return special or "stand"
         if verb == "have" and not special:
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
+        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
+            return alone
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
         return found or near_deed(verb) or ("handle" if self._handled(event) else None)
@@ -227,13 +232,6 @@ class Doing(Making):
         """Whether the first of these floats in the air rather than on water."""
         noun = noun_of(self._entity(keys[0]).noun)
         return noun is not None and (noun.stands not in _FLOATING or noun.kind in ("toy", "plant", "sky"))
-
-    def _worn(self, event: Event) -> str | None:
-        """The deed of who puts something on the own head or feet."""
-        owners = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity is not None]
-        own = any(one.sort == "body" and (one.owner is None or one.owner in event.who("agent")) for one in owners)
-        about = [word for role in event.all("patient") for word in self._sorts(role)]
-        return object_deed("put on", about) if own else None
 
     def _handled(self, event: Event) -> bool:
         """Whether something that can be drawn is in the hands of who does what no table has."""
@@ -310,6 +308,8 @@ class Doing(Making):
             if target is None and key == agents[0] and held:
                 target = held
             self.actors[key] = replace(self.actors[key], deed=name, target=target)
+        if name == "exchange" and held is not None and len(agents) == _TWO:
+            self._exchanged(held, self._id(agents[1]))
         self._about(event, name, agents)
         if row.close is not None:
             for other in others[1:]:
@@ -351,6 +351,12 @@ class Doing(Making):
         self.things[held] = replace(self.things[held], held_by=first, role="object")
         for key, target in zip(agents, (other, first), strict=True):
             self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
+
+    def _exchanged(self, held: str, other: str) -> None:
+        """Each of two has one of what they exchange."""
+        one = replace(self.things[held], count=1)
+        self.things[held] = one
+        self.things[f"{held} too"] = replace(one, id=f"{held} too", held_by=other)
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""
@@ -421,8 +427,10 @@ class Doing(Making):
         keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
         bodies = [self._entity(role.entity) for role in ordered if role.entity]
         robbed = name in _ROBBING
+        dressed = self._wearers(event) if name == "fit" else []
+        worn = [owner for role in ordered if (owner := self._owner(role)) and self._stays_on(role, deed(name))]
         owners = [one.owner for one in bodies if (robbed or _is_body(one)) and one.owner and self._alive(one.owner)]
-        return self._spread([*keys, *owners])
+        return self._spread(key for key in [*keys, *owners, *dressed, *worn] if key not in event.who("agent"))
 
     def _is_somebody(self, role: Role) -> bool:
         """A living thing that is eaten or carried as food stays a thing; a group noun of things is none."""
@@ -446,7 +454,7 @@ class Doing(Making):
         if row.thing == "thought":
             patients += event.all("topic")
         for role in patients:
-            if row.id in ("wear", "stand") and self._put_on(role, agents):
+            if row.id in ("wear", "stand", "fit") and self._put_on(role, self._wearers(event)):
                 continue
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
@@ -463,9 +471,13 @@ class Doing(Making):
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
             noun = noun_of(role.head)
+            filled = row.id == "write" and noun is not None and noun.kind == "document"
+            on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
+                continue
+            if row.id in ("wear", "fit") and self._is_on(role):
                 continue
             if self._is_setting(role, row):
                 continue
@@ -475,15 +487,6 @@ class Doing(Making):
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
-
-    def _stays_on(self, role: Role, row: Deed) -> bool:
-        """Whether the object is not in the hand: the trousers that a dog bites are on a man, a chain is of people."""
-        if row.id == "pass_along":
-            return role.head in _ROWS
-        owner = self._entity(role.entity).owner if role.entity else None
-        noun = noun_of(role.head, f"{role.head}s")
-        worn = noun is not None and noun.kind == "clothing"
-        return row.id == "bite" and worn and owner is not None and self._alive(owner)
 
     def _into(self, event: Event) -> Role | None:
         """The large thing that something is put into: an oven, a chest, a car."""
@@ -507,15 +510,6 @@ class Doing(Making):
                 )
                 return key
         return None
-
-    def _put_on(self, role: Role, agents: Sequence[str]) -> bool:
-        """Whether a garment is drawn on those who wear it, in the colour told."""
-        features = features_of(phrase_of(self._entity(role.entity)) if role.entity else role.text)
-        worn = [key for key in agents if self._id(key) and self.actors[key].kind == "person"] if features else []
-        for key in worn:
-            look = self.actors[key].look
-            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
-        return bool(worn)
 
     def _is_own(self, role: Role, row: Deed) -> bool:
         """Whether a thing is what the deed implies: the door of "knocked at the door"."""
@@ -555,7 +549,8 @@ class Doing(Making):
         for role in event.all("agent") if not event.negated else ():
             self._role_thing(role, None, "object")
         for role in event.all("patient", "instrument", "place", "source", "companion"):
-            if role.role not in ("place", "source") or not self._is_setting(role, deed("stand")):
+            worn = event.verb == "wear" or self._stays_on(role, deed(self._deed(event) or "stand"))
+            if not worn and (role.role not in ("place", "source") or not self._is_setting(role, deed("stand"))):
                 self._role_thing(role, None, "object")
 
     def _sign(self, event: Event) -> None:

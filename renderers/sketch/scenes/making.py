@@ -9,10 +9,12 @@ from typing import Literal
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.bodily import of_owners
 from katha.renderers.sketch.scenes.cast import Cast
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
+    colour_of,
     done_state,
     here_called,
     in_table,
@@ -49,7 +51,11 @@ _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
 """Sorts of nouns that are no things: a shape for one of them tells nothing."""
-_LOOSE = frozenset({"tooth", "bone", "skull", "feather", "egg"})
+_LINKS = frozenset({"with", "in", "of", "and", "or", "on", "the", "a", "an", "to", "his", "her", "their", "its"})
+"""What parts a thing from a colour before it: a pink dress with leaves."""
+_OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person"})
+"""Kinds of things that keep their colours: white bread is no white picture of bread."""
+_LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
 
@@ -65,6 +71,7 @@ class Making:
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         if self.reading is not None:
+            self.reading = of_owners(self.reading)
             verbs = {event.verb for event in self.reading.events}
             shown = [one for one in request.must_show if not any(is_idiom(verb, one) for verb in verbs)]
             here = [here_called(self.place, one, self.prompt) for one in shown]
@@ -179,7 +186,8 @@ class Making:
                 return None
         words = {head, head.split()[-1], noun.word if noun is not None else ""}
         one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
-        count = 1 if one else min(entity.count or 3, 3)
+        pair = any(in_table("pairs", word) for word in (head, entity.noun))
+        count = 1 if one else min(entity.count or 3, 2 if pair else 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -188,8 +196,17 @@ class Making:
             size, kind = _SIZES.get(entity.sort, 30.0), _KINDS.get(entity.sort, entity.sort)
             thing = SceneThing(entity.id, head, None, kind, size, "ground", what, holder, count)
         by = size_of(entity.looks)
-        self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity))
+        shade = self._shade(entity, thing.word) if thing.kind not in _OWN_COLOURS else None
+        self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity), colour=shade)
         return entity.id
+
+    def _shade(self, entity: Entity, head: str) -> str | None:
+        """The colour that the text tells of a thing, also where a measure stands before it: "a pair of red shoes"."""
+        nouns = "|".join(re.escape(one) for one in (entity.noun, head) if one)
+        found = re.search(rf"((?:[\w-]+ ){{1,2}})(?:{nouns})\b", self.prompt, re.IGNORECASE)
+        near = found.group(1).lower().split() if found else []
+        near = near if not near or near[-1] not in _LINKS else []
+        return colour_of(entity.looks) or colour_of(near)
 
     def _measure(self, noun: str) -> str | None:
         """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""

@@ -74,6 +74,8 @@ _LISTS = (
     "teen",
     "single",
     "seats",
+    "pairs",
+    "dressing",
     "dining",
     "by_picture",
     "on_deck",
@@ -115,6 +117,12 @@ def object_deed(verb: str, words: Iterable[str]) -> str | None:
     return next((rows[word] for word in words if word in rows), None)
 
 
+def alone_deed(verb: str) -> str | None:
+    """What a verb is when it is done to nothing."""
+    found: str | None = _data()["alone"].get(verb)
+    return found
+
+
 def means_deed(verb: str, words: Iterable[str]) -> str | None:
     """What a verb is when it is done with one of these: a call on the phone, listening with a stethoscope."""
     rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
@@ -142,6 +150,16 @@ def state_deed(words: Iterable[str]) -> str | None:
 def failed_deed(verb: str) -> str | None:
     """What shows that somebody cannot do it or tries in vain; None where the deed itself shows it."""
     return next((name for name, listed in _data()["failed"].items() if verb in listed.split()), None)
+
+
+def bodily_deed(names: Iterable[str]) -> str | None:
+    """What somebody does of whose body a "hand_tremble" is told."""
+    return next((name for one in names for name, listed in _data()["bodily"].items() if one in listed.split()), None)
+
+
+def bodily_mood(names: Iterable[str]) -> str | None:
+    """How somebody feels of whose body a "face_fall" is told."""
+    return next((name for one in names for name, listed in _data()["felt"].items() if one in listed.split()), None)
 
 
 def near_deed(verb: str) -> str | None:
@@ -315,6 +333,17 @@ def hair_of(phrase: str) -> str | None:
             if shade is not None:
                 return str(colours[shade])
     return None
+
+
+def colour_of(words: Iterable[str]) -> str | None:
+    """The colour that is told of a thing, where it is one ("dark" and "ginger" are of hair and skin)."""
+    colours: Mapping[str, str] = _data()["colours"]
+    return next((colours[word] for one in words for word in one.lower().split() if word in _hues()), None)
+
+
+@cache
+def _hues() -> frozenset[str]:
+    return frozenset(_data()["colours"]) - frozenset(_data()["of_hair"].split())
 
 
 def features_of(phrase: str) -> tuple[str, ...]:

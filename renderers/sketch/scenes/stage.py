@@ -197,9 +197,12 @@ def _view(seen: Sequence[SceneThing], sprites: Sequence[Sprite], turned: Sequenc
 
 def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
     """Two who do with each other what takes two are drawn as two; others stay together."""
+    other = f"{actor.id} too"
+    if at_board(actor) and actor.count > 1:
+        far = actor.count // 2
+        return (replace(actor, count=actor.count - far), replace(actor, id=other, count=far, target=actor.id))
     if actor.count != 2 or actor.target is not None or actor.deed not in _FOR_TWO:
         return (actor,)
-    other = f"{actor.id} too"
     return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
 
 

@@ -13,6 +13,7 @@ from katha.renderers.sketch.pictograms import (
     draw_shapes,
     draw_stand_in,
     put_states,
+    recoloured,
     stage_height,
     stated_drawing,
 )
@@ -63,7 +64,7 @@ _UNHANDY: Mapping[str, float] = {
 }
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
-_KEEPS_HOLD = frozenset({"thought", "flying", "around", "under", "cover"})
+_KEEPS_HOLD = frozenset({"back", "thought", "flying", "around", "under", "cover"})
 """Where even a balloon does not float."""
 _ALOFT = -104.0
 _ON_WALL, _AT_WALL, _HEAVENLY = -66.0, -34.0, 64.0
@@ -160,9 +161,10 @@ def shrunk(sprite: Sprite, scale: float) -> Sprite:
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
     """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
-    if thing.states:
-        return put_states(_drawn(thing, height, facing, turn), thing.kind, thing.states, facing)
-    return _drawn(thing, height, facing, turn)
+    plain = _drawn(thing, height, facing, turn)
+    if thing.colour is not None:
+        plain = replace(plain, svg=recoloured(plain.svg, thing.colour))
+    return put_states(plain, thing.kind, thing.states, facing) if thing.states else plain
 
 
 def _drawn(thing: SceneThing, height: float, facing: int, turn: float) -> Picture:
@@ -215,7 +217,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
         where = "ahead"
-    if where == "ahead" and row.id == "look" and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
+    if where == "ahead" and row.id in ("look", "reach_out") and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
         where = "hand"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.scenes.record import Scene, SceneActor
-from katha.renderers.sketch.scenes.seats import across
+from katha.renderers.sketch.scenes.seats import across, at_board
 from katha.renderers.sketch.scenes.things import Cluster, Sprite, shrunk, think_bubble, union
 from katha.renderers.sketch.svg import path, trace
 
@@ -43,6 +43,8 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
         if actor.target in things and deed(actor.deed).set == "stool":
             pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
                              and one is not actor and one.id not in placed)]  # fmt: skip
+        if at_board(actor):
+            pair += [one for one in scene.actors if one.target == actor.id and at_board(one) and one not in pair]
         ids = {one.id for one in pair}
         beside = ids | ({actor.at} & things)
         pair += [one for one in scene.actors if one.at in beside and one.id not in ids | placed]

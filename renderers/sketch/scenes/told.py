@@ -50,6 +50,11 @@ _IN_CAR = frozenset(
     {"sit", "drive", "sleep", "talk", "phone", "listen", "sing", "laugh", "cry", "argue", "think", "shout"}
 )
 """What is done on the seats of a car; who does something else there is drawn beside it."""
+_GAMES = frozenset({"chess_set", "board_game", "joker", "flower-playing-cards", "playing_cards"})
+_HANDY = 40.0
+"""What is smaller (centimetres) is in the hand of whose it is."""
+_FREE_HANDED = frozenset({"stand", "walk", "sit", "argue", "laugh", "look", "wait", "run", "sit_at", "sigh"})
+"""Deeds for which one hand is enough."""
 _LARGE = 80.0
 """What is larger (centimetres) nobody passes on by hand."""
 _MOST = 5
@@ -98,6 +103,9 @@ class _Teller(Relations):
         for event in sorted(chosen, key=lambda one: -self._worth(one)):
             self._act(event)
         for event in events:
+            if event not in chosen and event.verb == "wear":
+                for role in event.all("patient"):
+                    self._put_on(role, [key for key in event.who("agent") if key in self.actors])
             if event not in chosen:
                 self._lend_thing(event)
                 self._carried_along(event)
@@ -147,11 +155,40 @@ class _Teller(Relations):
             if seated and pushed is not None and pushed.pictogram == "manual-wheelchair" and actor not in seated:
                 del self.things[pushed.id]
                 self.actors[key] = replace(actor, target=seated[0].id)
+        self._in_own_hand()
+        self._games()
         loose = [name for name, thing in self.things.items() if name.startswith("shown ") and thing.held_by is None]
         for key, actor in self.actors.items():
             if loose and actor.says is None and actor.kind != "pictogram" and actor.deed == "talk":
                 told = self.things.pop(loose.pop(0))
                 self.actors[key] = replace(actor, says=told.pictogram)
+
+    def _in_own_hand(self) -> None:
+        """Whose small thing lies about has it in hand, where the hands are free: passengers their phones."""
+        taken = {thing.held_by for thing in self.things.values()}
+        for key, thing in self.things.items():
+            owner = None if key.startswith(("shown", "picture")) or key == "sign" else self._owner_of(key)
+            actor = self.actors.get(owner or "")
+            if actor is None or actor.kind != "person" or actor.id in taken or thing.held_by or thing.at is not None:
+                continue
+            small = thing.stands == "hand" and thing.cm <= _HANDY and thing.kind not in ("food", "clothing")
+            if small and deed(actor.deed).own is None and actor.deed in _FREE_HANDED and not in_table("aimed", actor.deed):
+                self.things[key] = replace(thing, held_by=actor.id, role="instrument", count=1)
+                taken.add(actor.id)
+
+    def _games(self) -> None:
+        """Who plays while a board or cards lie about plays that."""
+        game = next((key for key, one in self.things.items() if one.pictogram in _GAMES and one.held_by is None), None)
+        for key, actor in self.actors.items():
+            if game is not None and actor.deed == "play" and actor.kind == "person" and actor.target in (None, game):
+                self.actors[key] = replace(actor, deed="play_board", posture=None)
+                self.things[game] = replace(self.things[game], held_by=actor.id, role="object", at=None)
+                game = None
+
+    def _owner_of(self, key: str) -> str | None:
+        assert self.reading is not None
+        known = {entity.id: entity.owner for entity in self.reading.entities}
+        return known.get(key)
 
     def _rows(self) -> None:
         """All who stand by when things are passed along pass one; who is slept on sits; a window has its own people."""

@@ -1,0 +1,95 @@
+"""What people have on, put on and are dressed in: drawn on them, in the colour and state told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from katha.renderers.sketch.deeds import Deed
+from katha.renderers.sketch.scenes.making import Making, phrase_of
+from katha.renderers.sketch.scenes.senses import base_form, features_of, in_table, noun_of, object_deed
+from katha.text.types import Event, Role
+
+__all__ = ["Wearing"]
+
+_ROWS = frozenset({"chain", "line", "row"})
+"""What hands form that pass things along; it is no thing beside them."""
+_SEEN_ON = frozenset({"bite", "look", "point", "laugh", "mock", "talk", "photograph", "shout", "tug", "pat"})
+"""Deeds for which a garment stays on whose it is."""
+_ONTO = frozenset({"over", "on", "onto", "around", "round", "about"})
+
+
+class Wearing(Making):
+    """Puts clothes on those who wear them."""
+
+    def _worn(self, event: Event) -> str | None:
+        """The deed of who puts something on the own head or feet."""
+        owners = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity is not None]
+        own = any(one.sort == "body" and (one.owner is None or one.owner in event.who("agent")) for one in owners)
+        about = [word for role in event.all("patient") for word in self._sorts(role)]
+        return object_deed("put on", about) if own else None
+
+    def _sorts(self, role: Role) -> list[str]:
+        raise NotImplementedError
+
+    def _dressing(self, event: Event) -> str | None:
+        """The deed of who ties, pulls or throws a garment over a body or what it has on: the own or another's."""
+        garments = [role for role in event.all("patient") if self._garment(role)]
+        if not garments or not in_table("dressing", base_form(event.verb)):
+            return None
+        bodies = [role for role in event.all("goal", "place") if role.preposition in _ONTO and self._is_on(role)]
+        if not bodies and not (base_form(event.verb) == "tie" and not event.all("goal", "place")):
+            return None
+        return "wear" if set(self._wearers(event)) <= set(event.who("agent")) else "fit"
+
+    def _wearers(self, event: Event) -> list[str]:
+        """On whom a garment goes: whose body or clothes it goes over, to whom it is done, or who does it."""
+        found = [role.entity for role in event.all("goal", "place") if role.preposition in _ONTO]
+        owners = [self._entity(key).owner for key in found if key is not None]
+        others = [key for key in event.who("patient", "recipient") if self._alive(key)]
+        return [key for key in (*owners, *others) if key is not None and self._alive(key)] or [*event.who("agent")]
+
+    def _is_on(self, role: Role) -> bool:
+        """Whether a role is a body, a part of one, or what covers it."""
+        if role.entity is None:
+            return False
+        entity, noun = self._entity(role.entity), noun_of(role.head, f"{role.head}s")
+        return entity.sort == "body" or self._alive(role.entity) or (noun is not None and noun.kind == "clothing")
+
+    def _garment(self, role: Role) -> tuple[str, ...]:
+        """A garment as features of who wears it, none where it is something else."""
+        noun = noun_of(role.head, f"{role.head}s")
+        worn = noun is None or noun.kind == "clothing" or role.head in ("glasses", "nose")
+        told = phrase_of(self._entity(role.entity)) if role.entity is not None else role.text
+        return (features_of(told) or features_of(f"{told}s")) if worn else ()
+
+    def _put_on(self, role: Role, wearers: Sequence[str]) -> bool:
+        """Whether a garment is drawn on those who wear it, in the colour told."""
+        told = phrase_of(self._entity(role.entity)) if role.entity else role.text
+        features = features_of(told) or features_of(f"{told}s")  # the reader's "trouser"
+        worn = [key for key in wearers if self._id(key) and self.actors[key].kind == "person"] if features else []
+        for key in worn:
+            look = self.actors[key].look
+            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
+        return bool(worn)
+
+    def _owner(self, role: Role) -> str | None:
+        """The living owner of a garment."""
+        owner = self._entity(role.entity).owner if role.entity else None
+        noun = noun_of(role.head, f"{role.head}s")
+        worn = noun is not None and noun.kind == "clothing"
+        return owner if worn and owner is not None and self._alive(owner) else None
+
+    def _stays_on(self, role: Role, row: Deed) -> bool:
+        """Whether the object is not in the hand: the trousers that a dog bites are on a man, a chain is of people."""
+        if row.id == "pass_along":
+            return role.head in _ROWS
+        owner = self._owner(role)
+        if owner is None or row.id not in _SEEN_ON:
+            return False
+        if self._put_on(role, [owner]) and role.entity is not None:
+            states = self._states(self._entity(role.entity))
+            self.actors[owner] = replace(
+                self.actors[owner], states=tuple(dict.fromkeys((*self.actors[owner].states, *states)))
+            )
+        return True
