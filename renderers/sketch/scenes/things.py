@@ -217,7 +217,12 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
         where = "ahead"
-    if where == "ahead" and row.id in ("look", "reach_out") and thing.stands == "hand" and stage_height(thing.cm) < _HANDY:
+    if (
+        where == "ahead"
+        and row.id in ("look", "reach_out")
+        and thing.stands == "hand"
+        and stage_height(thing.cm) < _HANDY
+    ):
         where = "hand"
     if where == "front" and thing.stands in ("hand", "table") and stage_height(thing.cm) < _HANDY:
         where = "hands"

@@ -172,7 +172,12 @@ class _Teller(Relations):
             if actor is None or actor.kind != "person" or actor.id in taken or thing.held_by or thing.at is not None:
                 continue
             small = thing.stands == "hand" and thing.cm <= _HANDY and thing.kind not in ("food", "clothing")
-            if small and deed(actor.deed).own is None and actor.deed in _FREE_HANDED and not in_table("aimed", actor.deed):
+            if (
+                small
+                and deed(actor.deed).own is None
+                and actor.deed in _FREE_HANDED
+                and not in_table("aimed", actor.deed)
+            ):
                 self.things[key] = replace(thing, held_by=actor.id, role="instrument", count=1)
                 taken.add(actor.id)
 
