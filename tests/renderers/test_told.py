@@ -803,3 +803,74 @@ def test_a_noise_that_wakes_somebody_is_no_animal_and_a_pair_is_drawn_once() -> 
     assert not [actor for actor in tell(request("The noise woke the street.")).scene.actors if "noise" in actor.id]
     worn = tell(request("Yasmin put on her swimming goggles.")).scene.things
     assert [thing.count for thing in worn] == [1]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "thing", "where", "at"),
+    [
+        ("A huge wave swallows the rowing boat.", "rowing boat", "in", "wave"),
+        ("An avalanche buries the tent.", "tent", "in", "avalanche"),
+        ("Lightning strikes the mast.", "lightning", "above", "mast"),
+    ],
+)
+def test_what_a_force_of_nature_does_something_to_is_in_it(sentence: str, thing: str, where: str, at: str) -> None:
+    things = {one.word: one for one in scene_of(request(sentence)).things}
+    assert things[thing].where == where and things[thing].at == things[at].id
+
+
+def test_who_is_thrown_by_a_blast_falls_beside_it_and_who_loses_the_ground_falls_into_a_hole() -> None:
+    scene = scene_of(request("The explosion throws the guard into the air."))
+    [guard], [blast] = scene.actors, scene.things
+    assert (guard.deed, guard.where, guard.at, blast.pictogram) == ("fall", "beside", blast.id, "explosion")
+    scene = scene_of(request("The floor gives way under the boy."))
+    [boy], [gap] = scene.actors, scene.things
+    assert (boy.deed, boy.where, boy.at, gap.pictogram) == ("fall", "in", gap.id, "hole")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "states"),
+    [
+        ("The door creaks open.", "door", ("open",)),
+        ("The soldier blows up the bridge.", "bridge", ("exploded",)),
+        ("The barn is on fire.", "barn", ("burning",)),
+    ],
+)
+def test_what_acts_by_itself_shows_what_has_become_of_it(sentence: str, name: str, states: tuple[str, ...]) -> None:
+    assert {one.word: one.states for one in scene_of(request(sentence)).things}[name] == states
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "deed"),
+    [
+        ("The knight rides into the valley.", "knight", "gallop"),
+        ("The cowboy gallops beside the train.", "cowboy", "gallop"),
+        ("The girl rides to the shop.", "girl", "ride"),
+        ("The bandit fires at the sheriff.", "bandit", "fire_gun"),
+        ("The acrobat swings across the river on a rope.", "acrobat", "hang"),
+        ("The prisoner slides into the trench.", "prisoner", "fall"),
+        ("The climber drives the axe into the ice.", "climber", "chop_wood"),
+        ("Tom lifts one hand.", "tom", "wave"),
+        ("Rosa throws Benno over the shoulder.", "rosa", "carry"),
+    ],
+)
+def test_adventures_have_their_deeds(sentence: str, name: str, deed: str) -> None:
+    assert {one.id: one.deed for one in scene_of(request(sentence)).actors}[name] == deed
+
+
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [("the pirate", "pirate"), ("Private Dunn", "soldier"), ("Inspector Hale", "detective"), ("the queen", "sovereign"),
+     ("the giant", "giant"), ("Sir Aldous", "knight"), ("the countess", "noble")],
+)  # fmt: skip
+def test_a_trade_or_title_is_worn(name: str, feature: str) -> None:
+    assert feature in features_of(name)
+
+
+@pytest.mark.parametrize(
+    ("word", "pictogram"),
+    [("rifle", "rifle"), ("barbed wire", "barbed_wire"), ("mast", "mast"), ("skeleton", "skeleton"), ("wreck", "wreck"),
+     ("carriage", "coach_carriage"), ("flower bed", "flower_bed"), ("creature", "beast"), ("explosion", "explosion")],
+)  # fmt: skip
+def test_adventures_have_their_things(word: str, pictogram: str) -> None:
+    noun = noun_of(word)
+    assert noun is not None and noun.pictogram == pictogram

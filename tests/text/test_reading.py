@@ -99,6 +99,25 @@ def test_where_people_are_and_not_things(text: str, places: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "did"),
+    [
+        ("The door creaked open.", "creak open"),
+        ("The gate slammed shut and the boy ran.", "slam shut"),
+        ("He kicked the door open.", "kick open"),
+        ("The shop stayed open all night.", "stay"),
+        ("He saw an open door.", "see"),
+    ],
+)
+def test_what_something_ends_up_as_belongs_to_its_verb(text: str, did: str) -> None:
+    assert read_story(text).events[0].predicate == did
+
+
+def test_what_nature_does_can_be_seen() -> None:
+    [event, _] = read_story("The blast threw Ito away from the ship. She fell.").events
+    assert event.visible
+
+
+@pytest.mark.parametrize(
     ("text", "verbs"),
     [
         ("Ewa claps, and the lifeguard blows his whistle.", ["clap", "blow"]),

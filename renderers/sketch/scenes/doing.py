@@ -27,6 +27,7 @@ from katha.renderers.sketch.scenes.senses import (
     said_sign,
     sign_of,
     state_deed,
+    states_of,
     stopped_deed,
     struck_deed,
 )
@@ -67,12 +68,12 @@ _WITHIN = frozenset(
 )
 _TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of", "to", "at", "against", "through"})
 """Where the verb's object goes or comes from, so that the two are drawn in touch."""
-_INSIDE = frozenset({"ride", "drive", "board", "row", "sail"})
+_INSIDE = frozenset({"ride", "gallop", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
 _TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
 _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
 _FREE_HANDED = frozenset(
-    {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall"}
+    {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall", "fight"}
 )
 _MUTUAL = frozenset(
     {"exchange", "hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
@@ -106,6 +107,9 @@ _GOING = frozenset(
     }
 )
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
+_ASTRIDE = frozenset({"ride", "gallop", "drive"})
+_ABOARD = frozenset({"", "on", "onto", "in", "by", "aboard", "upon", "with"})
+"""How somebody is with what they ride or drive; along or over anything else they only go."""
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
 _IN_HAND = frozenset({"hand", "hands"})
@@ -178,6 +182,8 @@ class Doing(Wearing):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
+            if states_of(event.particle.split()):
+                return "stand"  # the door creaks open: that it is open is seen
             own = lifeless_deed(event.predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own
@@ -267,6 +273,8 @@ class Doing(Wearing):
         """Put the event's doers, partners and things into the scene."""
         name = self._deed(event)
         unknown, name = name is None, name or "stand"
+        if name == "ride" and self._on_horseback(event):
+            name = "gallop"
         row = deed(name)
         agents = self._spread(event.who("agent")) or self._spread(
             key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
@@ -443,8 +451,10 @@ class Doing(Wearing):
         main: str | None = None
         patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
         patients = [role for role in patients if not self._stays_on(role, row)]
-        if row.id in ("ride", "drive"):
-            mounts = [role for role in event.all("place", "instrument") if _is_vehicle(role)]
+        if row.id in _ASTRIDE:
+            mounts = [
+                role for role in event.all("place", "instrument") if _is_vehicle(role) and role.preposition in _ABOARD
+            ]
             for role in mounts[:1]:
                 main = self._role_thing(role, holder, "object")
         if row.id in ("draw", "paint"):
@@ -465,6 +475,7 @@ class Doing(Wearing):
             seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
             on = on and not seat
+            on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
             on = on or (main is None and self._is_own(role, row))
             on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"

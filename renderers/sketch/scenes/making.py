@@ -29,7 +29,7 @@ from katha.renderers.sketch.scenes.senses import (
     source_state,
     states_of,
 )
-from katha.text.types import Entity, Role
+from katha.text.types import Entity, Event, Role
 
 __all__ = ["LIVING", "QUOTED", "Making", "phrase_of"]
 
@@ -142,6 +142,23 @@ class Making:
         assert self.reading is not None
         return {key for event in self.reading.events for key in event.who("agent")}
 
+    def _on_horseback(self, event: Event) -> bool:
+        """Whether who rides and says not what is somebody that rides horses: a knight, a messenger, a king."""
+        if any(self._is_mount(role) for role in event.roles[1:]):
+            return False
+        words = [word for key in event.who("agent") for word in self._called(key).lower().split()]
+        return any(in_table("horsemen", word) for word in words)
+
+    def _called(self, key: str) -> str:
+        """Every word by which somebody is known."""
+        entity, character = self._entity(key), self.named.get(key)
+        return f"{entity.name} {entity.noun} {character.name + ' ' + character.kind if character else ''}"
+
+    def _is_mount(self, role: Role) -> bool:
+        """Whether a role names what could be ridden: somebody, a vehicle."""
+        noun = noun_of(role.head)
+        return role.entity is not None and (self._alive(role.entity) or (noun is not None and noun.kind == "vehicle"))
+
     def _role_thing(self, role: Role, holder: str | None, what: Literal["object", "instrument", "goal"]) -> str | None:
         if role.entity is None or self._alive(role.entity):
             return None
@@ -240,8 +257,12 @@ class Making:
             if entity.id in (doers or patients):
                 words += [word for text in event.state for word in text.lower().split()]
             if entity.id in (patients or doers):
+                words += event.particle.split()  # "swung open"
                 done = done_state(event.predicate, event.verb)
                 found += [done] if done is not None else []
+            if entity.id in (doers or patients):  # "on fire", "in flames"
+                on = [source_state(one.head) for one in event.all("place") if one.preposition in ("on", "in")]
+                found += [one for one in on if one == "burning"]
             if entity.id in event.who("source", "place"):
                 out = [source_state(self._entity(key).noun) for key in doers]
                 found += [one for one in out if one is not None]

@@ -6,9 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.scenes.casting import thing_of
 from katha.renderers.sketch.scenes.doing import Doing
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
-from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of, part_of, placed_deed
+from katha.renderers.sketch.scenes.senses import (
+    beside_of,
+    force_leaves,
+    force_way,
+    in_table,
+    noun_of,
+    part_of,
+    placed_deed,
+)
 from katha.text.types import Event, Role
 
 __all__ = ["Relations"]
@@ -41,6 +50,8 @@ class Relations(Doing):
         for event in events:
             self._opened(event, events)
         for event in events:
+            self._forced(event)
+            self._gives_way(event)
             self._lying(event)
         for event in sorted(events, key=lambda one: self._deed(one) != "hit"):
             self._struck_by(event)  # a ball that bounces off one and hits another is at the other's head
@@ -263,6 +274,46 @@ class Relations(Doing):
                 if where is not None and there is not None and there is not thing and there.held_by is None:
                     self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
                     break
+
+    def _forced(self, event: Event) -> None:
+        """What a force of nature does something to is in it or under it: the boat in the wave, the tent in the snow."""
+        for key in event.who("agent"):
+            noun = noun_of(self._entity(key).name, self._entity(key).noun)
+            way = force_way(noun.pictogram) if noun is not None else None
+            hit = [one for one in event.who("patient") if one != key] if way is not None else []
+            if noun is None or way is None or not hit:
+                continue
+            if self.actors.pop(key, None) is not None or key not in self.things:
+                self.things[key] = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object")
+            for role in event.all("patient"):
+                self._role_thing(role, None, "object")  # the deed of a bolt that strikes has no object
+            for one in self._spread(hit):
+                if one in self.actors and self.actors[one].at is None:
+                    caught: Beside = "in" if way == "in" and self.actors[one].deed == "trapped" else "beside"
+                    self.actors[one] = replace(self.actors[one], at=key, where=caught)
+                elif one in self.things and self.things[one].at is None:
+                    left = (*self.things[one].states, *filter(None, [force_leaves(noun.pictogram)]))
+                    struck = replace(self.things[one], states=tuple(dict.fromkeys(left)), held_by=None, role="object")
+                    above = way == "under"
+                    self.things[one] = struck if above else replace(struck, at=key, where=_LAID[way])
+                    if above:
+                        self.things[key] = replace(self.things[key], at=one, where="above", held_by=None)
+
+    def _gives_way(self, event: Event) -> None:
+        """Who stands on what breaks falls, into a hole where the ground itself has no picture: "the floor gave way"."""
+        if not in_table("giving", event.verb) or any(self._alive(key) for key in event.who("agent")):
+            return
+        for role in event.all("place"):
+            if self._beside(role) != "under" or role.entity is None:
+                continue
+            for key in self._spread([role.entity]):
+                self._id(key)
+                if self.actors[key].deed != "stand":
+                    continue
+                self.actors[key] = replace(self.actors[key], deed="fall")
+                if not set(event.who("agent")) & (self.things.keys() | self.actors.keys()):
+                    self.things["gap"] = replace(thing_of("gap", "hole"), role="object")
+                    self.actors[key] = replace(self.actors[key], at="gap", where="in")
 
     def _put_behind(self, event: Event, thing: SceneThing) -> bool:
         """Whether somebody puts the thing behind, under or against another: it is there, and they reach for it."""

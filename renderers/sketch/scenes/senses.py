@@ -53,6 +53,8 @@ __all__ = [
     "state_deed",
     "states_of",
     "stopped_deed",
+    "force_way",
+    "force_leaves",
     "struck_deed",
     "time_of",
 ]
@@ -85,6 +87,8 @@ _LISTS = (
     "seeking",
     "heaps",
     "ashore",
+    "horsemen",
+    "giving",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
@@ -139,6 +143,17 @@ def placed_deed(name: str, words: Iterable[str]) -> str | None:
 def struck_deed(verb: str) -> str | None:
     """What somebody does to whom a thing does something: falls when a wave sweeps them away."""
     return next((name for name, listed in _data()["struck"].items() if verb in listed.split()), None)
+
+
+def force_way(pictogram: str | None) -> str | None:
+    """How whatever a force of nature does something to is beside it: in the wave, under the lightning."""
+    return next((name for name, listed in _data()["forces"].items() if pictogram in listed.split()), None)
+
+
+def force_leaves(pictogram: str | None) -> str | None:
+    """What shows on a thing to which a force of nature has done something."""
+    found: str | None = _data()["leaves"].get(pictogram)
+    return found
 
 
 def state_deed(words: Iterable[str]) -> str | None:

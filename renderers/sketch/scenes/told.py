@@ -359,6 +359,7 @@ class _Teller(Relations):
             for one in self.things.values()
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
+        loose = [one for one in loose if one.at is None]  # what is in the wave is no place
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in _SETTINGS}
         if len(self.things) > 1 or self.actors:  # a whole mountain beside a nail
             around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}

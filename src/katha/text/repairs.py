@@ -41,7 +41,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     """Put right what the parser gets wrong again and again in stories.
 
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
-    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree").
+    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree"), a result taken for an object ("slammed shut").
     """
     _repair_opening(doc, words)
     for token in doc:
@@ -54,6 +54,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_series(token, words)
         _repair_counted(token, words)
     for token in doc:
+        _repair_results(token, words)
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
             token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
@@ -316,6 +317,25 @@ def _goes_on(doc: Doc, at: int) -> bool:
             if one.nbor(-1).text != "," and {"VBD", "VBN"} & set(after) and not {"DT", "PRP$", "PRP"} & set(after[:1]):
                 return True
     return False
+
+
+def _repair_results(token: Token, words: Words) -> None:
+    """Make what something ends up as a particle of its verb: "the door creaked open", "she pushed the window open"."""
+    if token.i == 0 or not words.has("results", token.lower_):
+        return
+    before, thing = token.nbor(-1), child_of(token, "nsubj")
+    verb = before if before.pos_ == "VERB" else token.head
+    bound = verb is before or (thing is not None and verb.i < thing.i) or token.dep_ in ("acomp", "oprd", "advmod")
+    if verb.pos_ != "VERB" or verb.i > token.i or not bound or words.has("linking", lemma_of(verb)):
+        return
+    if verb in token.subtree or token.dep_ in ("amod", "compound") or verb.i < token.i - 6:
+        return
+    if thing is not None and thing.i > verb.i:
+        thing.head, thing.dep_ = verb, "dobj"
+    for child in list(token.children):
+        if child.dep_ in ("prep", "punct", "advcl", "conj", "cc"):
+            child.head = verb
+    token.head, token.dep_ = verb, "prt"
 
 
 def _repair_opening(doc: Doc, words: Words) -> None:
