@@ -166,12 +166,8 @@ class Antecedents:
             owned = self.memory.owned.get(owned.key)  # "his father's leg"
         clause = owned.clause if owned is not None else None
         if clause is not None and clause.parent is not None and owned is not None and owned.role != "place":
-            own = any(token.i == owned.token.i for token in clause.of("agent", "patient"))
-            clause = (
-                clause.parent
-                if own and owned.token in clause.of("agent") and clause.link not in ("conj", "noun")
-                else clause
-            )
+            own = owned.token in clause.of("agent") and clause.link not in ("conj", "noun")
+            clause = clause.parent if own else clause  # "sat with his back turned"
         return list(clause.of("agent")) if clause is not None else []
 
     def _best(self, found: Iterable[tuple[float, Known]]) -> list[tuple[float, Known]]:
@@ -331,10 +327,9 @@ class Antecedents:
     def _sat_on(self, entity: Known) -> bool:
         """Whether somebody only sits or stands there: "sat on a bench and looked at it"."""
         last = entity.last
-        placed = (
-            last is not None and last.role == "place" and not last.pronoun and last.preposition in ("on", "in", "at")
-        )
-        return bool(placed and last and last.clause and self.words.has("stays", last.clause.lemma))
+        if last is None or last.clause is None or last.role != "place" or last.pronoun:
+            return False
+        return last.preposition in ("on", "in", "at") and self.words.has("stays", last.clause.lemma)
 
     def _told_what(self, mention: Mention) -> Known | None:
         """What "it" turns out to be: "Something moved. It was a fox!" """
@@ -434,13 +429,8 @@ class Antecedents:
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
-            both = (
-                mention.role == "patient"
-                and not mention.part
-                and entity.last is not None
-                and entity.last.role == "patient"
-            )
-            score += 0.3 if both and not living else 0.0
+            both = entity.last is not None and entity.last.role == mention.role == "patient"
+            score += 0.3 if both and not living and not mention.part else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity

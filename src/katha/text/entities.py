@@ -189,7 +189,7 @@ class Resolver:
         return self.memory.new("group" if mention.plural else self._kind(mention))
 
     def _unnamed(self, mention: Mention) -> Known | None:
-        """The one of whose kin it is told without a name, and then by name: "saw her brother slip ... Jonas hung there"."""
+        """The one who is told of as kin without a name, and then by name: "saw her brother slip. Jonas hung there"."""
         bare = not (mention.titles or mention.noun or mention.also or mention.plural or mention.quoted)
         known = mention.token.dep_ not in ("conj", "appos", "poss") and len(mention.joined) < _COUPLE
         here = mention.clause is not None and mention.clause.existential  # "There was Biscuit"

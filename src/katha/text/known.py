@@ -228,12 +228,8 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
     first, _, rest = phrase.partition(" ")
-    if (
-        (words.has("pronouns", first.lower()) or first.lower() == "whose")
-        and owner is not None
-        and owner in entities
-        and depth < _DEEPEST
-    ):
+    owns = words.has("pronouns", first.lower()) or first.lower() == "whose"
+    if owns and owner is not None and owner in entities and depth < _DEEPEST:
         whose = entities[owner]
         if first.lower() in ("my", "our") and (whose.narrator or whose.plural):
             return f"{first.lower()} {rest}"

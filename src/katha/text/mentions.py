@@ -148,9 +148,9 @@ def _wanted(token: Token, words: Words) -> bool:
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
     if _numbers_name(token, words):
         return False
-    if token.tag_ == "NNP" and token.dep_ == "pobj" and token.head.lower_ == "of" and token.head.head.i:
-        if token.head.head.text[0].isupper() and token.head.head.pos_ in ("NOUN", "PROPN"):
-            return False  # "the Wolf of Hunger"
+    whole = token.head.head if token.tag_ == "NNP" and token.dep_ == "pobj" and token.head.lower_ == "of" else token
+    if whole.i and whole != token and whole.text[0].isupper() and whole.pos_ in ("NOUN", "PROPN"):
+        return False  # "the Wolf of Hunger"
     if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
         return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (

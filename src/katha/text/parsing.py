@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.errors import CorruptEntryError
-from katha.text.words import load_words
+from katha.text.words import Words, load_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -86,7 +86,7 @@ class Parser:
         index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
         self._verbs = frozenset(index["verb"])
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
-        words = load_words()
+        words = self._words = load_words()
         self._plural = words.sets["plural_only"]
         self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]} | {"thought": "think"}
 
@@ -103,7 +103,9 @@ class Parser:
             for token in doc:
                 token.is_sent_start = token.i == 0
         parsed = list(self._nlp.pipe(docs))
-        hints = {at: found for at, doc in enumerate(parsed) if any(found := (self._hints(doc), _unparted(doc)))}
+        hints = {
+            at: found for at, doc in enumerate(parsed) if any(found := (self._hints(doc), _unparted(doc, self._words)))
+        }
         again = [_with(parsed[at], *found) for at, found in hints.items()]
         for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
             parsed[at] = _renamed(doc, parsed[at], *hints[at])
@@ -187,6 +189,7 @@ _AFTER_VERB = frozenset(
 )
 _DOERS = frozenset(("i", "he", "she", "we", "they"))
 _SHORT = 2
+_AT_LAST = ("at last", "at first", "at once")
 
 
 class Hint(NamedTuple):
@@ -211,7 +214,7 @@ def _determined(token: Token) -> bool:
     return token.pos_ == "PRON" or any(child.tag_ in ("DT", "PRP$") for child in token.children)
 
 
-def _unparted(doc: Doc) -> frozenset[int]:
+def _unparted(doc: Doc, words: Words) -> frozenset[int]:
     """The words before which a comma helps the parser, which took them into the phrase that opens a clause: "by morning
     Rosa left", "on the day of the race the other children came", "by ten o'clock strangers played"."""
     found: set[int] = set()
@@ -224,11 +227,12 @@ def _unparted(doc: Doc) -> frozenset[int]:
             if token.is_punct or token.tag_ in _FINITE or before.tag_ in _FINITE:
                 break
             hour = before.lower_ == "o'clock" and before.head.i >= token.i
+            name = (token.tag_, token.pos_) == ("NNP", "PROPN")
+            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or name
             noun = before.tag_ in ("NN", "NNS") and before.text.islower()
-            starts = (
-                token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or (token.tag_, token.pos_) == ("NNP", "PROPN")
-            )
             inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
+            told = words.has("time_nouns", before.lower_) or f"{first.lower_} {before.lower_}" in _AT_LAST
+            inside = inside or (name and told and before.head.i >= token.i)
             if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
                 found.add(token.i)
                 break

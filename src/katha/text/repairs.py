@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["child_of", "has_to", "is_time", "lemma_of", "repair"]
 
-_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
 _MEASURES = frozenset(("size", "colour", "color", "shape", "height", "length", "weight", "age"))
+_NAMED = ("NN", "NNP")
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
 
@@ -41,9 +41,9 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     """Put right what the parser gets wrong again and again in stories.
 
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
-    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree"), a result taken for an object ("slammed shut").
+    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree"), a result taken for
+    an object ("slammed shut").
     """
-    _repair_opening(doc, words)
     for token in doc:
         _repair_tags(token, words)
     for token in doc:
@@ -195,11 +195,7 @@ def _repair_watched(token: Token, words: Words) -> None:
     if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
         token.pos_, token.tag_ = "VERB", "VB"
     elif (
-        sees
-        and token.dep_ in ("dobj", "ccomp")
-        and token.tag_ == "NN"
-        and token.lower_.endswith("ing")
-        and doer.tag_ == "NNP"
+        sees and token.dep_ in ("dobj", "ccomp") and token.lower_.endswith("ing") and (token.tag_, doer.tag_) == _NAMED
     ):
         token.pos_, token.tag_, token.dep_, doer.dep_, doer.head = "VERB", "VBG", "ccomp", "nsubj", token
         token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
@@ -251,12 +247,12 @@ def _repair_series(token: Token, words: Words) -> None:
         token.head = beside.head.head  # "with her nose touching the paper"
         beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
         return
-    if token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings and head.i < token.i:
-        if token.nbor(-1).text == "," and token.nbor(1).is_punct:  # "came back, ashamed, carrying a bar"
-            token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
-            for child in [one for one in token.children if one.dep_ == "advcl"]:
-                child.head = head
-            return
+    felt = token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings
+    if felt and head.i < token.i and token.nbor(-1).text == "," and token.nbor(1).is_punct:
+        token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"  # "came back, ashamed, carrying a bar"
+        for child in [one for one in token.children if one.dep_ == "advcl"]:
+            child.head = head
+        return
     stray = token.dep_ in ("dep", "ccomp") and token.tag_ == head.tag_ == "VBD" and head.i < token.i
     if stray and "," in doc[head.i : token.i].text:
         token.dep_ = "conj"  # "ate it, then took a picture out"
@@ -338,60 +334,12 @@ def _repair_results(token: Token, words: Words) -> None:
     token.head, token.dep_ = verb, "prt"
 
 
-def _repair_opening(doc: Doc, words: Words) -> None:
-    """Part "At last" from the subject behind it ("At last Grandpa sent a message"), and what tells the time from a name
-    ("After lunch Miss Okafor rose", "Every New Year Mrs Liu came")."""
-    for title in doc[1:]:
-        before, name = title.nbor(-1), title.head
-        if title.dep_ != "compound" or not words.has("titles", title.lower_.rstrip(".")) or title.tag_ != "NNP":
-            continue
-        if before.head.i != name.i or before.dep_ != "compound" or words.has("titles", before.lower_.rstrip(".")):
-            continue
-        inside = [child for child in name.children if child.i < before.i]
-        lead = next((one for one in doc[: before.i] if one.pos_ in ("SCONJ", "ADP") and one.i == before.i - 1), None)
-        for child in inside if lead is None else ():
-            child.head = before
-        if before.text.islower() or not inside or is_time(before, words):
-            verb = next((one for one in name.ancestors if one.pos_ in ("VERB", "AUX")), doc[:].root)
-            before.head, before.dep_ = (verb, "npadvmod") if lead is None else (lead, "pobj")
-            if lead is not None:
-                lead.dep_ = "prep"
-    for day in doc[:2]:
-        whose = day.head
-        named = whose.tag_ == "NNP" and whose.i == day.i + 1 and not is_time(whose, words)
-        if day.dep_ == "compound" and day.tag_ == "NNP" and is_time(day, words) and named:
-            if words.sort(lemma_of(whose)):
-                break
-            for one in doc[: day.i]:
-                one.head, one.dep_ = day, "det"  # "One Thursday Bao's chair stayed empty"
-            day.head, day.dep_ = doc[:].root, "npadvmod"
-    if len(doc) < len(("at", "last", "who", "does")) or f"{doc[0].lower_} {doc[1].lower_}" not in _AT_LAST:
-        return
-    first, noun, verb = doc[1], doc[1].head, doc[:].root
-    if noun.i > 1 and noun.dep_ == "pobj" and noun.head.i == 0 and verb.pos_ == "VERB" and verb.i > noun.i:
-        late = next((child for child in verb.children if child.dep_ == "nsubj" and child.i > verb.i), None)
-        if late is not None:
-            late.dep_ = "dobj"
-        if child_of(verb, "nsubj") is None:
-            first.head, first.dep_ = doc[0], "pobj"
-            noun.head, noun.dep_ = verb, "nsubj"
-
-
 def _repair_subjects(token: Token, words: Words) -> None:
     """Give subjects to the verbs that they were taken from: "and it was raining", "Emil and I hid", "her husband Jon
     slept", "held the string and Bo ran", "On the way it broke down"."""
     if token.dep_ in _SUBJECTS and token.head.dep_ in ("aux", "auxpass"):
         token.head = token.head.head
     subjects = [child for child in token.children if child.dep_ == "nsubj"]
-    if token.dep_ == "ROOT" and token.pos_ == "ADP" and (noun := child_of(token, "pobj")) is not None:
-        verb = child_of(noun, "relcl")
-        if verb is not None and child_of(verb, "nsubj") is not None:
-            verb.head, verb.dep_ = verb, "ROOT"
-            token.head, token.dep_ = verb, "prep"
-    late = child_of(token, "relcl") if token.dep_ == "ROOT" and is_time(token, words) else None
-    if late is not None and child_of(late, "nsubj") is not None:
-        late.head, late.dep_ = late, "ROOT"  # "One winter evening a woman knocked"
-        token.head, token.dep_ = late, "npadvmod"
     _join_name(token, subjects, words)
     if len(subjects) == 1 and token.tag_ == "VBD" and child_of(subjects[0], "cc") and not child_of(subjects[0], "conj"):
         done = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
