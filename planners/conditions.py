@@ -81,7 +81,7 @@ def _heads(event: Event) -> set[str]:
 
 
 def conditions(story: Story, way: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield for each sentence what its place of `way` is in. It holds until it ends, time passes or another place comes."""
+    """Yield for each sentence what its place of `way` is in, until it ends, time passes or another place comes."""
     held: list[str] = []
     for at, sentence in enumerate(story.reading.sentences):
         if at and (way[at] != way[at - 1] or story.passes(at)):

@@ -292,7 +292,7 @@ class Story:
         return None if moved or later else place
 
     def comes_later(self, place: Place, event: Event) -> bool:
-        """Return whether a place is that of a later event of the same sentence: "put on his jacket and ran to the bakery"."""
+        """Return whether a place is that of a later event of a sentence: "put on his jacket and ran to the bakery"."""
         named = [
             one.id
             for one in self.reading.of(event.sentence)

@@ -124,7 +124,7 @@ def stood_in(text: str) -> Setting | None:
 def _in_phrase(found: re.Match[str] | None) -> Setting | None:
     """The first place in the words behind a preposition."""
     words = found[1].split() if found is not None else []
-    spans = [(at, size) for at in range(len(words)) for size in (1, 2) if at + size <= len(words)]
+    spans = [(at, size) for at in range(len(words)) for size in (2, 1) if at + size <= len(words)]
     return next((one for at, size in spans if (one := _names().get(" ".join(words[at : at + size])))), None)
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import pairwise
 
 from katha.planners.acts import planning
 from katha.planners.conditions import conditions, worded
@@ -26,10 +27,10 @@ _SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 3.0, 0.25
 """What it brings that somebody is said to be there, that a thing is, that the place is part of another, that it is
 outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
-"""What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time passes, from room to room,
-where the text says so, and after "meanwhile"."""
+"""What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
+passes, from room to room, where the text says so, and after "meanwhile"."""
 _ENOUGH, _KNOWN = 2.0, 4.0
-"""A place for which less speaks in all its sentences is none; for which as much speaks, it has furniture of homes too."""
+"""A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -60,7 +61,7 @@ _Key = Setting | _Said
 
 @dataclass
 class _Sentence:
-    """What one sentence tells: what speaks for each place, what place it says in which words, what going there costs."""
+    """What one sentence tells: what speaks for each place, which one it says in which words, what going there costs."""
 
     speaks: defaultdict[_Key, float] = field(default_factory=lambda: defaultdict(float))
     said: _Key | None = None
@@ -98,6 +99,11 @@ def _way(story: Story) -> list[str]:
         if value := one.score(title):
             for sentence in told:
                 sentence.speaks[one] += _TITLE * value
+    for one, after in pairwise(told):
+        if one.noun in _PASSED:
+            after.step = min(after.step, _ROOM)
+        elif one.firm and after.step == _GONE:
+            after.step = _STEP  # they went, and the text says where
     _go_on(told)
     total = _total(told)
     keys = [key for key in total if total[key] >= _ENOUGH]
@@ -125,6 +131,8 @@ def _cost(old: _Key, new: _Key, at: _Sentence) -> float:
     """What it costs to be in another place than a sentence before."""
     if old == new:
         return 0.0
+    if at.said == new and at.noun in _PASSED and isinstance(old, Setting) and not old.open:
+        return _STEP  # who comes down the stairs comes to where the story is
     rooms = isinstance(old, Setting) and isinstance(new, Setting) and old.home and new.home
     return min(at.step, _ARRIVED if at.said == new and at.firm else _STEP, _ROOM if rooms else _STEP)
 
@@ -216,8 +224,9 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
     passed = place.noun in _PASSED or load_words().has("prep_by", place.preposition)
     told.firm = not passed and there
-    told.step = min(told.step, _WENT) if place.noun in _PASSED else told.step
     told.speaks[told.said] += _SAID if told.firm else _HEARD
+    if place.noun in _PASSED:
+        told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
     told.words = story.teller.place(place) if own else ""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from katha.planners.conditions import worded
 from katha.planners.cuts import parts_of
 from katha.planners.rule import moments_of, told_story
+from katha.planners.settings import settings
 from katha.planners.whereabouts import places_of
 from katha.renderers.sketch.scenes.senses import place_of
 
@@ -68,5 +70,53 @@ def test_a_story_that_tells_no_place_has_none() -> None:
     assert places("The crow met the fox. The fox laughed.", 2) == ["", ""]
 
 
-def test_every_place_can_be_drawn() -> None:
-    assert [one.place for one in settings() if place_of(one.place) is None] == []
+def test_every_place_and_every_name_of_one_can_be_drawn() -> None:
+    names = [name for one in settings() for name in (one.place, *sorted(one.names))]
+    assert [name for name in names if place_of(name) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # What is told late holds from the beginning.
+        ("Ana put down her bag. Ben smiled at her. They sat in the library and read.", ["the library"] * 3),
+        # Trades and things say where one is, and a bed is in the ward then.
+        ("The boy lay in bed. His father sat beside him. The nurse called the doctor.", ["the hospital"] * 3),
+        # What is only painted, phoned or gone to is no place.
+        ("Ana sat in the museum. Ben looked at a painting of a stormy sea. He smiled.", ["the museum"] * 3),
+        ("Ana was in the kitchen. She dropped a cup on the way to school. Ben laughed.", None),
+        # A room's part leads nowhere; somebody who leaves does not take those along who stay.
+        ("Ana sat in the cellar. Ben came down the stairs. Ana smiled at Ben.", ["the cellar"] * 3),
+        # A sentence that begins with a place, and one that goes out of a vehicle.
+        ("The pavement was wet. On the bus Ana looked at her phone.", [None, "the bus"]),
+        ("They met in a taxi rank. Ben smiled.", ["the street"] * 2),
+        # "To lift" is no lift.
+        ("Ana stood on the beach. She lifted a shell. Ben laughed.", ["the beach"] * 3),
+    ],
+)
+def test_a_story_goes_the_likeliest_way_through_its_places(text: str, found: list[str | None] | None) -> None:
+    seen = places(text, len(found or (1, 2, 3)))
+    if found is None:
+        assert not any("school" in place for place in seen)
+    else:
+        assert [place for place, want in zip(seen, found, strict=True) if want not in (None, place)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ana stood in the cellar. The water rose. Ben laughed.", ["the cellar"] + ["the flooded cellar"] * 2),
+        ("Ana sat in the hut. The lights went out. The lights came back.", ["the hut", "the dark hut", "the hut"]),
+        ("Smoke filled the kitchen. Ana coughed. She ran into the garden.", ["the smoky kitchen"] * 2 + ["the garden"]),
+        ("Ana stood by the river. The water rose. Ben laughed.", ["the river"] * 3),
+        ("Ana pushed through the crowd in the market. Ben shouted.", ["the crowded market"] * 2),
+    ],
+)  # fmt: skip
+def test_what_a_place_is_in_holds_until_it_ends(text: str, found: list[str]) -> None:
+    assert places(text, len(found)) == found
+
+
+def test_a_place_with_what_it_is_in_keeps_its_owner_and_is_told_once() -> None:
+    assert worded("Karel's bakery", ("smoky",)) == "Karel's smoky bakery"
+    assert worded("the dark valley road", ("dark",)) == "the dark valley road"
+    assert worded("", ("dark",)) == ""

@@ -10,7 +10,16 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
-from katha.renderers.sketch.places import TIMES, WEATHERS, draw_place, place_data, place_ids, place_words
+from katha.renderers.sketch.places import (
+    TIMES,
+    WEATHERS,
+    draw_place,
+    place_data,
+    place_ids,
+    place_words,
+    state_data,
+    states_of_places,
+)
 from katha.renderers.sketch.svg import rasterise
 
 HOURS = tuple(TIMES)
@@ -78,7 +87,14 @@ def test_every_place_draws_in_every_weather_and_at_night(weather: str) -> None:
         if data.airless:
             assert svg == frame(name, "night")
         elif data.indoors:
-            assert (draw_place(name, "night", weather, 192, 128, 3).over == "") == (weather not in ("flood", "dark"))
+            assert draw_place(name, "night", weather, 192, 128, 3).over == ""
+
+
+@pytest.mark.parametrize("state", states_of_places())
+def test_every_state_of_a_place_is_seen_indoors_and_out(state: str) -> None:
+    for name in ("kitchen", "street"):
+        plain, over = (draw_place(name, "day", None, 192, 128, 3, states=told) for told in ((), (state,)))
+        assert (plain != over) == state_data(state).fits(place_data(name))
 
 
 def test_all_sizes_are_filled() -> None:
@@ -95,5 +111,7 @@ def test_all_sizes_are_filled() -> None:
 def test_what_does_not_exist_is_named() -> None:
     with pytest.raises(RenderError, match="no place 'narnia'"):
         draw_place("narnia", None, None, 192, 128, 1)
+    with pytest.raises(RenderError, match="no state of a place 'upside-down'"):
+        draw_place("park", None, None, 192, 128, 1, states=("upside-down",))
     with pytest.raises(RenderError, match="weather 'hail'"):
         draw_place("park", None, "hail", 192, 128, 1)

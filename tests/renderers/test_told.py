@@ -289,30 +289,31 @@ def test_what_has_become_of_a_thing_is_in_the_scene(sentence: str, name: str, st
 
 
 PLACED = [
-    # sentence, the panel's place, the stage, the weather
-    ("Jamie pressed the button.", "the lift", "lift", None),
-    ("The nurse ran.", "the corridor", "corridor", None),
-    ("Lucia hit the ball.", "the tennis court", "tennis_court", None),
-    ("The man slept.", "the tent", "tent_inside", None),
-    ("The captain rang the bell.", "the sea", "ship_deck", None),
-    ("The sailor swam.", "the sea", "open_sea", None),
-    ("The spaceship Orion flies past the planet.", "the space station", "space", None),
-    ("The street was flooded.", "the street", "street", "flood"),
-    ("Rita paid.", "the post office", "post_office", None),
-    ("Rita waited.", "the bus stop", "bus_stop", None),
-    ("Rita paid.", "the bank", "bank", None),
-    ("The crocodile swam to the bank.", "the bank", "river", None),
-    ("Rita sat on the bank.", "the bank", "river", None),
-    ("Rita waited.", "the dentist's", "dentist", None),
-    ("Rita looked around.", "the toy shop", "toy_shop", None),
-    ("The lights went out.", "the living room", "living_room", "dark"),
+    # sentence, the panel's place, the stage, what it is in
+    ("Jamie pressed the button.", "the lift", "lift", ()),
+    ("The nurse ran.", "the corridor", "corridor", ()),
+    ("Lucia hit the ball.", "the tennis court", "tennis_court", ()),
+    ("The man slept.", "the tent", "tent_inside", ()),
+    ("The captain rang the bell.", "the sea", "ship_deck", ()),
+    ("The sailor swam.", "the sea", "open_sea", ()),
+    ("The spaceship Orion flies past the planet.", "the space station", "space", ()),
+    ("The street was flooded.", "the street", "street", ("flood",)),
+    ("Rita paid.", "the post office", "post_office", ()),
+    ("Rita waited.", "the bus stop", "bus_stop", ()),
+    ("Rita paid.", "the bank", "bank", ()),
+    ("The crocodile swam to the bank.", "the bank", "river", ()),
+    ("Rita sat on the bank.", "the bank", "river", ()),
+    ("Rita waited.", "the dentist's", "dentist", ()),
+    ("Rita looked around.", "the toy shop", "toy_shop", ()),
+    ("The lights went out.", "the living room", "living_room", ("dark",)),
+    ("Rita laughed.", "the smoky, crowded market", "market", ("smoky", "crowded")),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "place", "stage", "weather"), PLACED, ids=[row[0] for row in PLACED])
-def test_a_panel_is_where_it_says(sentence: str, place: str, stage: str, weather: str | None) -> None:
+@pytest.mark.parametrize(("sentence", "place", "stage", "states"), PLACED, ids=[row[0] for row in PLACED])
+def test_a_panel_is_where_it_says(sentence: str, place: str, stage: str, states: tuple[str, ...]) -> None:
     scene = scene_of(FrameRequest(sentence, 1, 768, 512, place=place))
-    assert (scene.setting, scene.weather) == (stage, weather)
+    assert (scene.setting, scene.states) == (stage, states)
 
 
 def test_a_thing_is_what_its_place_makes_of_it_and_a_lift_that_is_given_is_none() -> None:

@@ -30,7 +30,7 @@ class PlaceData:
 
     `layers` lie behind the actors, farthest first, `front` before them. `water` is the band (top, bottom) in units
     under the horizon where swimmers swim. seen: the place that the reader's networks know it by.
-    roofed: no rain falls before the actors.
+    roofed: no rain falls before the actors. hour: when it is, where nobody says.
     """
 
     id: str
@@ -45,6 +45,7 @@ class PlaceData:
     front: tuple[Mapping[str, Any], ...]
     seen: str = ""
     roofed: bool = False
+    hour: str | None = None
 
 
 @dataclass(frozen=True)
@@ -137,4 +138,5 @@ def _read(name: str, row: Mapping[str, Any]) -> PlaceData:
         front=tuple(row.get("front", ())),
         seen=row.get("seen", name),
         roofed=bool(row.get("roofed", False)),
+        hour=row.get("hour"),
     )

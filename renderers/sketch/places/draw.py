@@ -80,6 +80,7 @@ def draw_place(
     scale = height / HEIGHT
     data = place_data(name) if name else None
     weather = None if data is not None and data.airless else weather
+    time = data.hour if data is not None and time is None else time
     sky = sky_for(time, weather)
     rng, across = Random(f"{name}/{seed}"), width / scale
     horizon = data.horizon if data else 318.0

@@ -62,11 +62,13 @@ def crowd(stage: Stage, *, count: int = 12, foot: float = 44) -> str:
         for at, x in enumerate(spread(stage, count - row, jitter=0.3)):
             y, k = stage.horizon + drop + rng.uniform(-6, 6), size * rng.uniform(0.9, 1.1)
             cloth = lighter(_CLOTHES[(at + 3 * row) % len(_CLOTHES)], 0.15)
-            body = path(f"M{x - 34 * k:.1f} {y:.1f} v{-58 * k:.1f} q0 {-30 * k:.1f} {34 * k:.1f} {-30 * k:.1f} q{34 * k:.1f} 0 "
-                        f"{34 * k:.1f} {30 * k:.1f} v{58 * k:.1f} Z", fill=cloth, width=LINE)  # fmt: skip
+            arch = (
+                f"v{-58 * k:.1f} q0 {-30 * k:.1f} {34 * k:.1f} {-30 * k:.1f} q{34 * k:.1f} 0 {34 * k:.1f} {30 * k:.1f}"
+            )
+            body = path(f"M{x - 34 * k:.1f} {y:.1f} {arch} v{58 * k:.1f} Z", fill=cloth, width=LINE)
             head = circle(x, y - 112 * k, 25 * k, fill=rng.choice(_SKINS), width=LINE)
-            hair = path(f"M{x - 26 * k:.1f} {y - 112 * k:.1f} a{26 * k:.1f} {27 * k:.1f} 0 0 1 {52 * k:.1f} 0 "
-                        f"q{-26 * k:.1f} {-20 * k:.1f} {-52 * k:.1f} 0 Z", fill=rng.choice(_HAIRS), width=LINE)  # fmt: skip
+            top = f"a{26 * k:.1f} {27 * k:.1f} 0 0 1 {52 * k:.1f} 0 q{-26 * k:.1f} {-20 * k:.1f} {-52 * k:.1f} 0"
+            hair = path(f"M{x - 26 * k:.1f} {y - 112 * k:.1f} {top} Z", fill=rng.choice(_HAIRS), width=LINE)
             parts.append(body + head + hair)
     return "".join(parts)
 
