@@ -50,7 +50,7 @@ _IN_CAR = frozenset(
     {"sit", "drive", "sleep", "talk", "phone", "listen", "sing", "laugh", "cry", "argue", "think", "shout"}
 )
 """What is done on the seats of a car; who does something else there is drawn beside it."""
-_GAMES = frozenset({"chess_set", "board_game", "joker", "flower-playing-cards", "playing_cards"})
+_GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
 _HANDY = 40.0
 """What is smaller (centimetres) is in the hand of whose it is."""
 _FREE_HANDED = frozenset({"stand", "walk", "sit", "argue", "laugh", "look", "wait", "run", "sit_at", "sigh"})
