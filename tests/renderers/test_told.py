@@ -424,6 +424,18 @@ def test_clothes_are_on_those_who_wear_them() -> None:
     assert {actor.id: actor.states for actor in seen.actors} == {"tom": (), "ben": ("torn",)}
 
 
+@pytest.mark.parametrize(
+    ("prompt", "features"),
+    [
+        ("The old lady stands at the gate in the red shawl.", ("scarf:#d8584f",)),
+        ("The neighbours come out in coats and pyjamas.", ("coat", "pyjamas")),
+        ("He found a key in the coat.", ()),
+    ],
+)
+def test_people_have_on_what_they_are_in(prompt: str, features: tuple[str, ...]) -> None:
+    assert only(scene_of(request(prompt))).look.features == features
+
+
 def test_a_thing_has_the_colour_that_is_told() -> None:
     def shades(prompt: str) -> list[str | None]:
         return [thing.colour for thing in scene_of(request(prompt)).things]

@@ -277,6 +277,7 @@ class _Teller(Relations):
             if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
                 continue
             if features_of(phrase_of(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+                self._dressed_in(entity)
                 continue
             if self._spoken(entity):
                 continue
