@@ -45,6 +45,15 @@ def test_those_who_play_at_a_table_face_each_other_across_one() -> None:
     assert (one.facing, other.facing) == (1, -1)
 
 
+def test_a_puddle_lies_under_the_feet_of_all_who_stand_in_it() -> None:
+    puddle = SceneThing("puddle", "puddle", "puddle", "landscape", 16.0, "ground", "object")
+    actors = [replace(person(name, "laugh"), at="puddle", where="in") for name in "ab"]
+    drawn = boxes(*actors, things=(puddle,))
+    assert drawn["puddle"][0] < min(drawn[name][0] for name in "ab")
+    assert drawn["puddle"][2] > max(drawn[name][2] for name in "ab")
+    assert drawn["puddle"][1] > max(drawn[name][1] + drawn[name][3] for name in "ab") / 2
+
+
 def test_who_sleeps_on_a_shoulder_leans_there() -> None:
     asleep = replace(person("a", "nod_off"), at="b", where="against")
     drawn = boxes(asleep, person("b", "sit"))

@@ -425,6 +425,18 @@ def test_clothes_are_on_those_who_wear_them() -> None:
     assert {actor.id: actor.states for actor in seen.actors} == {"tom": (), "ben": ("torn",)}
 
 
+@pytest.mark.parametrize(
+    ("prompt", "features"),
+    [
+        ("The old lady stands at the gate in the red shawl.", ("scarf:#d8584f",)),
+        ("The neighbours come out in coats and pyjamas.", ("coat", "pyjamas")),
+        ("He found a key in the coat.", ()),
+    ],
+)
+def test_people_have_on_what_they_are_in(prompt: str, features: tuple[str, ...]) -> None:
+    assert only(scene_of(request(prompt))).look.features == features
+
+
 def test_a_thing_has_the_colour_that_is_told() -> None:
     def shades(prompt: str) -> list[str | None]:
         return [thing.colour for thing in scene_of(request(prompt)).things]
@@ -434,6 +446,34 @@ def test_a_thing_has_the_colour_that_is_told() -> None:
     assert shades("Lena ate the white bread.") == shades("Lena held the ball.") == [None]
     plain, red = (frame_scene(scene_of(request(f"Mia held a {one}bucket.")), 384, 256, 1) for one in ("", "red "))
     assert plain.svg != red.svg
+
+
+@pytest.mark.parametrize(
+    ("prompt", "deed", "word"),
+    [
+        ("Tom lifted the lid.", "lift_lid", "lid"),
+        ("Tom split the slab.", "break_stone", "slab"),
+        ("Laila hid the kite behind her back.", "hide_back", "kite"),
+        ("Wei banged on the pot.", "bang", "pot"),
+        ("Tom filled in the form.", "write", "form"),
+        ("Mia wrote a word on the calendar.", "write_up", "calendar"),
+        ("Ben swept the cup onto the ground.", "knock_off", "cup"),
+        ("Mia waited with her phone.", "wait", "phone"),
+    ],
+)
+def test_a_thing_is_used_as_told(prompt: str, deed: str, word: str) -> None:
+    scene = scene_of(request(prompt))
+    assert only(scene).deed == deed
+    assert [(thing.word, thing.held_by) for thing in scene.things] == [(word, only(scene).id)]
+
+
+def test_two_who_exchange_have_one_each_and_a_small_thing_is_in_its_owners_hand() -> None:
+    scene = scene_of(request("Tom and Ben exchanged their bags."))
+    assert {thing.held_by for thing in scene.things} == {"tom", "ben"}
+    assert deeds(scene) == {"tom": "exchange>ben", "ben": "exchange>tom"}
+    (phone,) = scene_of(request("The passengers stared at their phones and complained.")).things
+    assert phone.held_by == "passengers"
+    assert only(scene_of(request("The children grew."))).deed == "stand"
 
 
 def test_what_is_had_while_resting_is_in_the_hand_and_what_is_bitten_stays_on() -> None:

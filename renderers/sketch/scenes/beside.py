@@ -9,6 +9,7 @@ from katha.renderers.sketch.pictograms import stage_height
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import in_table
 from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, seat_of, union
+from katha.renderers.sketch.svg import group as gathered
 
 __all__ = ["put_beside"]
 
@@ -25,8 +26,8 @@ _BACKED = frozenset({
     "chair", "couch-and-lamp", "armchair", "bed", "bench", "throne", "cradle", "swing", "deckchair", "toilet", "seat"
 })  # fmt: skip
 """What has a back or a board higher than its seat."""
-_FLAT, _PUDDLE = frozenset({"puddle", "rug", "hole"}), 1.5
-"""What lies on the ground, and how much wider than somebody it is at least."""
+_FLAT, _PUDDLE, _SHALLOW = frozenset({"puddle", "rug", "hole"}), 1.4, 20.0
+"""What lies on the ground, how much wider than those there it is at least, and how high it is drawn."""
 _AIR, _APART, _ASLANT = 8.0, 5.0, 0.3
 
 
@@ -106,9 +107,11 @@ def _behind(room: _Room) -> tuple[Sprite, float]:
 
 def _at_feet(room: _Room) -> tuple[Sprite, float]:
     """In or on what is flat (a puddle): it is under the feet, wider than those who stand there."""
-    height = stage_height(room.thing.cm)
-    sprite = room.drawn(max(height, 10.0), _PUDDLE * room.wide, -0.8)
-    return replace(sprite, y=0.45 * (sprite.local[3] - sprite.local[1])), 0.0
+    plain = draw_thing(room.thing, _SHALLOW, room.facing)
+    by = max(1.0, _PUDDLE * room.wide / (plain.bbox[2] - plain.bbox[0]))
+    half = 0.5 * by * (plain.bbox[2] - plain.bbox[0])
+    svg = gathered(plain.svg, transform=f"scale({by:.3f} 1)")
+    return Sprite(room.thing.id, svg, (-half, -_SHALLOW, half, 0.0), -0.8, room.middle, 0.4 * _SHALLOW, key=True), 0.0
 
 
 def _inside(room: _Room) -> tuple[Sprite, float]:

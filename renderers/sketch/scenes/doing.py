@@ -488,7 +488,7 @@ class Doing(Wearing):
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
                 continue
-            if row.id in ("wear", "fit") and self._is_on(role):
+            if (row.id in ("wear", "fit") and self._is_on(role)) or (self._has_on(role) and self._put_on(role, agents)):
                 continue
             if self._is_setting(role, row):
                 continue
@@ -561,6 +561,8 @@ class Doing(Wearing):
             self._role_thing(role, None, "object")
         for role in event.all("patient", "instrument", "place", "source", "companion"):
             worn = event.verb == "wear" or self._stays_on(role, deed(self._deed(event) or "stand"))
+            doers = [key for key in event.who("agent") if key in self.actors]
+            worn = worn or (self._has_on(role) and self._put_on(role, doers))
             if not worn and (role.role not in ("place", "source") or not self._is_setting(role, deed("stand"))):
                 self._role_thing(role, None, "object")
 

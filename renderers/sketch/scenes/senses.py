@@ -23,6 +23,8 @@ __all__ = [
     "done_state",
     "failed_deed",
     "features_of",
+    "force_leaves",
+    "force_way",
     "hair_of",
     "here_called",
     "how_many",
@@ -53,8 +55,6 @@ __all__ = [
     "state_deed",
     "states_of",
     "stopped_deed",
-    "force_way",
-    "force_leaves",
     "struck_deed",
     "time_of",
 ]

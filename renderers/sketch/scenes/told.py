@@ -50,7 +50,7 @@ _IN_CAR = frozenset(
     {"sit", "drive", "sleep", "talk", "phone", "listen", "sing", "laugh", "cry", "argue", "think", "shout"}
 )
 """What is done on the seats of a car; who does something else there is drawn beside it."""
-_GAMES = frozenset({"chess_set", "board_game", "joker", "flower-playing-cards", "playing_cards"})
+_GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
 _HANDY = 40.0
 """What is smaller (centimetres) is in the hand of whose it is."""
 _FREE_HANDED = frozenset({"stand", "walk", "sit", "argue", "laugh", "look", "wait", "run", "sit_at", "sigh"})
@@ -277,6 +277,7 @@ class _Teller(Relations):
             if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
                 continue
             if features_of(phrase_of(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+                self._dressed_in(entity)
                 continue
             if self._spoken(entity):
                 continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed
 from katha.renderers.sketch.scenes.making import Making, phrase_of
 from katha.renderers.sketch.scenes.senses import base_form, features_of, in_table, noun_of, object_deed
-from katha.text.types import Event, Role
+from katha.text.types import Entity, Event, Role
 
 __all__ = ["Wearing"]
 
@@ -72,6 +73,22 @@ class Wearing(Making):
             look = self.actors[key].look
             self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
         return bool(worn)
+
+    def _dressed_in(self, garment: Entity) -> None:
+        """Put what nobody handles on whom the text names last before it: "the old lady at the gate in her shawl"."""
+        found = re.search(rf"\bin (?:[\w-]+ ){{0,5}}{re.escape(garment.noun)}", self.prompt, re.IGNORECASE)
+        before = self.prompt[: found.start()].lower() if found is not None and garment.noun else ""
+        named = {key: before.rfind(actor.id.split()[-1].lower()) for key, actor in self.actors.items()}
+        persons = [key for key, at in named.items() if at >= 0 and self.actors[key].kind == "person"]
+        for key in sorted(persons, key=lambda one: -named[one])[:1]:
+            look = self.actors[key].look
+            features = features_of(phrase_of(garment))
+            self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
+
+    def _has_on(self, role: Role) -> bool:
+        """Whether a role tells what those of its event are dressed in: "came out in coats"."""
+        noun = noun_of(role.head, f"{role.head}s")
+        return role.preposition == "in" and noun is not None and noun.kind == "clothing" and bool(self._garment(role))
 
     def _owner(self, role: Role) -> str | None:
         """The living owner of a garment."""
