@@ -8,6 +8,7 @@ from dataclasses import replace
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.scenes.casting import thing_of
 from katha.renderers.sketch.scenes.doing import Doing
+from katha.renderers.sketch.scenes.making import LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     beside_of,
@@ -301,7 +302,8 @@ class Relations(Doing):
 
     def _gives_way(self, event: Event) -> None:
         """Who stands on what breaks falls, into a hole where the ground itself has no picture: "the floor gave way"."""
-        if not in_table("giving", event.verb) or any(self._alive(key) for key in event.who("agent")):
+        ground = [self._entity(key) for key in event.who("agent")]
+        if not in_table("giving", event.verb) or any(one.kind in LIVING for one in ground):
             return
         for role in event.all("place"):
             if self._beside(role) != "under" or role.entity is None:
@@ -311,7 +313,7 @@ class Relations(Doing):
                 if self.actors[key].deed != "stand":
                     continue
                 self.actors[key] = replace(self.actors[key], deed="fall")
-                if not set(event.who("agent")) & (self.things.keys() | self.actors.keys()):
+                if all(noun_of(one.noun) is None for one in ground):
                     self.things["gap"] = replace(thing_of("gap", "hole"), role="object")
                     self.actors[key] = replace(self.actors[key], at="gap", where="in")
 

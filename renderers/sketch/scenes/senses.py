@@ -23,6 +23,8 @@ __all__ = [
     "done_state",
     "failed_deed",
     "features_of",
+    "force_leaves",
+    "force_way",
     "hair_of",
     "here_called",
     "how_many",
@@ -53,10 +55,9 @@ __all__ = [
     "state_deed",
     "states_of",
     "stopped_deed",
-    "force_way",
-    "force_leaves",
     "struck_deed",
     "time_of",
+    "worn_in",
 ]
 
 _OWN_NAME = re.compile(r"(?: [A-Z][\w'-]*)+$")
@@ -148,6 +149,12 @@ def struck_deed(verb: str) -> str | None:
 def force_way(pictogram: str | None) -> str | None:
     """How whatever a force of nature does something to is beside it: in the wave, under the lightning."""
     return next((name for name, listed in _data()["forces"].items() if pictogram in listed.split()), None)
+
+
+def worn_in(place: str | None) -> str | None:
+    """What everybody wears in a place where nobody could live without it."""
+    found: str | None = _data()["worn_in"].get(place)
+    return found
 
 
 def force_leaves(pictogram: str | None) -> str | None:
