@@ -811,6 +811,7 @@ def test_a_noise_that_wakes_somebody_is_no_animal_and_a_pair_is_drawn_once() -> 
         ("A huge wave swallows the rowing boat.", "rowing boat", "in", "wave"),
         ("An avalanche buries the tent.", "tent", "in", "avalanche"),
         ("Lightning strikes the mast.", "lightning", "above", "mast"),
+        ("The water sweeps the raft away.", "raft", "in", "wave"),
     ],
 )
 def test_what_a_force_of_nature_does_something_to_is_in_it(sentence: str, thing: str, where: str, at: str) -> None:
@@ -850,6 +851,8 @@ def test_what_acts_by_itself_shows_what_has_become_of_it(sentence: str, name: st
         ("The prisoner slides into the trench.", "prisoner", "fall"),
         ("The climber drives the axe into the ice.", "climber", "chop_wood"),
         ("Tom lifts one hand.", "tom", "wave"),
+        ("Tom rises from the water.", "tom", "stand"),
+        ("Jonas hangs below Marta.", "jonas", "hang"),
         ("Rosa throws Benno over the shoulder.", "rosa", "carry"),
     ],
 )

@@ -279,7 +279,8 @@ class Relations(Doing):
     def _forced(self, event: Event) -> None:
         """What a force of nature does something to is in it or under it: the boat in the wave, the tent in the snow."""
         for key in event.who("agent"):
-            noun = noun_of(self._entity(key).name, self._entity(key).noun)
+            shown = self.things[key].word if key in self.things else self._entity(key).name
+            noun = noun_of(shown, self._entity(key).noun)
             way = force_way(noun.pictogram) if noun is not None else None
             hit = [one for one in event.who("patient") if one != key] if way is not None else []
             if noun is None or way is None or not hit:

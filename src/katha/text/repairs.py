@@ -41,7 +41,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     """Put right what the parser gets wrong again and again in stories.
 
     A subject taken for an adverbial ("The wolf huffed"), a subject after "said" taken for its object, two objects taken
-    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree"), a result taken for an object ("slammed shut").
+    for a small clause ("made her a crown"), a preposition taken for a particle ("chased up a tree"), a result
+    taken for an object ("slammed shut").
     """
     _repair_opening(doc, words)
     for token in doc:
