@@ -21,7 +21,12 @@ from katha.text.words import about, lives_from, load_words, said_plainly
         ("Ana opens the boot.", "", "The tyre was flat.", "Ana opens the car boot."),
         ("Ana lights a match.", "Ana lit a match.", "", "Ana lights a matchstick."),
         ("The tank rolls on.", "", "The soldier hid from the enemy.", "The battle tank rolls on."),
-        ("The glass lies on the lawn.", "", "Hale knelt beside the broken window.", "The broken glass lies on the lawn."),
+        (
+            "The glass lies on the lawn.",
+            "",
+            "Hale knelt beside the broken window.",
+            "The broken glass lies on the lawn.",
+        ),
         ("Ana follows the tracks.", "", "The leopard was gone.", "Ana follows the animal tracks."),
         ("Ana takes the chess pieces.", "", "Ana played chess.", "Ana takes the chess pieces."),
     ],

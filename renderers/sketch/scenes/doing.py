@@ -22,6 +22,7 @@ from katha.renderers.sketch.scenes.senses import (
     near_deed,
     noun_of,
     object_deed,
+    on_foot,
     place_of,
     placed_deed,
     said_sign,
@@ -42,30 +43,10 @@ _AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
-_WITHIN = frozenset(
-    {
-        "up",
-        "down",
-        "towards",
-        "toward",
-        "past",
-        "onto",
-        "around",
-        "in",
-        "inside",
-        "into",
-        "at",
-        "aboard",
-        "through",
-        "on",
-        "to",
-        "across",
-        "from",
-        "out of",
-        "near",
-        "over",
-    }
-)
+_WITHIN = frozenset({
+    "up", "down", "towards", "toward", "past", "onto", "around", "in", "inside", "into", "at", "aboard", "through",
+    "on", "to", "across", "from", "out of", "near", "over"
+})  # fmt: skip
 _TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of", "to", "at", "against", "through"})
 """Where the verb's object goes or comes from, so that the two are drawn in touch."""
 _INSIDE = frozenset({"ride", "gallop", "drive", "board", "row", "sail"})
@@ -83,29 +64,10 @@ _OWN_ACCORD = frozenset(
 )
 _MOVES = frozenset({"fall", "fly", "jump", "run", "walk", "climb", "drive", "shiver", *_OWN_ACCORD})
 """What a thing without life can do of its own accord; anything else it only stands there."""
-_GOING = frozenset(
-    {
-        "fly",
-        "land",
-        "escape",
-        "flee",
-        "cross",
-        "deliver",
-        "go",
-        "come",
-        "chase",
-        "travel",
-        "follow",
-        "race",
-        "arrive",
-        "return",
-        "leave",
-        "run",
-        "rush",
-        "hurry",
-        "move",
-    }
-)
+_GOING = frozenset({
+    "fly", "land", "escape", "flee", "cross", "deliver", "go", "come", "chase", "travel", "follow", "race",
+    "arrive", "return", "leave", "run", "rush", "hurry", "move"
+})  # fmt: skip
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
 _ASTRIDE = frozenset({"ride", "gallop", "drive"})
 _ABOARD = frozenset({"", "on", "onto", "in", "by", "aboard", "upon", "with"})
@@ -190,6 +152,8 @@ class Doing(Wearing):
         spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
         if verb == "float" and not spots & _WEIGHTLESS and self._human(doers):
             return "swim"
+        if (foot := on_foot(verb)) is not None and self._human(doers):
+            return foot
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered

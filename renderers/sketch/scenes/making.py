@@ -176,7 +176,7 @@ class Making:
         head = head if measured else entity.noun or head  # a jar of water is a jar
         here = here_called(self.place, head, self.prompt)
         if head == "water" and self._flows(entity.id):
-            here = "puddle"
+            here = "wave" if self._overcomes(entity.id) else "puddle"
         own = here != head
         head = here
         if entity.id in self.things or entity.id in self.actors or self._idiom(entity.id):
@@ -240,6 +240,11 @@ class Making:
         """Whether water does something of its own accord (drips, leaks, runs down), so that it is seen."""
         assert self.reading is not None
         return any(key in event.who("agent") and event.standing == "told" for event in self.reading.events)
+
+    def _overcomes(self, key: str) -> bool:
+        """Whether water does something to somebody or something: it sweeps the bridge away."""
+        assert self.reading is not None
+        return any(key in event.who("agent") and event.who("patient") for event in self.reading.events)
 
     def _idiom(self, key: str) -> bool:
         assert self.reading is not None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.scenes.casting import thing_of
 from katha.renderers.sketch.scenes.doing import Doing
+from katha.renderers.sketch.scenes.making import LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     beside_of,
@@ -278,7 +279,8 @@ class Relations(Doing):
     def _forced(self, event: Event) -> None:
         """What a force of nature does something to is in it or under it: the boat in the wave, the tent in the snow."""
         for key in event.who("agent"):
-            noun = noun_of(self._entity(key).name, self._entity(key).noun)
+            shown = self.things[key].word if key in self.things else self._entity(key).name
+            noun = noun_of(shown, self._entity(key).noun)
             way = force_way(noun.pictogram) if noun is not None else None
             hit = [one for one in event.who("patient") if one != key] if way is not None else []
             if noun is None or way is None or not hit:
@@ -301,7 +303,8 @@ class Relations(Doing):
 
     def _gives_way(self, event: Event) -> None:
         """Who stands on what breaks falls, into a hole where the ground itself has no picture: "the floor gave way"."""
-        if not in_table("giving", event.verb) or any(self._alive(key) for key in event.who("agent")):
+        ground = [self._entity(key) for key in event.who("agent")]
+        if not in_table("giving", event.verb) or any(one.kind in LIVING for one in ground):
             return
         for role in event.all("place"):
             if self._beside(role) != "under" or role.entity is None:
@@ -311,7 +314,7 @@ class Relations(Doing):
                 if self.actors[key].deed != "stand":
                     continue
                 self.actors[key] = replace(self.actors[key], deed="fall")
-                if not set(event.who("agent")) & (self.things.keys() | self.actors.keys()):
+                if all(noun_of(one.noun) is None for one in ground):
                     self.things["gap"] = replace(thing_of("gap", "hole"), role="object")
                     self.actors[key] = replace(self.actors[key], at="gap", where="in")
 

@@ -39,6 +39,7 @@ __all__ = [
     "near_noun",
     "noun_of",
     "object_deed",
+    "on_foot",
     "part_of",
     "place_by_things",
     "place_of",
@@ -57,6 +58,7 @@ __all__ = [
     "stopped_deed",
     "struck_deed",
     "time_of",
+    "worn_in",
 ]
 
 _OWN_NAME = re.compile(r"(?: [A-Z][\w'-]*)+$")
@@ -148,6 +150,18 @@ def struck_deed(verb: str) -> str | None:
 def force_way(pictogram: str | None) -> str | None:
     """How whatever a force of nature does something to is beside it: in the wave, under the lightning."""
     return next((name for name, listed in _data()["forces"].items() if pictogram in listed.split()), None)
+
+
+def on_foot(verb: str) -> str | None:
+    """What a verb of the air is when people do it: they rise from a chair."""
+    found: str | None = _data()["on_foot"].get(verb)
+    return found
+
+
+def worn_in(place: str | None) -> str | None:
+    """What everybody wears in a place where nobody could live without it."""
+    found: str | None = _data()["worn_in"].get(place)
+    return found
 
 
 def force_leaves(pictogram: str | None) -> str | None:

@@ -18,7 +18,7 @@ from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
 from katha.renderers.sketch.scenes.doing import is_shown
 from katha.renderers.sketch.scenes.making import LIVING, phrase_of
-from katha.renderers.sketch.scenes.record import Scene, SceneThing
+from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.relations import Relations
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
@@ -31,6 +31,7 @@ from katha.renderers.sketch.scenes.senses import (
     seen_from_outside,
     singular,
     stage_by_kinds,
+    worn_in,
 )
 from katha.renderers.sketch.scenes.where import Where
 from katha.text.types import Entity, Event
@@ -92,6 +93,13 @@ def _unseen(name: str) -> bool:
     return in_table("skip", name.split()[-1] if name else "")
 
 
+def _suited(actor: SceneActor, suit: str | None) -> SceneActor:
+    """A person in the suit without which nobody lives where they are."""
+    if suit is None or actor.kind != "person":
+        return actor
+    return replace(actor, look=replace(actor.look, features=(*actor.look.features, suit)))
+
+
 class _Teller(Relations):
     """One request on its way to a scene."""
 
@@ -139,6 +147,7 @@ class _Teller(Relations):
         cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
                 or place_of(one.id) != setting]  # fmt: skip
         cast = [one for one in cast if one.kind != "pictogram" or one.pictogram or not _unseen(one.id)]
+        cast = [_suited(one, worn_in(setting)) for one in cast]
         scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
         return Told(scene, tuple(dict.fromkeys(self.missing)))
 
