@@ -9,10 +9,11 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from katha.configs import load_config
 from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.questions.others import MOST, Others
+from katha.eval_bridge.questions.saying import Deed, Sayer
 from katha.eval_bridge.questions.wording import ORDERED, sentence
 from katha.schema import Dimension, Plan, StoryRecord
 from katha.text import Entity, Event, Reading, Sentence, Teller, read_text
@@ -21,8 +22,16 @@ __all__ = ["Draft", "TextQuestions", "gives_away", "text_questions"]
 
 _WORDS = load_config("questions.yaml")
 _SMALL = frozenset(_WORDS["small"])
-_MOST_DISTRACTORS = 6
-_STATES = ("be", "feel", "become")
+_UNFELT = frozenset(_WORDS["unfelt"].split())
+_FEELS = ("be", "feel", "become")
+_ALIVE = ("person", "animal", "being", "group")
+_MOST_CUES = 3
+_LONG, _SHORT = 14, 3
+_LEAD = re.compile(r"^(?:but|and|so|then),? ", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"[,;:]? (?:but|because|although|while|which|where|who|until)\b|[,;] (?:and|so)\b|;| so (?=\w+ that )"
+)
+_SO = re.compile(r"so (?!that\b)", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|an?|his|her|its|their|my|our)\s+$", re.IGNORECASE)
 
 
@@ -62,20 +71,22 @@ class TextQuestions:
         self.reading = reading
         self.teller = Teller(reading)
         self._pieces = [" ".join(piece.split()) for piece in pieces]
-        self._alike: dict[str, list[Entity]] = {}
+        self._sayer = Sayer(reading, self.teller)
+        deeds = [deed for event in reading.events if (deed := self._sayer.deed(event.id)) is not None]
+        fair = [deed for deed in deeds if deed.fair]
+        self._others = Others(reading, self.teller, fair, lambda at: self._scene(reading.sentences[at]))
+        self._asked: set[str] = set()
 
     def drafts(self) -> Iterator[Draft]:
         """Yield every question in the order of the text."""
         seen = [one for one in self.reading.sentences if one.visible]
         for at, one in enumerate(seen):
-            event = self._main(one)
-            # What happened before finds the moment; a sentence without an event of its own cannot be pointed at.
-            before = next((found for other in reversed(seen[:at]) if (found := self._main(other)) is not None), None)
-            if event is None:
-                yield self._by_itself(one, before)
-            elif not (event.verb in _STATES and event.feeling in _WORDS["feelings"]):
-                yield self._action(one, event, before)
-            yield from self._feelings(one, event, before)
+            deed = self._main(one)
+            if deed is None:
+                yield self._by_itself(at, seen)
+            elif not (deed.event.verb in _FEELS and deed.event.feeling in _WORDS["feelings"]):
+                yield self._action(deed, at, seen)
+            yield from self._feelings(at, seen)
             yield from self._reasons(one)
         yield from self._orders(seen)
 
@@ -88,192 +99,215 @@ class TextQuestions:
             scene = min(one.index * len(self._pieces) // count + 1, len(self._pieces))
         return (scene - 1, scene) if scene > 1 else (1, 2)
 
-    def _main(self, one: Sentence) -> Event | None:
-        """The event that a sentence is asked about: a deed to somebody or something before any other."""
-        shown = [event for event in self.reading.of(one.index) if self.teller.shows(event)]
-        return max(shown, key=self._weight, default=None)
-
-    def _weight(self, event: Event) -> tuple[bool, bool, bool, int]:
-        people = bool(self.teller.people(self.teller.doers(event)))
-        things = [key for key in event.who("patient", "recipient") if self.reading.entity(key).kind != "abstract"]
-        return event.verb not in _STATES, event.within is None, people and bool(things), -event.id
-
-    @cached_property
-    def _told(self) -> list[tuple[Event, str]]:
-        """Every event that is told, with its sentence."""
-        shown = (event for event in self.reading.events if self.teller.shows(event))
-        return [(event, sentence(self.teller.sentence(event))) for event in shown]
-
-    @cached_property
-    def _untrue(self) -> list[str]:
-        """Every sentence, changed so that it did not happen: made once, as a long text asks for them often."""
-        return [self._changed(one) for one in self.reading.sentences]
+    def _main(self, one: Sentence) -> Deed | None:
+        """The deed that a sentence is asked about: what it tells most plainly."""
+        deeds = [deed for event in self.reading.of(one.index) if (deed := self._sayer.deed(event.id)) is not None]
+        best = max(deeds, key=lambda deed: (deed.worth, -deed.event.id), default=None)
+        return best if best is not None and best.fair else self._sayer.spoken(one.index)
 
     # Questions.
 
-    def _cue(self, before: Event | None, asking: str, answer: str) -> str:
-        """ " after ..." what happened before, where that does not hold the answer."""
-        if before is None:
-            return " at the start"
-        cue = f" after {self.teller.clause(before)}"
-        return " next" if gives_away(asking + cue, answer) else cue
+    def _placed(
+        self, at: int, seen: Sequence[Sentence], asking: str, answer: str, who: str = ""
+    ) -> tuple[str, Deed | None]:
+        """A question with the moment that it asks for, by what happened before it or comes next, and that deed."""
+        mains = [self._main(one) for one in seen]
+        before = [deed for deed in reversed(mains[:at]) if deed is not None and self._points(deed)]
+        after = [deed for deed in mains[at + 1 :] if deed is not None and self._points(deed)]
+        tried: list[tuple[str, Deed | None]] = [("at the start", None)] if at == 0 else []
+        tried += [(f"after {_again(deed, who)}", deed) for deed in before[:_MOST_CUES]]
+        tried += [(f"before {_again(deed, who)}", deed) for deed in after[:_MOST_CUES]]
+        for cue, deed in tried:
+            asked = f"{asking} {cue}?"
+            if asked not in self._asked and not gives_away(asked, answer):
+                self._asked.add(asked)
+                return asked, deed
+        return f"{asking} {'next' if at else 'at the start'}?", None
 
-    def _action(self, one: Sentence, event: Event, before: Event | None) -> Draft:
+    def _points(self, deed: Deed) -> bool:
+        """Whether a deed can point out a moment."""
+        return deed.good and not deed.event.perfect and deed.event.verb not in _FEELS
+
+    def _action(self, deed: Deed, at: int, seen: Sequence[Sentence]) -> Draft:
         """Ask what somebody is seen to do, or what happens."""
-        answer = sentence(self.teller.sentence(event))
-        people = self.teller.people(self.teller.doers(event))
-        asking = "What happens"
-        if people and len(people) == len(self.teller.doers(event)) and event.verb != "be" and not event.passive:
-            several = len(people) > 1 or self.reading.entity(people[0]).count != 1
-            names = [self.teller.name(key) for key in people]
-            asking = f"What {'do' if several else 'does'} {' and '.join(names)} do"
-        asked = f"{asking}{self._cue(before, asking, answer)}?"
-        return Draft("action_visibility", asked, answer, self.pair(one), (), tuple(self._others(event, answer)), "text")
+        pair = self.pair(seen[at])
+        if self._does(deed):
+            known = set(self._asked)
+            asking = f"What {'do' if deed.plural else 'does'} {deed.who} do"
+            asked, cue = self._placed(at, seen, asking, deed.sentence, deed.who)
+            wrong = self._others.of(deed, cue)
+            if wrong:
+                return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
+            self._asked = known
+        asked, cue = self._placed(at, seen, "What happens", deed.sentence)
+        wrong = self._others.happening(deed, cue)
+        return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
 
-    def _by_itself(self, one: Sentence, before: Event | None) -> Draft:
+    def _does(self, deed: Deed) -> bool:
+        """Whether somebody does something, and is not only so."""
+        return bool(deed.people) and deed.event.verb != "be" and not deed.passive
+
+    def _by_itself(self, at: int, seen: Sequence[Sentence]) -> Draft:
         """Ask for a sentence that was not read: which of these happens, the others being the story's own, changed."""
-        answer = sentence(one.text)
-        asked = f"Which of these happens{self._cue(before, 'Which of these happens', answer)}?"
-        others = [text for other, text in zip(self.reading.sentences, self._untrue, strict=True) if other is not one]
-        others = [text for text in others if text]
+        one = seen[at]
+        answer = sentence(_first_part(one.text))
+        asked, _ = self._placed(at, seen, "Which of these happens", answer)
+        others = [text for other in self.reading.sentences if other is not one if (text := self._changed(other))]
         wrong = [self._changed(one), *random.Random(one.text).sample(others, len(others))]
-        made = tuple(sentence(text) for text in wrong if text)[:_MOST_DISTRACTORS]
+        made = tuple(sentence(_first_part(text)) for text in wrong if text)[:MOST]
         return Draft("action_visibility", asked, answer, self.pair(one), (), made, "sentence")
 
-    def _feelings(self, one: Sentence, main: Event | None, before: Event | None) -> Iterator[Draft]:
-        """Ask how somebody feels, where the sentence tells it."""
-        names = _WORDS["feelings"]
-        for event in self.reading.of(one.index):
-            people = self.teller.people(self.teller.doers(event))
-            feeling = event.feeling or ""
-            if feeling not in names or not people or not event.happens:
+    def _feelings(self, at: int, seen: Sequence[Sentence]) -> Iterator[Draft]:
+        """Ask how somebody feels, where the sentence tells it plainly of one moment."""
+        one, names = seen[at], _WORDS["feelings"]
+        main = self._main(one)
+        found = [deed for event in self.reading.of(one.index) if (deed := self._felt(event)) is not None]
+        for deed in found:
+            feeling = str(deed.event.feeling)
+            if any(other.who == deed.who and other.event.feeling != feeling for other in found):
                 continue
-            many = len(people) > 1 or self.reading.entity(people[0]).count != 1
-            who = " and ".join(self.teller.name(key) for key in people)
-            answer = f"{sentence(who)} {'are' if many else 'is'} {feeling}"
-            other = main is not None and main is not event and feeling not in self.teller.sentence(main)
-            cue = f" when {self.teller.clause(main)}" if other and main is not None else self._cue(before, "", answer)
-            asked = f"How {'do' if many else 'does'} {who} feel{cue}?"
-            told = {found.feeling or "" for found in self.reading.events if found.feeling in names} - {feeling}
-            rest = [name for name in names if name != feeling and name not in told]
-            order = [*sorted(told), *random.Random(asked).sample(rest, len(rest))]
+            be = "are" if deed.plural else "is"
+            answer = sentence(f"{deed.who} {be} {feeling}")
+            asking = f"How {'do' if deed.plural else 'does'} {deed.who} feel"
+            asked = ""
+            if main is not None and main.event is not deed.event and main.clear and not main.event.feeling:
+                asked = f"{asking} when {_again(main, deed.who)}?"
+            if not asked or gives_away(asked, answer):
+                asked, _ = self._placed(at, seen, asking, answer, deed.who)
+            told = {event.feeling or "" for event in self.reading.events if event.feeling in names}
+            far = [name for name in names if name not in (feeling, *_WORDS["alike"][feeling])]
+            order = sorted(random.Random(asked).sample(far, len(far)), key=lambda name: name not in told)
             wrong = tuple(f"{answer.removesuffix(feeling)}{name}" for name in order)
-            own = tuple(f"{answer.removesuffix(feeling)}{word}" for word in event.state)
-            yield Draft("emotional", asked, answer, self.pair(one), own, wrong[:_MOST_DISTRACTORS], "text")
+            own = tuple(f"{answer.removesuffix(feeling)}{word}" for word in deed.event.state)
+            yield Draft("emotional", asked, answer, self.pair(one), own, wrong[:MOST], "text")
+
+    def _felt(self, event: Event) -> Deed | None:
+        """The deed or state by which somebody alive is told to feel something."""
+        deed = self._sayer.deed(event.id)
+        plain = event.happens and not event.perfect and event.phase != "stop" and event.verb not in _UNFELT
+        if deed is None or not plain or event.feeling not in _WORDS["feelings"] or not deed.people:
+            return None
+        alive = all(self.teller.one(key).kind in _ALIVE for key in deed.people)
+        return deed if alive and not deed.guessed else None
 
     def _reasons(self, one: Sentence) -> Iterator[Draft]:
         """Ask why something happens and what comes of it, where the text says so."""
         for event in self.reading.of(one.index):
-            if not self.teller.shows(event):
+            deed = self._sayer.deed(event.id)
+            if deed is None or not deed.fair:
                 continue
-            clause = self.teller.clause(event)
-            wrong = tuple(text for _, text in self._told if text not in (sentence(clause),))
-            reasons = [sentence(self.teller.sentence(reason)) for reason in self.teller.reasons(event)]
-            for reason in reasons[:1]:
-                asked = f"Why is it that {clause}?"
-                others = tuple(text for text in wrong if text not in reasons)
-                if not gives_away(asked, reason):
-                    yield Draft("causal", asked, reason, self.pair(one), (), _some(others, asked), "text")
-            outcome = sentence(self.teller.outcome(event))
-            asked = f"What comes of it that {clause}?"
-            if outcome and not gives_away(asked, outcome):
-                others = tuple(text for text in wrong if text != outcome)
-                yield Draft("consequence", asked, outcome, self.pair(one), (), _some(others, asked), "text")
+            for cause in self._causes(event):
+                asked = f"Why is it that {deed.clause}?"
+                if not gives_away(asked, cause.sentence):
+                    wrong = self._others.events(cause, deed)
+                    yield Draft("causal", asked, cause.sentence, self.pair(one), (), wrong, "text")
+            outcome = self._outcome(deed)
+            if outcome is not None:
+                asked = f"What happens because {deed.clause}?"
+                if not gives_away(asked, outcome.sentence):
+                    wrong = self._others.events(outcome, deed)
+                    yield Draft("consequence", asked, outcome.sentence, self.pair(one), (), wrong, "text")
+
+    def _causes(self, event: Event) -> list[Deed]:
+        """What the text names as the reason of an event, by "because" or "so": the first that can be said."""
+        named = [deed for at in event.because if (deed := self._sayer.deed(at)) is not None]
+        if not named and _SO.match(event.text):
+            before = [one for one in self.reading.of(event.sentence) if one.start < event.start]
+            named = [deed for one in reversed(before) if (deed := self._sayer.deed(one.id)) is not None and deed.fair]
+        return named[:1]
+
+    def _outcome(self, deed: Deed) -> Deed | None:
+        """What the text tells to come of a deed: "so hard that", "until", or at once by whom or what it was done to."""
+        event = deed.event
+        later = [one for one in self.reading.events if one.start > event.start and one.sentence - event.sentence <= 1]
+        said = [found for one in later if (found := self._sayer.deed(one.id)) is not None and found.sure]
+        told = [one for one in said if one.event.sentence == event.sentence and self._follows(event, one.event)]
+        if told and not told[0].guessed:
+            return told[0]
+        done = set(event.who("patient", "recipient"))
+        if deed.still or deed.spoken or event.passive or event.negated or not deed.clear:
+            return None
+        answers = [one for one in said if done == set(self.teller.doers(one.event)) and one.clear]
+        return next((one for one in answers if not one.still and not one.event.negated and not one.spoken), None)
+
+    def _follows(self, event: Event, other: Event) -> bool:
+        """Whether the words say that something comes of an event."""
+        if other.text.lower().startswith("until "):
+            between = [one for one in self.reading.of(event.sentence) if event.start < one.start < other.start]
+            return not between and not event.negated
+        so = other.within == event.id and other.text.lower().startswith("that ")
+        return so and re.search(r"\bso\b", self.reading.text[event.start : other.start]) is not None
 
     def _orders(self, seen: Sequence[Sentence]) -> Iterator[Draft]:
-        """Ask which of two events comes first: the first events of two scenes that follow each other."""
-        first: dict[int, tuple[Event, Sentence]] = {}
+        """Ask which of two deeds comes first: the clear ones of two scenes that follow each other."""
+        first: dict[int, tuple[Deed, Sentence]] = {}
         for one in seen:
-            event = self._main(one)
-            if event is not None:
-                first.setdefault(self._scene(one), (event, one))
+            deed = self._main(one)
+            if deed is not None and deed.fair and not deed.event.perfect and deed.event.verb not in _FEELS:
+                known = first.get(self._scene(one))
+                if known is None or (deed.clear and not known[0].clear):
+                    first[self._scene(one)] = (deed, one)
         steps = [first[scene] for scene in sorted(first)]
-        texts = [sentence(self.teller.sentence(event)) for event, _ in steps]
         for at in range(1, len(steps)):
-            early, late = texts[at - 1], texts[at]
-            clauses = [self.teller.clause(event) for event, _ in steps]
-            if early == late:
+            (early, _), (late, one) = steps[at - 1], steps[at]
+            if early.sentence == late.sentence:
                 continue
-            named = sorted((clauses[at - 1], clauses[at]))
-            pairs = [(at, at - 1), *((other, at) for other in range(at + 1, len(steps)))]
-            pairs += [(other, at - 1) for other in range(at + 1, len(steps))]
-            pairs += [(at, other) for other in range(at - 1)] + [(at - 1, other) for other in range(at - 1)]
-            wrong = tuple(f"{texts[a]}{ORDERED}{clauses[b]}" for a, b in pairs if texts[a] != texts[b])
-            asked = f"In which order do these happen: {named[0]}; {named[1]}?"
-            right = f"{early}{ORDERED}{clauses[at]}"
-            pair = self.pair(steps[at][1])
-            yield Draft("temporal_order", asked, right, pair, (), wrong[:_MOST_DISTRACTORS], "text")
+            yield self._ordered([deed for deed, _ in steps], at, one)
+
+    def _ordered(self, steps: Sequence[Deed], at: int, one: Sentence) -> Draft:
+        """Ask in which order two deeds happen; the other options turn them round, or one of them and a third."""
+        texts, clauses = [deed.sentence for deed in steps], [deed.clause for deed in steps]
+        named = sorted((clauses[at - 1], clauses[at]))
+        pairs = [(at, at - 1), *((other, at) for other in range(at + 1, len(steps)))]
+        pairs += [(other, at - 1) for other in range(at + 1, len(steps))]
+        pairs += [(at, other) for other in range(at - 1)] + [(at - 1, other) for other in range(at - 1)]
+        wrong = tuple(f"{texts[a]}{ORDERED}{clauses[b]}" for a, b in pairs if texts[a] != texts[b])
+        asked = f"In which order do these happen: {named[0]}; {named[1]}?"
+        right = f"{texts[at - 1]}{ORDERED}{clauses[at]}"
+        return Draft("temporal_order", asked, right, self.pair(one), (), wrong[:MOST], "text")
 
     def _scene(self, one: Sentence) -> int:
         text = " ".join(one.text.split())
         return next((at for at, piece in enumerate(self._pieces, 1) if text in piece), self.pair(one)[1])
 
-    # What the right answer could be taken for.
-
-    def _others(self, event: Event, answer: str) -> list[str]:
-        """Events of the same kind: another doer, another thing of the sort, and what the same doer does elsewhere."""
-        told = {text for _, text in self._told}
-        made = [self._swapped(event, answer, "agent"), self._swapped(event, answer, "patient")]
-        doers = self.teller.doers(event)
-        own = [text for other, text in self._told if self.teller.doers(other) == doers and text != answer]
-        rest = [text for other, text in self._told if self.teller.doers(other) != doers]
-        wrong = [text for text in made if text and text not in told]
-        wrong += [*_some(own, answer)[:2], *_some(rest, answer)]
-        return list(dict.fromkeys(wrong))[:_MOST_DISTRACTORS]
-
-    def _swapped(self, event: Event, answer: str, role: str) -> str:
-        """The event with somebody or something of the same kind in the place of one that fills `role`."""
-        keys = [one.entity for one in event.roles if one.role == role and one.entity is not None]
-        for key in keys:
-            entity = self.teller.one(key)
-            there = {one.entity for one in event.roles}
-            others = [one for one in self._like(entity) if one.id not in there]
-            said = (
-                self.teller.name(key)
-                if entity.id in self.teller.names
-                else self.teller.filler(next(one for one in event.roles if one.entity == key), self.teller.doers(event))
-            )
-            found = answer.lower().find(said.lower()) if said else -1
-            if others and found >= 0:
-                other = self.teller.name(random.Random(answer).choice(others).id)
-                return sentence(f"{answer[:found]}{other}{answer[found + len(said) :]}")
-        return ""
-
-    def _like(self, entity: Entity) -> list[Entity]:
-        """The other entities of the story of the same kind and number: characters for a character, else of its sort."""
-        if entity.id not in self._alike:
-            self._alike[entity.id] = self._found_like(entity)
-        return self._alike[entity.id]
-
-    def _found_like(self, entity: Entity) -> list[Entity]:
-        if entity.id in self.teller.names:
-            found = [self.reading.entity(key) for key in self.teller.names if key != entity.id]
-            return [one for one in found if (one.count == 1) == (entity.count == 1)]
-        found = [
-            one
-            for one in self.reading.entities
-            if one.id != entity.id and one.kind == entity.kind and one.id not in self.teller.names
-            if not one.members and one.name != entity.name and (one.count == 1) == (entity.count == 1)
-            if one.kind != "abstract" and one.sort != "body"
-        ]
-        return [one for one in found if one.sort == entity.sort] or found
-
     def _changed(self, one: Sentence) -> str:
         """A sentence of the story with another name or thing in it, so that it did not happen; "" where none fits."""
         for entity in self.reading.entities:
             for alias in (entity.name, *entity.aliases):
-                start = one.text.find(alias)
-                others = self._like(entity) if start >= 0 else []
-                if not others:
+                found = re.search(rf"\b{re.escape(alias)}\b", one.text) if len(alias) > 1 else None
+                others = [other for other in self._like(entity) if other.name not in one.text]
+                if found is None or not others:
                     continue
-                other = self.teller.name(random.Random(one.text).choice(others).id)
-                before = one.text[:start]
-                if other.startswith("the "):
+                other = self._sayer.name(random.Random(one.text).choice(others).id)
+                before = one.text[: found.start()]
+                if other.startswith("the ") and not alias.lower().startswith("the "):
                     before = _ARTICLE.sub("", before)
-                return f"{before}{other}{one.text[start + len(alias) :]}"
+                return f"{before}{other}{one.text[found.end() :]}" if other else ""
         return ""
 
+    def _like(self, entity: Entity) -> list[Entity]:
+        """The other entities of the story of the same kind and number: characters for a character, else of its sort."""
+        if entity.id in self.teller.names:
+            found = [self.reading.entity(key) for key in self.teller.names if key != entity.id]
+            return [one for one in found if (one.count == 1) == (entity.count == 1) and one.kind == entity.kind]
+        if not entity.sort or entity.sort == "body" or entity.kind == "abstract":
+            return []
+        return [
+            one
+            for one in self.reading.entities
+            if one.id != entity.id and one.kind == entity.kind and one.id not in self.teller.names
+            if not one.members and one.noun != entity.noun and (one.count == 1) == (entity.count == 1)
+            if one.sort == entity.sort
+        ]
 
-def _some(texts: Sequence[str], seed: str) -> tuple[str, ...]:
-    unique = sorted(set(texts))
-    return tuple(random.Random(seed).sample(unique, len(unique)))[:_MOST_DISTRACTORS]
+
+def _again(deed: Deed, who: str) -> str:
+    """The clause of a deed in a question about `who`: by "she" where it is hers."""
+    return deed.again if deed.who == who and deed.again else deed.clause
+
+
+def _first_part(text: str) -> str:
+    """A long sentence up to where it goes on with another ("..., and he ...")."""
+    text = _LEAD.sub("", text)
+    parts = _GOES_ON.split(text, maxsplit=1)
+    return parts[0] if len(text.split()) > _LONG and len(parts[0].split()) > _SHORT else text

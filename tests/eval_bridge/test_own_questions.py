@@ -175,6 +175,83 @@ def test_questions_of_a_plain_text_do_not_follow_the_plan() -> None:
     assert [(item.question, item.gold_answer) for item in build_questions(record, other)] == asked
 
 
+def own(text: str, panels: int = 4) -> list[Question]:
+    return build_questions(*plain(text, panels))
+
+
+def golds(text: str) -> list[str]:
+    return [item.gold_answer for item in own(text) if item.question_type == "action_visibility"]
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"),
+    [
+        # the thing and one place: no lists, no clauses, no time, nothing of how
+        ("At the party Mia refused the soup, the juice and even the cake, as she had promised.", "Mia refuses the soup"),
+        ("Ben slowly put the big box on the table in the hall.", "Ben puts the big box on the table"),
+        # whose a thing is stays the text's own word
+        ("Rosa knelt under the sink with her late husband's toolbox.",
+         "Rosa kneels under the sink with her late husband's toolbox"),
+        # the main clause, not what tells who somebody is; a deed, not what was before
+        ("The girl who played the queen waved at Nora, who painted the scenery.", "The girl waves at Nora"),
+        ("Sir Ivo had caught a cold, and he lifted his lance.", "Sir Ivo lifts his lance"),
+        ("Anna ran to the door before Tom could grab the key.", "Anna runs to the door"),
+        # old is no name
+        ("Old Mr. Brandt rang his bell.", "Mr Brandt rings his bell"),
+        # doers that do nothing are no doers
+        ("Six streets from the house a dog ran out of a gate.", "A dog runs out of a gate"),
+    ],
+)  # fmt: skip
+def test_an_answer_is_a_deed_with_its_thing_and_one_place(text: str, gold: str) -> None:
+    said = golds(f"{text} Then the sun set behind the hill.")
+    assert normalise(gold).removeprefix("a ").removeprefix("the ") in {
+        normalise(one).removeprefix("the ") for one in said
+    }
+
+
+MEAL = (
+    "Ada lit the candle. Ben opened his bag. Ada carried the soup into the garden. Ben fed the cat. Ada washed the cups. "
+    "Ben swept the stairs. Ada climbed the ladder. Ben kicked the ball."
+)
+
+
+def test_options_are_deeds_of_whoever_is_asked_about() -> None:
+    """Deeds of the story said of the same doer, none of them of the moment that is asked for."""
+    asked = [item for item in own(MEAL, 8) if item.question_type == "action_visibility"]
+    assert len(asked) == 8
+    for item in asked:
+        wrong = (item.model_extra or {})["distractors"]
+        assert len(wrong) >= 3
+        doer = item.gold_answer.split()[0]
+        assert all(text.split()[0] == doer for text in wrong[:3])
+        assert f"does {doer} do" in item.question
+    opened = next(item for item in asked if "opens" in item.gold_answer)
+    assert not any("light" in text for text in (opened.model_extra or {})["distractors"])
+
+
+def test_what_is_only_so_or_done_by_a_wind_is_no_mood() -> None:
+    """Moods are asked of the living, in the present of the story, and where the words leave no doubt."""
+    text = (
+        "Ada sighed and closed the door. Ben had never been happy in the town. The wind laughed in the trees. "
+        "Ben smiled at the dog. Ada carried the bag."
+    )
+    assert [item.gold_answer for item in own(text) if item.question_type == "emotional"] == ["Ben is happy"]
+
+
+def test_causes_and_outcomes_are_asked_where_the_text_tells_them() -> None:
+    text = (
+        "The giant pulled the rope until the branch broke. Ada sat by the river. The snow fell so fast that the car "
+        "stopped. Ada picked a flower. The porters fetched Mr. Lund, who was asleep. Ada threw the stone into the pond. "
+        "The stone sank in the water."
+    )
+    told = {item.question: item.gold_answer for item in own(text) if item.question_type in ("causal", "consequence")}
+    assert told == {
+        "What happens because the giant pulls the rope?": "The branch breaks",
+        "What happens because the snow falls?": "The car stops",
+        "What happens because Ada throws the stone into the pond?": "The stone sinks in the water",
+    }
+
+
 def test_records_with_transitions_are_asked_what_these_say() -> None:
     story = load_story(str(EXAMPLES[0])).model_copy(update={"recoverability_questions": []})
     plan = RulePlanner().plan(story, PlanRequest())
