@@ -36,10 +36,9 @@ _THINGS = frozenset(("it", "its", "them", "these", "those"))
 _OWNER = {"male": "his", "female": "her"}
 _PRONOUN = {"male": "he", "female": "she"}
 _ALIVE = frozenset(("person", "animal", "being", "group"))
-_ONE = ("a ", "an ", "one ", "each ", "every ")
+_ONE = re.compile(r"(?:an?|one|each|every) (?!few |lot |couple |dozen |hundred |number )", re.IGNORECASE)
 _LEADS = frozenset(("the", "a", "an"))
 _UNKNOWN = "someone"
-_SHORTEST_NAME = 6
 _MANY = 3
 """How many are named one by one."""
 _NEAR = 1
@@ -159,11 +158,14 @@ class Sayer:
         who = self._doers(event, doers)
         if not who:
             return None
-        plural = self._plural(event, doers) and not (len(doers) > 1 and " and " not in who)
+        first = self.teller.one(doers[0])
+        one = " and " not in who and (len(doers) > 1 or bool(first.members) or (first.named and " " not in who))
+        plural = self._plural(event, doers) and not one
         found = self._speech(event) or self._does(event, doers)
         if found is None:
             return None
         verb, rest, sure = found
+        rest = rest.replace(f"{who}'s ", f"{_OWN} ")
         own, people = self._own(doers, plural=plural), tuple(self.teller.people(doers))
         worth, sex = self._worth(event, rest, sure=sure), self.teller.one(doers[0]).sex
         guessed = any(self._vague(key) for key in doers)
@@ -172,13 +174,13 @@ class Sayer:
     def spoken(self, sentence: int) -> Deed | None:
         """Return who speaks where a sentence is nothing but what is said."""
         speech = next((one for one in self.reading.speeches if one.sentence == sentence and one.speaker), None)
-        if speech is None or speech.speaker is None:
+        if speech is None or speech.speaker is None or self.teller.one(speech.speaker).kind not in _ALIVE:
             return None
         who = self.name(speech.speaker)
         events = self.reading.of(sentence)
         if not who or not events:
             return None
-        to = [name for key in speech.addressees if (name := self.name(key))]
+        to = [name for key in speech.addressees if (name := self.name(key)) and name != who]
         doers = (speech.speaker,)
         plural = self._plural(events[0], doers)
         rest = f"to {joined(to)}" if to else ""
@@ -243,7 +245,7 @@ class Sayer:
     def _plural(self, event: Event, doers: Sequence[str]) -> bool:
         if len(doers) > 1:
             return True
-        if any(role.entity == doers[0] and role.text.lower().startswith(_ONE) for role in event.roles):
+        if any(role.entity == doers[0] and _ONE.match(role.text) for role in event.roles):
             return False
         entity = self.teller.one(doers[0])
         last = entity.name.split()[-1].lower() if entity.name else ""
@@ -270,8 +272,8 @@ class Sayer:
         if speech is None and event.feeling:
             return None  # "Tom cried"
         to = event.who("recipient") or (speech.addressees if speech is not None else ())
-        own = {self.teller.one(key).id for key in self.teller.doers(event)}
-        names = [name for key in to if self.teller.one(key).id not in own and (name := self.name(key))]
+        own = {self.name(key) for key in self.teller.doers(event)}
+        names = [name for key in to if (name := self.name(key)) and name not in own]
         verb = event.verb if event.verb in _TABLE["loud"] else "shout" if event.verb in ("call", "cry") else "speak"
         lead = "to" if verb in ("speak", "whisper") else "at"
         return _both(verb), f"{lead} {joined(names)}" if names else "", True
@@ -284,10 +286,11 @@ class Sayer:
         if at is None:
             return None
         tail, sure = self._tail(event, words[at + 1 :], doers)
-        if tail and tail[-1] in self._doers(event, doers).split():
+        named = {word for word in self._doers(event, doers).split() if word[:1].isupper()}
+        if set(tail[:2]) & named or f" {self._doers(event, doers)} " in f" {' '.join(tail)} ":
             tail = []  # "in the wings stood Mr Fenwick"
-        if event.verb == "be" and (not tail or " ".join(tail).startswith(self._doers(event, doers)[:_SHORTEST_NAME])):
-            return None  # "Inside were Ann and Bo"
+        if event.verb == "be" and not tail:
+            return None
         after = ""
         verb = event.verb
         if event.passive and not event.who("agent"):
@@ -318,6 +321,8 @@ class Sayer:
         kept = [word for word in _without(words[:at], event.time) if not self._manner(word, event)]
         kept = self._trimmed(kept, _LONGEST)
         said = self._phrase(kept, event, doers)
+        if said[-2:-1] in (["a"], ["an"]) and not load_words().sort(said[-1]) and f"{said[-1]}," in event.text:
+            said.pop()  # "of a large, bad-tempered beast"
         while said and said[-1].lower() in _TABLE["loose"]:
             said.pop()
         if said[-3:-1] == ["with", _OWN] and load_words().has("parts", said[-1].rstrip("s")):
@@ -373,7 +378,8 @@ class Sayer:
 
     def _object(self, lower: str, rest: Sequence[str]) -> bool:
         """Whether "her" is somebody and not whose."""
-        return lower == "her" and (not rest or rest[0].lower() in _TABLE["small"])
+        follows = rest[0].lower() if rest else ""
+        return lower == "her" and (not rest or follows in _TABLE["small"] or follows in _TABLE["prepositions"])
 
     def _possessive(self, lower: str, rest: Sequence[str], event: Event, doers: Sequence[str]) -> str:
         """Return whose a thing is: the doer's, as far as the words allow it, else somebody's by name."""
@@ -464,7 +470,8 @@ class Sayer:
             worth -= 1.5
         if event.passive and not set(words) & _TABLE["auxiliaries"]:
             worth -= 3
-        if event.verb in _TABLE["misread"]:
+        alive = any(self.teller.one(key).kind in _ALIVE for key in doers)
+        if event.verb in _TABLE["misread"] or (not alive and event.verb in _TABLE["talk"]):
             worth -= 5
         if event.verb in _TABLE["sending"] and not set(rest.split()) & _TABLE["prepositions"]:
             worth -= 1.5
@@ -509,6 +516,8 @@ def _whose(name: str) -> str:
 def _broken(words: Sequence[str]) -> bool:
     """Whether a name is a phrase that was cut wrongly: "the whose son", "the of the two"."""
     lower = [word.lower() for word in words]
+    if len(lower) == 1 and lower[0] in _TABLE["small"]:
+        return True
     headless = "of" in lower[:2] and lower[0] in (*_LEADS, "of")
     return not words or headless or bool(set(lower) & _TABLE["broken"])
 

@@ -28,9 +28,7 @@ _ALIVE = ("person", "animal", "being", "group")
 _MOST_CUES = 3
 _LONG, _SHORT = 14, 3
 _LEAD = re.compile(r"^(?:but|and|so|then),? ", re.IGNORECASE)
-_GOES_ON = re.compile(
-    r"[,;:]? (?:but|because|although|while|which|where|who|until)\b|[,;] (?:and|so)\b|;| so (?=\w+ that )"
-)
+_GOES_ON = re.compile(r"[,;:]? (?:but|because|although|while|which|where|who|until)\b|[,;] (?:and|so)\b|;")
 _SO = re.compile(r"so (?!that\b)", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|an?|his|her|its|their|my|our)\s+$", re.IGNORECASE)
 
@@ -154,8 +152,9 @@ class TextQuestions:
         asked, _ = self._placed(at, seen, "Which of these happens", answer)
         others = [text for other in self.reading.sentences if other is not one if (text := self._changed(other))]
         wrong = [self._changed(one), *random.Random(one.text).sample(others, len(others))]
-        made = tuple(sentence(_first_part(text)) for text in wrong if text)[:MOST]
-        return Draft("action_visibility", asked, answer, self.pair(one), (), made, "sentence")
+        made = dict.fromkeys(sentence(_first_part(text)) for text in wrong if text)
+        made.pop(answer, None)
+        return Draft("action_visibility", asked, answer, self.pair(one), (), tuple(made)[:MOST], "sentence")
 
     def _feelings(self, at: int, seen: Sequence[Sentence]) -> Iterator[Draft]:
         """Ask how somebody feels, where the sentence tells it plainly of one moment."""
@@ -217,18 +216,23 @@ class TextQuestions:
         return named[:1]
 
     def _outcome(self, deed: Deed) -> Deed | None:
-        """What the text tells to come of a deed: "so hard that", "until", or at once by whom or what it was done to."""
+        """What the text tells to come of a deed: "so hard that", "until", or at once by whom or what it was done to.
+
+        What the next sentence is asked about anyway ("What does he do after ...?") is not asked for twice.
+        """
         event = deed.event
         later = [one for one in self.reading.events if one.start > event.start and one.sentence - event.sentence <= 1]
         said = [found for one in later if (found := self._sayer.deed(one.id)) is not None and found.sure]
         told = [one for one in said if one.event.sentence == event.sentence and self._follows(event, one.event)]
-        if told and not told[0].guessed:
+        if told and not told[0].guessed and deed.good:
             return told[0]
         done = set(event.who("patient", "recipient"))
         if deed.still or deed.spoken or event.passive or event.negated or not deed.clear:
             return None
         answers = [one for one in said if done == set(self.teller.doers(one.event)) and one.clear]
-        return next((one for one in answers if not one.still and not one.event.negated and not one.spoken), None)
+        found = next((one for one in answers if not one.still and not one.event.negated and not one.spoken), None)
+        asked = found is not None and self._main(self.reading.sentences[found.event.sentence]) == found
+        return None if asked else found
 
     def _follows(self, event: Event, other: Event) -> bool:
         """Whether the words say that something comes of an event."""
@@ -273,8 +277,8 @@ class TextQuestions:
     def _changed(self, one: Sentence) -> str:
         """A sentence of the story with another name or thing in it, so that it did not happen; "" where none fits."""
         for entity in self.reading.entities:
-            for alias in (entity.name, *entity.aliases):
-                found = re.search(rf"\b{re.escape(alias)}\b", one.text) if len(alias) > 1 else None
+            for alias in sorted({entity.name, *entity.aliases}, key=lambda name: (-len(name), name)):
+                found = re.search(rf"(?<!\w)(?<!\. ){re.escape(alias)}(?!\w)", one.text) if len(alias) > 1 else None
                 others = [other for other in self._like(entity) if other.name not in one.text]
                 if found is None or not others:
                     continue
@@ -286,19 +290,15 @@ class TextQuestions:
         return ""
 
     def _like(self, entity: Entity) -> list[Entity]:
-        """The other entities of the story of the same kind and number: characters for a character, else of its sort."""
-        if entity.id in self.teller.names:
-            found = [self.reading.entity(key) for key in self.teller.names if key != entity.id]
-            return [one for one in found if (one.count == 1) == (entity.count == 1) and one.kind == entity.kind]
-        if not entity.sort or entity.sort == "body" or entity.kind == "abstract":
-            return []
-        return [
-            one
-            for one in self.reading.entities
-            if one.id != entity.id and one.kind == entity.kind and one.id not in self.teller.names
-            if not one.members and one.noun != entity.noun and (one.count == 1) == (entity.count == 1)
-            if one.sort == entity.sort
-        ]
+        """The other characters of the same kind and number, for a place the other places of its sort."""
+        names = self.teller.names
+        if entity.id in names:
+            same = [self.reading.entity(key) for key in names if key != entity.id]
+        elif entity.kind == "place" and entity.sort:
+            same = [one for one in self.reading.entities if one.sort == entity.sort and one.noun != entity.noun]
+        else:
+            same = []
+        return [one for one in same if one.kind == entity.kind and (one.count == 1) == (entity.count == 1)]
 
 
 def _again(deed: Deed, who: str) -> str:

@@ -187,7 +187,7 @@ def golds(text: str) -> list[str]:
     ("text", "gold"),
     [
         # the thing and one place: no lists, no clauses, no time, nothing of how
-        ("At the party Mia refused the soup, the juice and even the cake, as she had promised.", "Mia refuses the soup"),
+        ("At the party Mia refused the soup, the juice and even the cake.", "Mia refuses the soup"),
         ("Ben slowly put the big box on the table in the hall.", "Ben puts the big box on the table"),
         # whose a thing is stays the text's own word
         ("Rosa knelt under the sink with her late husband's toolbox.",
@@ -210,8 +210,8 @@ def test_an_answer_is_a_deed_with_its_thing_and_one_place(text: str, gold: str) 
 
 
 MEAL = (
-    "Ada lit the candle. Ben opened his bag. Ada carried the soup into the garden. Ben fed the cat. Ada washed the cups. "
-    "Ben swept the stairs. Ada climbed the ladder. Ben kicked the ball."
+    "Ada lit the candle. Ben opened his bag. Ada carried the soup into the garden. Ben fed the cat. Ada washed the "
+    "cups. Ben swept the stairs. Ada climbed the ladder. Ben kicked the ball."
 )
 
 
@@ -241,8 +241,8 @@ def test_what_is_only_so_or_done_by_a_wind_is_no_mood() -> None:
 def test_causes_and_outcomes_are_asked_where_the_text_tells_them() -> None:
     text = (
         "The giant pulled the rope until the branch broke. Ada sat by the river. The snow fell so fast that the car "
-        "stopped. Ada picked a flower. The porters fetched Mr. Lund, who was asleep. Ada threw the stone into the pond. "
-        "The stone sank in the water."
+        "stopped. Ada picked a flower. The porters fetched Mr. Lund, who was asleep. Ada threw the stone into the "
+        "pond, and the stone sank in the water."
     )
     told = {item.question: item.gold_answer for item in own(text) if item.question_type in ("causal", "consequence")}
     assert told == {
