@@ -289,7 +289,7 @@ class Sayer:
         named = {word for word in self._doers(event, doers).split() if word[:1].isupper()}
         if set(tail[:2]) & named or f" {self._doers(event, doers)} " in f" {' '.join(tail)} ":
             tail = []  # "in the wings stood Mr Fenwick"
-        if event.verb == "be" and not tail:
+        if event.verb == "be" and (not tail or tail[-1] in self._doers(event, doers).split()):
             return None
         after = ""
         verb = event.verb
@@ -321,7 +321,7 @@ class Sayer:
         kept = [word for word in _without(words[:at], event.time) if not self._manner(word, event)]
         kept = self._trimmed(kept, _LONGEST)
         said = self._phrase(kept, event, doers)
-        if said[-2:-1] in (["a"], ["an"]) and not load_words().sort(said[-1]) and f"{said[-1]}," in event.text:
+        if said[-2:-1] in (["a"], ["an"]) and re.search(rf"{re.escape(said[-1])}, (?!and|but|or|then)", event.text):
             said.pop()  # "of a large, bad-tempered beast"
         while said and said[-1].lower() in _TABLE["loose"]:
             said.pop()
@@ -504,7 +504,7 @@ def _without(words: Sequence[str], told: Sequence[str]) -> list[str]:
     """The words without what tells when."""
     text = " ".join(words)
     for one in sorted((one for one in told if not _WHERE.match(one)), key=len, reverse=True):
-        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", "", text, flags=re.IGNORECASE)
+        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w| of )", "", text, flags=re.IGNORECASE)
     return text.split()
 
 

@@ -183,8 +183,9 @@ class TextQuestions:
     def _felt(self, event: Event) -> Deed | None:
         """The deed or state by which somebody alive is told to feel something."""
         deed = self._sayer.deed(event.id)
-        plain = event.happens and not event.perfect and event.phase != "stop" and event.verb not in _UNFELT
-        if deed is None or not plain or event.feeling not in _WORDS["feelings"] or not deed.people:
+        plain = event.happens and not event.perfect and event.phase != "stop" and not event.modality
+        told = event.feeling in _WORDS["feelings"] and event.verb not in _UNFELT
+        if deed is None or not (plain and told) or not deed.people:
             return None
         alive = all(self.teller.one(key).kind in _ALIVE for key in deed.people)
         return deed if alive and not deed.guessed else None
