@@ -23,7 +23,7 @@ from katha.text.words import load_words
 
 __all__ = ["places_of"]
 
-_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 3.0, 0.4
+_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 4.0, 0.4
 """What it brings that somebody is said to be there, that a thing is, that the place is part of another, that it is
 outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
@@ -31,8 +31,8 @@ _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.
 passes, from room to room, where the text says so, and after "meanwhile"."""
 _ENOUGH, _KNOWN = 2.0, 4.0
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
-_SEVERAL = 3
-"""So many words that only fit tell a place by themselves."""
+_SEVERAL, _VAGUE = 4, 3
+"""So many words that only fit tell a place by themselves; so many that any room has, a room."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -103,7 +103,7 @@ def _way(story: Story) -> list[str]:
                 sentence.speaks[one] += _TITLE * value
     for one, after in pairwise(told):
         if one.noun in _PASSED:
-            after.step = min(after.step, _ROOM)
+            after.step = min(after.step, _ARRIVED)
         elif one.firm and after.step == _GONE:
             after.step = _STEP  # they went, and the text says where
     _go_on(told)
@@ -134,7 +134,7 @@ def _told(key: _Key, told: Sequence[_Sentence], said: frozenset[str]) -> bool:
 
 def _any_room(said: frozenset[str]) -> list[_Key]:
     """The place of a story that tells none, and of things that any room has."""
-    return [one for one in settings() if len(said & one.vague) >= _SEVERAL]
+    return [one for one in settings() if len(said & one.vague) >= _VAGUE]
 
 
 def _verbs(story: Story) -> frozenset[str]:
@@ -191,7 +191,10 @@ def _go_on(told: Sequence[_Sentence]) -> None:
             one.speaks[key] += _OUTSIDE
         if beside and one.said is not None:
             one.speaks[one.said] = 0.0
-        part_of = max((key for key in fitting if one.noun in key.like), key=lambda key: total[key], default=None)
+        own = isinstance(one.said, Setting) and one.noun not in one.said.names  # a hotel room is no room of a ward
+        part_of = max(
+            (key for key in fitting if one.noun in key.like and not own), key=lambda key: total[key], default=None
+        )
         yard = next((named(key.yard) for key in fitting if key.yard), None) if one.noun in _YARDS else None
         if one.said is not None and (part := yard or part_of) is not None:
             one.speaks[part] += _LIKE
@@ -243,7 +246,7 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     if there is None:
         return
     told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
-    passed = place.noun in _PASSED or load_words().has("prep_by", place.preposition)
+    passed = place.noun in _PASSED or (key is None and load_words().has("prep_by", place.preposition))
     told.firm = not passed and there
     told.firm = told.firm and place.text.lower() != "home"  # who goes home may be drawn on the way
     told.speaks[told.said] += _SAID if told.firm else _HEARD if place.text.lower() != "home" else _ENOUGH
