@@ -21,7 +21,7 @@ _SHOWN = re.compile(
 )
 """What is only painted, told or dreamt of is not there."""
 _NOT_THERE = re.compile(
-    r"\b(?:to|from|towards?|for|of|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
+    r"\b(?:to|from|towards?|for|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
 )
 """What stands before a place where nobody is yet, or any more."""
 _SURE, _TRADE, _NAME, _FITS, _MOST = 3.0, 1.5, 1.5, 1.0, 6.0
