@@ -21,7 +21,7 @@ _SHOWN = re.compile(
 )
 """What is only painted, told or dreamt of is not there."""
 _NOT_THERE = re.compile(
-    r"\b(?:to|from|towards?|for|of|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
+    r"\b(?:to|from|towards?|for|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
 )
 """What stands before a place where nobody is yet, or any more."""
 _SURE, _TRADE, _NAME, _FITS, _MOST = 3.0, 1.5, 1.5, 1.0, 6.0
@@ -43,6 +43,7 @@ class Setting:
     open: bool = False
     yard: str = ""
     instead: str = ""
+    vague: frozenset[str] = frozenset()
 
     def score(self, words: frozenset[str]) -> float:
         """Return how well the words of a sentence fit."""
@@ -66,9 +67,16 @@ def settings() -> tuple[Setting, ...]:
             bool(row.get("open")),
             str(row.get("yard", "")),
             str(row.get("instead", "")),
+            _listed(row, "vague"),
         )
         for place, row in rows.items()
+        if place != "does"
     )
+
+
+@cache
+def _does() -> frozenset[str]:
+    return frozenset(str(load_config("places.yaml")["does"]).split())
 
 
 def _listed(row: Mapping[str, str], part: str) -> frozenset[str]:
@@ -135,12 +143,12 @@ def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
     spelt = [
         found
         for found in _WORD.finditer(said)
-        if _singular(found[0]) not in _names()
-        or not (_singular(found[0]) in verbs or _NOT_THERE.search(said[: found.start()]))
+        if _singular(found[0]) not in verbs
+        and not (_singular(found[0]) in _names() and _NOT_THERE.search(said[: found.start()]))
     ]
     bare = [_singular(found[0]) for found in spelt]
     twos = {f"{one} {two}" for one, two in pairwise(bare)}
-    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs - _names().keys())})
+    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs & _does())})
 
 
 def _singular(word: str) -> str:

@@ -23,7 +23,7 @@ from katha.text.words import load_words
 
 __all__ = ["places_of"]
 
-_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 3.0, 0.25
+_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 4.0, 0.4
 """What it brings that somebody is said to be there, that a thing is, that the place is part of another, that it is
 outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
@@ -31,6 +31,8 @@ _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.
 passes, from room to room, where the text says so, and after "meanwhile"."""
 _ENOUGH, _KNOWN = 2.0, 4.0
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
+_SEVERAL, _VAGUE = 4, 3
+"""So many words that only fit tell a place by themselves; so many that any room has, a room."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -101,12 +103,13 @@ def _way(story: Story) -> list[str]:
                 sentence.speaks[one] += _TITLE * value
     for one, after in pairwise(told):
         if one.noun in _PASSED:
-            after.step = min(after.step, _ROOM)
+            after.step = min(after.step, _ARRIVED)
         elif one.firm and after.step == _GONE:
             after.step = _STEP  # they went, and the text says where
     _go_on(told)
     total = _total(told)
-    keys = [key for key in total if total[key] >= _ENOUGH]
+    said = words_of(" ".join(sentence.text for sentence in story.reading.sentences), _verbs(story))
+    keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)] or _any_room(said)
     keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
     if not keys:
         return [""] * len(told)
@@ -120,6 +123,22 @@ def _way(story: Story) -> list[str]:
     for came in reversed(back):
         way.append(came[way[-1]])
     return _in_words(told, way[::-1])
+
+
+def _told(key: _Key, told: Sequence[_Sentence], said: frozenset[str]) -> bool:
+    """Whether more than a few words that would fit elsewhere too speak for a place."""
+    if isinstance(key, _Said) or any(one.said == key for one in told):
+        return True
+    return bool(said & (key.sure | key.names)) or len(said & key.fits) >= _SEVERAL
+
+
+def _any_room(said: frozenset[str]) -> list[_Key]:
+    """The place of a story that tells none, and of things that any room has."""
+    return [one for one in settings() if len(said & one.vague) >= _VAGUE]
+
+
+def _verbs(story: Story) -> frozenset[str]:
+    return frozenset(event.verb for event in story.reading.events if event.speech is None)
 
 
 def _to(best: Mapping[_Key, float], new: _Key, at: _Sentence, old: _Key) -> tuple[float, bool]:
@@ -172,7 +191,10 @@ def _go_on(told: Sequence[_Sentence]) -> None:
             one.speaks[key] += _OUTSIDE
         if beside and one.said is not None:
             one.speaks[one.said] = 0.0
-        part_of = max((key for key in fitting if one.noun in key.like), key=lambda key: total[key], default=None)
+        own = isinstance(one.said, Setting) and one.noun not in one.said.names  # a hotel room is no room of a ward
+        part_of = max(
+            (key for key in fitting if one.noun in key.like and not own), key=lambda key: total[key], default=None
+        )
         yard = next((named(key.yard) for key in fitting if key.yard), None) if one.noun in _YARDS else None
         if one.said is not None and (part := yard or part_of) is not None:
             one.speaks[part] += _LIKE
@@ -214,6 +236,8 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     if place.entity and place.noun not in text and place.text.lower() not in text:
         return  # it is only painted, or spoken of
     owner = story.reading.entity(place.entity).owner if place.entity else None
+    if re.search(rf"\bfrom {re.escape(place.noun)} to {re.escape(place.noun)}\b", text):
+        return
     if place.entity and (story.reading.entity(place.entity).character or _on_way(text, place.noun)):
         return
     if owner is not None and story.reading.entity(owner).kind == "thing":
@@ -222,9 +246,10 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     if there is None:
         return
     told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
-    passed = place.noun in _PASSED or load_words().has("prep_by", place.preposition)
+    passed = place.noun in _PASSED or (key is None and load_words().has("prep_by", place.preposition))
     told.firm = not passed and there
-    told.speaks[told.said] += _SAID if told.firm else _HEARD
+    told.firm = told.firm and place.text.lower() != "home"  # who goes home may be drawn on the way
+    told.speaks[told.said] += _SAID if told.firm else _HEARD if place.text.lower() != "home" else _ENOUGH
     if place.noun in _PASSED:
         told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
@@ -248,12 +273,15 @@ def _is_there(story: Story, place: Place) -> bool | None:
                     return None
                 if goes or event.existential or described:
                     return True
-    return place.entity is None
+    stands = [role.role for event in story.reading.of(place.since) for role in event.roles if role.head == place.noun]
+    return None if stands == ["agent"] else place.entity is None
 
 
 def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:
     """Whether the story goes with who goes somewhere, and does not stay with those who were beside them."""
     events = story.reading.events
+    if any(story.reading.entity(key).count != 1 for key in who):
+        return True
     known = {key for event in events if event.sentence < at for key in story.people(event)} - set(who)
     cast = {key for event in events if event.sentence == at + 1 for key in story.people(event)}
     return not cast & known or bool(cast & set(who))
