@@ -396,6 +396,7 @@ def test_what_was_misread_in_ordinary_stories(text: str, told: str) -> None:
         ("Ada ran in, dropped her bag and hugged him.", [("dropped", "Ada"), ("hugged", "Ada")]),
         ("The old man, who was tired, sighed and cut the line.", [("cut", "The old man")]),
         ("The dog was caught and washed by Ada.", [("washed", "The dog was")]),
+        ("Her brother Tom came in and sang.", [("sang", "Her brother Tom")]),
         ("Ada ran in, and Bo waved.", [("Bo", "")]),
         ("Ada began to run and shout.", []),
         ("The girl who came in and sang was Ada.", []),
