@@ -576,5 +576,5 @@ def test_a_list_of_acts_that_is_cut_short_is_a_sentence() -> None:
 
 
 def test_what_had_happened_before_is_in_no_picture_of_now() -> None:
-    text = "Irene looked at the violin, which her uncle had built, and got up. Ada baked bread. The dog ate the bread."
+    text = "Irene looked at the violin, which her uncle had built, and got up. Ada baked a cake. The dog ate the cake."
     assert [panel.characters for panel in plan(text, 3).panels] == [["Irene"], ["Ada"], ["dog"]]
