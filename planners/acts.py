@@ -18,7 +18,7 @@ __all__ = ["Beat", "acts_of", "planning", "words_of"]
 
 _AND = re.compile(r"(?:[\s,;:\u2013\u2014-]|\b(?:and|but|so)\b)*$", re.IGNORECASE)
 """What joins a clause to the one before it, at the end of that."""
-_COMMA = re.compile(r",\s*$")
+_COMMA, _COMMA_AND = re.compile(r",\s*$"), re.compile(r",\s+and\s*$")
 _LEAD = re.compile(r"^(?:and\s+|[,;:]\s*)+", re.IGNORECASE)
 _ARTICLE = re.compile(r"^an?\s+", re.IGNORECASE)
 _ENDS = (".", "!", "?", '."', '!"', '?"', ".\u201d", "!\u201d", "?\u201d")
@@ -140,9 +140,10 @@ def _sentence(text: str, beat: Beat) -> str:
     if beat.whole:
         return beat.sentence.text
     told, cut = text[beat.start : beat.end], beat.end < beat.sentence.end
-    if cut and beat.joints:  # "stood up, opened the drawer," and no more
+    if beat.joints:  # "stood up, opened the drawer," and no more, or the last two of three
         last = beat.joints[-1] - beat.start
-        told = _COMMA.sub(" and ", told[:last]) + told[last:]
+        comma = _COMMA if cut else _COMMA_AND
+        told = (comma.sub(" and ", told[:last]) if cut or len(beat.joints) == 1 else told[:last]) + told[last:]
     told = " ".join(told.split())
     if cut:
         told = _AND.sub("", told)

@@ -93,8 +93,10 @@ class Story:
         """Return whether an event is a deed that changes what is seen: no state, talk, feeling or nod."""
         kind = self._kind(event)
         seen = self.teller.shows(event) and event.happens and not event.perfect and event.within is None
-        small = event.verb in planning("acts")["small"] or self._own_body(event)
-        return seen and event.speech is None and kind in ("deed", "strong", "motion") and not small and not felt(event)
+        small = event.verb in planning("acts")["small"] or self._own_body(event) or felt(event)
+        thing = {*event.who("patient")} & self._shown(event) - {*self.teller.names}
+        done = kind in ("deed", "strong", "motion") or (kind == "talk" and bool(thing))  # "answered the phone"
+        return seen and event.speech is None and done and not small
 
     def doers(self, event: Event) -> Sequence[str]:
         """Return the characters who do it, else what does."""
@@ -103,7 +105,7 @@ class Story:
     def _kind(self, event: Event) -> str:
         """What sort of deed an event is, by its verb."""
         kinds: Mapping[str, str] = {verb: kind for kind, verbs in planning("verbs").items() for verb in verbs}
-        return kinds.get(event.verb, "deed")
+        return kinds.get(event.predicate) or kinds.get(event.verb, "deed")
 
     def worth(self, event: Event) -> float:
         """Return how much an event is worth drawing: deeds to somebody before movements, then states."""
@@ -129,7 +131,7 @@ class Story:
             and bool(self.teller.people(self.teller.doers(event)))
         )
         if (outer is not None and not where) or event.perfect:
-            score *= table["in_passing"]
+            score *= table["before" if event.perfect else "in_passing"]
         if event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}:
             score *= table["unseen"]
         failed = table["failed"] if event.who("patient") else table["failed_alone"]
@@ -214,6 +216,8 @@ class Story:
         """Whether both happen at once, as far as a picture is concerned: nobody does two things, but who does something
         can feel something; the place is one and no time has passed."""
         first, second = sorted((main, other), key=lambda event: event.id)
+        if main.perfect != other.perfect:
+            return False  # "looked at the violin that her grandfather had built"
         if self._weights[other.id] > self._weights[main.id] or (other.id == main.within and self._tells(other)):
             return False
         if second.sentence != first.sentence and self.passes(second.sentence):

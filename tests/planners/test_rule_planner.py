@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,10 @@ def test_it_is_a_planner() -> None:
         RulePlanner("large")
 
 
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[\w'-]+", text.lower()))
+
+
 @pytest.mark.parametrize("path", FABLES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("panels", [2, 5, 9])
 def test_a_fable_becomes_a_plan_that_holds_together(path: Path, panels: int) -> None:
@@ -63,13 +68,13 @@ def test_a_fable_becomes_a_plan_that_holds_together(path: Path, panels: int) -> 
     validate_plan(made, story(path.read_text()))
     assert len(made.panels) == panels
     assert made.information == ["story_text"]
-    text = " ".join(path.read_text().split())
     for panel in made.panels:
         reading = read_story(panel.prompt)
         assert any(event.standing == "told" and event.visible for event in reading.events)
         assert not PRONOUNS & set(panel.prompt.lower().replace(".", " ").split())
         assert all(name.lower() in panel.prompt.lower() for name in panel.characters)
-        assert " ".join(panel.caption.split()) in text
+        # The words of an act are its sentence's, "a boy" being "the boy" where it is told again.
+        assert words(panel.caption) <= words(panel.source) | {"the", "and"}
         assert panel.source in path.read_text()
         assert panel.shot_size in {"wide", "medium", "close-up"}
 
@@ -568,3 +573,8 @@ def test_a_list_of_acts_that_is_cut_short_is_a_sentence() -> None:
         "A little boy kicked the ball.",
         "The little boy ate the cake.",
     ]
+
+
+def test_what_had_happened_before_is_in_no_picture_of_now() -> None:
+    text = "Irene looked at the violin, which her uncle had built, and got up. Ada baked a cake. The dog ate the cake."
+    assert [panel.characters for panel in plan(text, 3).panels] == [["Irene"], ["Ada"], ["dog"]]

@@ -57,7 +57,11 @@ def _subject(verb: Token) -> str:
         verb = verb.head
     if found is None or found.tag_ in ("WP", "WDT"):
         return ""
-    left_out = {token.i for child in found.children if child.dep_ in _ASIDE for token in child.subtree}
+    left_out: set[int] = set()
+    for child in found.children:
+        part = list(child.subtree)
+        named = child.dep_ == "appos" and part[0].i == found.i + 1  # "her brother Tom"
+        left_out |= {token.i for token in part if child.dep_ in _ASIDE and not named}
     words = [token for token in found.subtree if token.i not in left_out]
     while words and words[-1].is_punct:
         words.pop()
