@@ -130,6 +130,11 @@ def _repair_tags(token: Token, words: Words) -> None:
             doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
+    elif token.lower_ == "back" and token.pos_ == "ADV" and token.i and token.nbor(-1).lower_ in ("her", "his", "my"):
+        whose = token.nbor(-1)
+        if whose.dep_ == "pobj":  # "sat down with her back against it"
+            token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, "pobj"
+            whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
         doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
         # "with his lips blue with cold"
@@ -192,8 +197,13 @@ def _repair_watched(token: Token, words: Words) -> None:
     if doer is None or doer.i > token.i or verb.pos_ != "VERB":
         return
     sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
-    if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
+    falls = token.tag_ == "NN" and words.has("motion", lemma_of(token))
+    if sees and token.dep_ == "ccomp" and falls:
         token.pos_, token.tag_ = "VERB", "VB"
+    elif token.dep_ == "dobj" and falls and lemma_of(verb) == "let" and doer.dep_ == "compound":
+        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VB", "ccomp", "nsubj"  # "let the spoon fall"
+        for one in [one for one in token.lefts if one != doer]:
+            one.head = doer
     elif (
         sees and token.dep_ in ("dobj", "ccomp") and token.lower_.endswith("ing") and (token.tag_, doer.tag_) == _NAMED
     ):
@@ -201,6 +211,14 @@ def _repair_watched(token: Token, words: Words) -> None:
         token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
         for one in [one for one in token.lefts if one != doer]:
             one.head = doer
+    elif (
+        token.dep_ == "ccomp"
+        and doer.lower_ == "her"
+        and doer.i == token.i - 1
+        and words.has("carrying", lemma_of(verb))
+    ):
+        token.pos_, token.tag_, token.dep_, doer.dep_ = "NOUN", "NN", "dobj", "poss"  # "carried her shopping"
+        token.lemma_ = token.lower_
     elif token.dep_ == "ccomp" and token.tag_ == "VBG" and doer.lower_ == "it" and doer.i == verb.i + 1 and not sees:
         doer.head, doer.dep_, token.dep_ = verb, "dobj", "advcl"
 
@@ -347,7 +365,9 @@ def _repair_subjects(token: Token, words: Words) -> None:
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
     if len(subjects) > 1:
         first, second = subjects[:2]
-        if child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
+        if first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
+            second.head, second.dep_ = first, "appos"  # "Mr Haddad the tailor cut"
+        elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
             first.dep_ = "dep"  # "Two streets from the office a dog ran out"
         filled = child_of(first, "acl")
         between = first.doc[first.i + 1 : second.i].text
