@@ -88,6 +88,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _split_objects(token)
         if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", lemma_of(token.head)):
             _split_name(token)
+        _repair_rows(token)
         _repair_objects(token, words)
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = child_of(token.head, "dobj")
@@ -422,25 +423,34 @@ def _split_objects(thing: Token) -> None:
         first.head, first.dep_ = thing.head, "dative"
 
 
+def _repair_rows(token: Token) -> None:
+    """Put things into their row again: "soaked the cat, the curtains and her apron", "found nothing but pots"."""
+    verb = token.head
+    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
+    if token.lower_ == "nothing" and but is not None and (what := child_of(but, "pobj")) is not None:
+        what.head, what.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
+        but.head, but.dep_ = token, "dep"
+        return
+    row = child_of(verb, "dobj") if token.dep_ == "conj" and token.pos_ == "NOUN" and verb.pos_ == "VERB" else None
+    if row is not None and row.i < token.i and row.lower_ != "nothing" and child_of(token, *_SUBJECTS, "acl") is None:
+        token.head = row  # "soaked the cat, the curtains and her apron"
+        return
+    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
+    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
+        token.dep_, late.dep_ = "dep", "dobj"
+
+
 def _repair_objects(token: Token, words: Words) -> None:
     """Put right what belongs to an object: "put on his coat", "painted the fence green", "threw his sister the towel",
     "saw a fox cross the line"."""
     below, beside = child_of(token, "pobj"), child_of(token, "compound")
     verb = token.head
-    other = child_of(verb, "dobj")
-    own = other is not None and other.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
-    if token.dep_ == "dative" and token.pos_ == "PRON" and (other is None or own):
+    first = child_of(verb, "dobj")
+    alone = first is not None and first.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
+    if token.dep_ == "dative" and token.pos_ == "PRON" and (first is None or alone):
         token.dep_ = "dobj"  # "gave it all to him"
-    if other is not None and own:
-        other.dep_ = "dep"  # "a tree that she had painted herself"
-    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
-    if token.lower_ == "nothing" and but is not None and (thing := child_of(but, "pobj")) is not None:
-        thing.head, thing.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
-        but.head, but.dep_ = token, "dep"
-        return
-    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
-    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
-        token.dep_, late.dep_ = "dep", "dobj"
+    if first is not None and alone:
+        first.dep_ = "dep"  # "a tree that she had painted herself"
     whom, gives = token.head, words.has("give", lemma_of(token.head.head))
     thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
     apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
