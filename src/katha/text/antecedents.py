@@ -98,7 +98,7 @@ class Antecedents:
         if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
             score += 0.25 if mention.pronoun == "it" else 0.15
         score -= 1.2 if entity.unreal else 0.0
-        score -= 0.4 if entity.group is not None else 0.0  # "one of them"
+        score -= 0.4 if entity.group is not None and (last.role != "agent" or mention.pronoun in _SEX) else 0.0
         in_noun = last.key[0] == mention.key[0] and last.clause is not None and last.clause.link == "noun"
         inside = last.role != "agent" or last.token.head.dep_ == "relcl"  # "a man whose son played took it apart"
         score -= 0.9 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
@@ -233,6 +233,7 @@ class Antecedents:
             if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
+        scored = self._best((score - 0.8 * self._is_his(e, mention), e) for score, e in scored)
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
             # "His father" is hardly the father's own.
@@ -255,6 +256,13 @@ class Antecedents:
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
+
+    def _is_his(self, entity: Known, mention: Mention) -> bool:
+        """Whether somebody was just called the pronoun's own: "When his partner fell ill, he got ready alone"."""
+        last = entity.last
+        beside = last is not None and last.key[0] == mention.key[0] and mention.form == ""
+        owner = self.memory.mentions.get(last.owner) if last is not None and last.owner is not None else None
+        return beside and owner is not None and owner.pronoun == mention.pronoun
 
     def _personified(self, mention: Mention, sex: str) -> Known | None:
         """The thing that a text speaks of as of somebody: "The moon was so smooth that they used her as a mirror"."""
@@ -395,14 +403,19 @@ class Antecedents:
         memory, barred = self.memory, self._barred(mention)
         single = [e for e in memory.recent(mention) if (e.alive or (e.acts and not e.plural)) and not e.narrator]
         single = [e for e in single if not e.unreal]
+        people = [e for e in single if e.alive]
         if everybody:
+            single = people if len(people) > 1 else single
             near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5 and e.id not in barred)
             if len(near) > 1:
                 return memory.group(near, mention)
+        states = mention.clause.state if mention.clause is not None and mention.clause.lemma == "be" else []
+        things = any(self.words.sort(one.lemma_) in ("thing", "food", "clothing", "text") for one in states)
         best = self._best(self._several(mention, barred))
         doing = mention.token.head.subtree if mention.role == "agent" else ()
         done = any(one.dep_ == "dobj" and one.lower_ in _WHOM[:2] for one in doing)
-        pair = self._pair(single, mention, barred) if not done else None  # "They pushed him": he is none of them
+        # "They pushed him": he is none of them. "They were his invitations."
+        pair = self._pair(single, mention, barred) if not (done or things) else None
         if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
             return best[0][1]
         if pair is not None:

@@ -85,6 +85,7 @@ class Parser:
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
         index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
         self._verbs = frozenset(index["verb"])
+        self._adverbs = frozenset(index["adv"])
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
         words = self._words = load_words()
         self._plural = words.sets["plural_only"]
@@ -120,7 +121,7 @@ class Parser:
         for token in doc:
             low, tag = token.lower_, token.tag_
             before, _after = doc[token.i - 1] if token.i else None, doc[token.i + 1] if token.i + 1 < len(doc) else None
-            listed = low in self._listed
+            listed = low in (self._adverbs if tag == "RB" else self._listed)  # Molly is a fish, but no adverb
             if (
                 token.text[0].isupper()
                 and tag in _NO_NAME
@@ -189,6 +190,7 @@ _AFTER_VERB = frozenset(
 )
 _DOERS = frozenset(("i", "he", "she", "we", "they"))
 _SHORT = 2
+_ANYBODY = ("nobody", "somebody", "someone", "everybody", "everyone")
 _AT_LAST = ("at last", "at first", "at once")
 
 
@@ -228,11 +230,13 @@ def _unparted(doc: Doc, words: Words) -> frozenset[int]:
                 break
             hour = before.lower_ == "o'clock" and before.head.i >= token.i
             name = (token.tag_, token.pos_) == ("NNP", "PROPN")
-            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or name
+            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or name or token.lower_ in _ANYBODY
             noun = before.tag_ in ("NN", "NNS") and before.text.islower()
             inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
-            told = words.has("time_nouns", before.lower_) or f"{first.lower_} {before.lower_}" in _AT_LAST
-            inside = inside or (name and told and before.head.i >= token.i)
+            told = words.is_time(before.lower_, "NOUN") or f"{first.lower_} {before.lower_}" in _AT_LAST
+            told = told or (before.tag_ == "CD" and first.lower_ in ("at", "in"))  # "at half past four Oscar sat"
+            named = name or token.lower_ in _ANYBODY or (token.tag_ == "JJ" and token.head.tag_ == "NNP")
+            inside = inside or (named and told and before.head.i >= token.i)
             if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
                 found.add(token.i)
                 break

@@ -88,6 +88,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _split_objects(token)
         if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", lemma_of(token.head)):
             _split_name(token)
+        _repair_rows(token)
         _repair_objects(token, words)
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = child_of(token.head, "dobj")
@@ -130,6 +131,11 @@ def _repair_tags(token: Token, words: Words) -> None:
             doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
+    elif token.lower_ == "back" and token.pos_ == "ADV" and token.i and token.nbor(-1).lower_ in ("her", "his", "my"):
+        whose = token.nbor(-1)
+        if whose.dep_ == "pobj":  # "sat down with her back against it"
+            token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, "pobj"
+            whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
         doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
         # "with his lips blue with cold"
@@ -192,8 +198,13 @@ def _repair_watched(token: Token, words: Words) -> None:
     if doer is None or doer.i > token.i or verb.pos_ != "VERB":
         return
     sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
-    if sees and token.dep_ == "ccomp" and token.tag_ == "NN" and words.has("motion", lemma_of(token)):
+    falls = token.tag_ == "NN" and words.has("motion", lemma_of(token))
+    if sees and token.dep_ == "ccomp" and falls:
         token.pos_, token.tag_ = "VERB", "VB"
+    elif token.dep_ == "dobj" and falls and lemma_of(verb) == "let" and doer.dep_ == "compound":
+        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VB", "ccomp", "nsubj"  # "let the spoon fall"
+        for one in [one for one in token.lefts if one != doer]:
+            one.head = doer
     elif (
         sees and token.dep_ in ("dobj", "ccomp") and token.lower_.endswith("ing") and (token.tag_, doer.tag_) == _NAMED
     ):
@@ -201,6 +212,14 @@ def _repair_watched(token: Token, words: Words) -> None:
         token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
         for one in [one for one in token.lefts if one != doer]:
             one.head = doer
+    elif (
+        token.dep_ == "ccomp"
+        and doer.lower_ == "her"
+        and doer.i == token.i - 1
+        and words.has("carrying", lemma_of(verb))
+    ):
+        token.pos_, token.tag_, token.dep_, doer.dep_ = "NOUN", "NN", "dobj", "poss"  # "carried her shopping"
+        token.lemma_ = token.lower_
     elif token.dep_ == "ccomp" and token.tag_ == "VBG" and doer.lower_ == "it" and doer.i == verb.i + 1 and not sees:
         doer.head, doer.dep_, token.dep_ = verb, "dobj", "advcl"
 
@@ -347,7 +366,9 @@ def _repair_subjects(token: Token, words: Words) -> None:
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
     if len(subjects) > 1:
         first, second = subjects[:2]
-        if child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
+        if first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
+            second.head, second.dep_ = first, "appos"  # "Mr Haddad the tailor cut"
+        elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
             first.dep_ = "dep"  # "Two streets from the office a dog ran out"
         filled = child_of(first, "acl")
         between = first.doc[first.i + 1 : second.i].text
@@ -402,25 +423,34 @@ def _split_objects(thing: Token) -> None:
         first.head, first.dep_ = thing.head, "dative"
 
 
+def _repair_rows(token: Token) -> None:
+    """Put things into their row again: "soaked the cat, the curtains and her apron", "found nothing but pots"."""
+    verb = token.head
+    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
+    if token.lower_ == "nothing" and but is not None and (what := child_of(but, "pobj")) is not None:
+        what.head, what.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
+        but.head, but.dep_ = token, "dep"
+        return
+    row = child_of(verb, "dobj") if token.dep_ == "conj" and token.pos_ == "NOUN" and verb.pos_ == "VERB" else None
+    if row is not None and row.i < token.i and row.lower_ != "nothing" and child_of(token, *_SUBJECTS, "acl") is None:
+        token.head = row  # "soaked the cat, the curtains and her apron"
+        return
+    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
+    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
+        token.dep_, late.dep_ = "dep", "dobj"
+
+
 def _repair_objects(token: Token, words: Words) -> None:
     """Put right what belongs to an object: "put on his coat", "painted the fence green", "threw his sister the towel",
     "saw a fox cross the line"."""
     below, beside = child_of(token, "pobj"), child_of(token, "compound")
     verb = token.head
-    other = child_of(verb, "dobj")
-    own = other is not None and other.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
-    if token.dep_ == "dative" and token.pos_ == "PRON" and (other is None or own):
+    first = child_of(verb, "dobj")
+    alone = first is not None and first.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
+    if token.dep_ == "dative" and token.pos_ == "PRON" and (first is None or alone):
         token.dep_ = "dobj"  # "gave it all to him"
-    if other is not None and own:
-        other.dep_ = "dep"  # "a tree that she had painted herself"
-    but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
-    if token.lower_ == "nothing" and but is not None and (thing := child_of(but, "pobj")) is not None:
-        thing.head, thing.dep_, token.dep_ = token.head, token.dep_, "dep"  # "found nothing but pots"
-        but.head, but.dep_ = token, "dep"
-        return
-    late = child_of(verb, "conj") if token.lower_ == "nothing" and token.dep_ == "dobj" else None
-    if late is not None and late.pos_ == "NOUN" and any(one.lower_ == "but" for one in verb.rights if one.i < late.i):
-        token.dep_, late.dep_ = "dep", "dobj"
+    if first is not None and alone:
+        first.dep_ = "dep"  # "a tree that she had painted herself"
     whom, gives = token.head, words.has("give", lemma_of(token.head.head))
     thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
     apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
