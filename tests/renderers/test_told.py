@@ -386,6 +386,8 @@ def test_who_does_something_while_sitting_sits() -> None:
         ("Tom lay in bed and read a book.", "tom", "read", "in_bed", "at"),
         ("Grandpa sat Tom down at the kitchen table.", "tom", "stand", "sit_at", "at"),
         ("Tom put the letter on the chair.", "tom", "put_in", None, None),
+        ("Conti lifted the boy onto the table.", "boy", "stand", "sit", "on"),
+        ("The neighbours leaned out to see.", "neighbours", "lean_out", None, None),
         ("Tom looked at the table.", "tom", "look", None, None),
     ],
 )

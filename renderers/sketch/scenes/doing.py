@@ -122,7 +122,11 @@ class Doing(Having):
         name = self._done(event)
         if name is None or (name == "fly" and not (event.verb == "land" and self._human(event.who("agent")))):
             return name
-        if name in ("lean_over", "reach_out") and event.verb in ("lean", "bend") and _OUT.search(event.text):
+        if (
+            name in ("lean_over", "reach_out")
+            and event.verb in ("lean", "bend")
+            and (_OUT.search(event.text) or event.particle == "out")
+        ):
             return "lean_out"
         roles = event.all("goal", "place", "source", "instrument", *(("patient",) if name == "climb" else ()))
         return (

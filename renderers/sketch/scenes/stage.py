@@ -362,7 +362,7 @@ def _person(
         aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
         return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
-        for nth in range(1 if row.thing == "worn" else min(thing.count, 3)):
+        for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
             if sprite is not None and thing is bench:
                 sprite = replace(shrunk(sprite, broad), grounded=True)
