@@ -402,6 +402,7 @@ def test_who_sits_at_a_table_on_a_seat_or_in_bed_has_the_hands_free(
     ("prompt", "deed", "mood"),
     [
         ("Her hand flew to her mouth.", "cover_mouth", None),
+        ("Maria's hand flies to Maria's mouth.", "cover_mouth", None),
         ("Tears ran down Mia's cheeks.", "cry", None),
         ("Tom's hands were trembling.", "shiver", "afraid"),
         ("Tom's ears turned red.", "stand", "ashamed"),
