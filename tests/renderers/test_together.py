@@ -54,6 +54,14 @@ def test_a_puddle_lies_under_the_feet_of_all_who_stand_in_it() -> None:
     assert drawn["puddle"][1] > max(drawn[name][1] + drawn[name][3] for name in "ab") / 2
 
 
+def test_what_is_put_on_a_table_is_no_wider_than_the_table() -> None:
+    plank = SceneThing("plank", "board", "plank", "tool", 60.0, "hand", "object", "a")
+    drawn = {
+        sprite.id: sprite.box for sprite in arrange(Scene(actors=(person("a", "put"),), things=(plank,)), Random(0))
+    }
+    assert drawn["plank"][2] - drawn["plank"][0] <= 73
+
+
 def test_who_sleeps_on_a_shoulder_leans_there() -> None:
     asleep = replace(person("a", "nod_off"), at="b", where="against")
     drawn = boxes(asleep, person("b", "sit"))

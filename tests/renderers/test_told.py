@@ -386,6 +386,8 @@ def test_who_does_something_while_sitting_sits() -> None:
         ("Tom lay in bed and read a book.", "tom", "read", "in_bed", "at"),
         ("Grandpa sat Tom down at the kitchen table.", "tom", "stand", "sit_at", "at"),
         ("Tom put the letter on the chair.", "tom", "put_in", None, None),
+        ("Conti lifted the boy onto the table.", "boy", "stand", "sit", "on"),
+        ("The neighbours leaned out to see.", "neighbours", "lean_out", None, None),
         ("Tom looked at the table.", "tom", "look", None, None),
     ],
 )
@@ -400,6 +402,7 @@ def test_who_sits_at_a_table_on_a_seat_or_in_bed_has_the_hands_free(
     ("prompt", "deed", "mood"),
     [
         ("Her hand flew to her mouth.", "cover_mouth", None),
+        ("Maria's hand flies to Maria's mouth.", "cover_mouth", None),
         ("Tears ran down Mia's cheeks.", "cry", None),
         ("Tom's hands were trembling.", "shiver", "afraid"),
         ("Tom's ears turned red.", "stand", "ashamed"),

@@ -16,7 +16,16 @@ _LIVING = frozenset({"person", "animal", "being", "group"})
 def of_owners(reading: Reading) -> Reading:
     """The reading with events of parts of a body as deeds or feelings of those whose body it is, where a table knows
     them; all else is as it was."""
-    return replace(reading, events=tuple(_of_owner(event, reading) for event in reading.events))
+    events = tuple(_of_owner(event, reading) for event in reading.events)
+    doers = {
+        key for event, old in zip(events, reading.events, strict=True) if event is not old for key in event.who("agent")
+    }
+    # Of whom nothing but a hand is told, the reader may take the name for a place's.
+    entities = tuple(
+        replace(one, kind="person", character=True) if one.id in doers and one.kind not in _LIVING else one
+        for one in reading.entities
+    )
+    return replace(reading, events=events, entities=entities)
 
 
 def _of_owner(event: Event, reading: Reading) -> Event:
@@ -46,4 +55,4 @@ def _owner(part: Entity, event: Event, reading: Reading) -> Entity | None:
     near = [part, *(reading.entity(key) for key in event.who("goal", "place", "source"))]
     owners = [one.owner for one in near if one.owner is not None and (one.sort == "body" or one is part)]
     owner = reading.entity(owners[0]) if owners else None
-    return owner if owner is not None and owner.kind in _LIVING else None
+    return owner if owner is not None and (owner.kind in _LIVING or owner.named or owner.character) else None

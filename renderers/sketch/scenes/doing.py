@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.having import Having
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     alone_deed,
@@ -32,7 +33,6 @@ from katha.renderers.sketch.scenes.senses import (
     stopped_deed,
     struck_deed,
 )
-from katha.renderers.sketch.scenes.wearing import Wearing
 from katha.text.types import Entity, Event, Role
 
 __all__ = ["Doing", "is_shown"]
@@ -98,7 +98,7 @@ _BECOMING = frozenset({"be", "get", "become", "seem", "feel", "lie", "fall", "ke
 """What a state goes with ("grew thin" is no gardening)."""
 
 
-class Doing(Wearing):
+class Doing(Having):
     """Puts events into the scene."""
 
     def _chosen(self, events: Sequence[Event]) -> list[Event]:
@@ -122,7 +122,11 @@ class Doing(Wearing):
         name = self._done(event)
         if name is None or (name == "fly" and not (event.verb == "land" and self._human(event.who("agent")))):
             return name
-        if name in ("lean_over", "reach_out") and event.verb in ("lean", "bend") and _OUT.search(event.text):
+        if (
+            name in ("lean_over", "reach_out")
+            and event.verb in ("lean", "bend")
+            and (_OUT.search(event.text) or event.particle == "out")
+        ):
             return "lean_out"
         roles = event.all("goal", "place", "source", "instrument", *(("patient",) if name == "climb" else ()))
         return (
@@ -316,19 +320,6 @@ class Doing(Wearing):
                 if held is not None:
                     self.things[held] = replace(self.things[held], held_by=self.actors[key].id, role="object")
                 self.actors[key] = replace(self.actors[key], deed=str(name), target=held)
-
-    def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
-        """Two with a large thing between them, face to face."""
-        first, other = (self._id(key) for key in agents)
-        self.things[held] = replace(self.things[held], held_by=first, role="object")
-        for key, target in zip(agents, (other, first), strict=True):
-            self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
-
-    def _exchanged(self, held: str, other: str) -> None:
-        """Each of two has one of what they exchange."""
-        one = replace(self.things[held], count=1)
-        self.things[held] = one
-        self.things[f"{held} too"] = replace(one, id=f"{held} too", held_by=other)
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""

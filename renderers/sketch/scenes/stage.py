@@ -53,7 +53,7 @@ from katha.renderers.sketch.scenes.things import (
     think_bubble,
     union,
 )
-from katha.renderers.sketch.scenes.together import groups_of, join, on_left, spread
+from katha.renderers.sketch.scenes.together import FOR_TWO, each, groups_of, join, on_left, spread
 from katha.renderers.sketch.style import colour, darker
 from katha.renderers.sketch.svg import group, number, rect
 
@@ -74,8 +74,6 @@ _BENCH = 1.4
 """How much larger a thing is drawn on which several sit."""
 _MINDED = frozenset({"thought", "overhead"})
 """Places of signs that nobody holds."""
-_FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
-"""Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _BUBBLES = frozenset({"thought", "speech"})
 _ALONG = "pass_along"
 _WINDOW, _STOREY = "window_sill", 124.0
@@ -123,7 +121,7 @@ _HUNG = -52.0
 
 def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: int = 0) -> list[Sprite]:
     """Every actor and thing of the scene as sprites, the farthest first; the `seed` says who is on which side."""
-    scene = replace(scene, actors=tuple(one for actor in scene.actors for one in _each(actor)))
+    scene = replace(scene, actors=tuple(one for actor in scene.actors for one in each(actor)))
     scene, seen = _looked_out(scene)
     aboard = passengers_of(scene)
     seated = {actor.id for riders in aboard.values() for actor in riders}
@@ -195,17 +193,6 @@ def _view(seen: Sequence[SceneThing], sprites: Sequence[Sprite], turned: Sequenc
     return [Sprite(seen[0].id, svg, box, -5.0, x, -58.0, key=True, grounded=False)]
 
 
-def _each(actor: SceneActor) -> tuple[SceneActor, ...]:
-    """Two who do with each other what takes two are drawn as two; others stay together."""
-    other = f"{actor.id} too"
-    if at_board(actor) and actor.count > 1:
-        far = actor.count // 2
-        return (replace(actor, count=actor.count - far), replace(actor, id=other, count=far, target=actor.id))
-    if actor.count != 2 or actor.target is not None or actor.deed not in _FOR_TWO:
-        return (actor,)
-    return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
-
-
 def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Framing | None) -> Mapping[str, int]:
     """Which way everybody looks: the lead as asked, as before or on its own side of the board, partners as the deed has
     it, others to the lead."""
@@ -243,7 +230,7 @@ def _lent(scene: Scene) -> Mapping[str, Pose]:
     for actor in scene.actors:
         other = next((one for one in scene.actors if one.id == actor.target), None)
         lends = deed(actor.deed).lends
-        same = other is not None and other.deed == actor.deed and actor.deed in _FOR_TWO
+        same = other is not None and other.deed == actor.deed and actor.deed in FOR_TWO
         mutual = same and actor.id not in found
         if other is not None and lends is not None and (other.deed == "stand" or mutual):
             found[other.id] = lends
@@ -375,7 +362,7 @@ def _person(
         aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
         return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
-        for nth in range(1 if row.thing == "worn" else min(thing.count, 3)):
+        for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
             if sprite is not None and thing is bench:
                 sprite = replace(shrunk(sprite, broad), grounded=True)

@@ -44,9 +44,13 @@ Face = tuple[float, float, float]
 
 _HELD, _HELD_WIDE = 0.5, 0.7
 """A held thing is at most these shares of its holder's height tall and wide."""
+_ON_TABLE = 72.0
+"""What lies on the table of a deed is no wider than the table."""
 _CAPTIVE = 0.56
 """A net or cage is this share of the height of whom it holds, so that the face is seen."""
 _LEAST_HELD, _LEAST, _LARGEST = 27.0, 20.0, 170.0
+_CRUMB, _LEAST_CRUMB = 4.0, 15.0
+"""What is no larger than the first (centimetres) may be drawn as small as the second: a pebble is no boulder."""
 _LIMITS: Mapping[str, tuple[float, float]] = {
     "thought": (34.0, 46.0), "overhead": (26.0, 26.0), "between": (76.0, 100.0),
     "cover": (38.0, 110.0), "table": (26.0, 110.0),
@@ -183,7 +187,8 @@ def sized(thing: SceneThing, where: str, body_height: float) -> float:
     """How tall a thing is drawn: as large as it is, in the hand no larger than can be held."""
     height = stage_height(thing.cm)
     if where in _HELD_WHERE:
-        return min(max(height, _LEAST_HELD), _HELD * body_height)
+        least = _LEAST_CRUMB if thing.cm <= _CRUMB and thing.kind == "plant" else _LEAST_HELD
+        return min(max(height, least), _HELD * body_height)
     if where == "over":
         return _CAPTIVE * body_height
     least, most = _LIMITS.get(where, (_LEAST, _LARGEST))
@@ -237,8 +242,9 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     if where in _HELD_WHERE and (slim := fitted(thing, height, picture)) < height:
         height, picture = slim, draw_thing(thing, slim, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
-    if where in _HELD_WHERE and wide > _HELD_WIDE * tall:
-        height *= _HELD_WIDE * tall / wide
+    widest = _ON_TABLE if where == "table" and height <= 52 else _HELD_WIDE * tall if where in _HELD_WHERE else wide
+    if wide > widest:
+        height *= widest / wide
         picture = draw_thing(thing, height, facing, tilt)
         wide = picture.bbox[2] - picture.bbox[0]
     x, y, depth = _PLACES[where](body, facing, wide, height, row)

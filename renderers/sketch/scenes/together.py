@@ -12,8 +12,10 @@ from katha.renderers.sketch.scenes.seats import across, at_board
 from katha.renderers.sketch.scenes.things import Cluster, Sprite, shrunk, think_bubble, union
 from katha.renderers.sketch.svg import path, trace
 
-__all__ = ["groups_of", "join", "on_left", "spread"]
+__all__ = ["FOR_TWO", "each", "groups_of", "join", "on_left", "spread"]
 
+FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
+"""Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _GAP = 14.0
 _MOST = 4
 """So many are drawn as one group."""
@@ -22,6 +24,17 @@ _CLEAR = 1.02
 """Heads of those who go hand in hand are this many of their reaches apart."""
 _NEAREST = 20.0
 """Two bodies that embrace are at least this far apart, however different their heights."""
+
+
+def each(actor: SceneActor) -> tuple[SceneActor, ...]:
+    """Two who do with each other what takes two are drawn as two; others stay together."""
+    other = f"{actor.id} too"
+    if at_board(actor) and actor.count > 1:
+        far = actor.count // 2
+        return (replace(actor, count=actor.count - far), replace(actor, id=other, count=far, target=actor.id))
+    if actor.count != 2 or actor.target is not None or actor.deed not in FOR_TWO:
+        return (actor,)
+    return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
 
 
 def groups_of(scene: Scene) -> list[list[SceneActor]]:

@@ -80,6 +80,7 @@ class Wearing(Making):
         before = self.prompt[: found.start()].lower() if found is not None and garment.noun else ""
         named = {key: before.rfind(actor.id.split()[-1].lower()) for key, actor in self.actors.items()}
         persons = [key for key, at in named.items() if at >= 0 and self.actors[key].kind == "person"]
+        persons = [key for key in persons if key == garment.owner] or persons
         for key in sorted(persons, key=lambda one: -named[one])[:1]:
             look = self.actors[key].look
             features = features_of(phrase_of(garment))
