@@ -895,6 +895,8 @@ def test_what_acts_by_itself_shows_what_has_become_of_it(sentence: str, name: st
         ("The prisoner slides into the trench.", "prisoner", "fall"),
         ("The climber drives the axe into the ice.", "climber", "chop_wood"),
         ("Tom lifts one hand.", "tom", "wave"),
+        ("Tom steers the sled onto the ice.", "tom", "ride"),
+        ("Tom steers the boat to the shore.", "tom", "drive"),
         ("Tom rises from the water.", "tom", "stand"),
         ("Jonas hangs below Marta.", "jonas", "hang"),
         ("Rosa throws Benno over the shoulder.", "rosa", "carry"),

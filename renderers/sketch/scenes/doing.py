@@ -263,6 +263,9 @@ class Doing(Having):
         if name == "put":
             name = self._putting(event, first, others)
             row = deed(name)
+        if name == "drive" and held is not None and _sat_on(self.things[held]):
+            name = "ride"  # a sledge has no windows
+            row = deed(name)
         if name in ("draw", "paint") and held is not None:
             for key in others:
                 del self.actors[key]
@@ -549,6 +552,11 @@ def _hindered(event: Event, verb: str) -> str | None:
 def _is_vehicle(role: Role) -> bool:
     noun = noun_of(role.head)
     return noun is not None and noun.kind == "vehicle" and role.entity is not None
+
+
+def _sat_on(thing: SceneThing) -> bool:
+    """Whether a vehicle is too low to sit in."""
+    return thing.kind == "vehicle" and thing.stands == "ground" and thing.cm < _STRADDLED
 
 
 def _is_body(entity: Entity) -> bool:
