@@ -267,9 +267,8 @@ def _unreal(token: Token, words: Words) -> bool:
     if token.dep_ == "poss" and sort == "person" and not words.has("kin", token.lower_):
         whose = words.sort(head.lemma_.lower())
         shop = whose in ("building", "place") and not any(child.lower_ == "the" for child in token.children)
-        return shop or (
-            whose == "clothing" and (new or head.head.lower_ in ("in", "into"))
-        )  # "his barber's shop", "a clown's costume"
+        worn = whose == "clothing" and (new or head.head.lower_ == "in")
+        return shop or worn  # "his barber's shop", "a clown's costume", "in the enemy's uniform"
     bare = token.tag_ == "NN" and token.dep_ in ("pobj", "dobj") and not list(token.lefts) and token.text.islower()
     if bare and words.sort(token.lower_) == "animal":
         return True  # "a recipe for mole", "they ate chicken": no animal of the story
