@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
+from katha.planners.besides import inner, is_gone, worn
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.telling import joined
@@ -132,7 +133,7 @@ class Story:
         )
         if (outer is not None and not where) or event.perfect:
             score *= table["before" if event.perfect else "in_passing"]
-        if event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}:
+        if is_gone(event) or (event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}):
             score *= table["unseen"]
         failed = table["failed"] if event.who("patient") else table["failed_alone"]
         return float(score * (failed if event.negated else 1.0))
@@ -165,7 +166,9 @@ class Story:
         parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
         worn = event.verb in planning("worn_by_somebody")
         own = ("body", "clothing") if worn else ("body",)
-        owners = [str(one.owner) for one in parts if one.sort in own or load_words().has("parts", one.noun)]
+        worn_by = {role.entity for role in roles if role.role == "place"}  # below her boots she is
+        owners = [str(one.owner) for one in parts if one.sort in own or load_words().has("parts", one.noun)
+                  or (one.sort == "clothing" and one.id in worn_by)]  # fmt: skip
         told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
         return self.teller.people(told) or self._owners(event)
 
@@ -383,7 +386,10 @@ class Moment:
     @property
     def cast(self) -> list[str]:
         """Who is in the picture, the main event's characters first."""
-        keys = [key for event in (self.main, *self.events) for key in self.story.people(event)]
+        half, told = self.half, [self.main, *self.events]
+        told += [half] if half is not None and not self._is_mood(half) else []
+        told += inner(self.story, told)
+        keys = [key for event in told if not is_gone(event) for key in self.story.people(event)]
         return list(dict.fromkeys(keys))
 
     def feelings(self) -> dict[str, str]:
@@ -396,7 +402,7 @@ class Moment:
 
         Where and when it is has its own fields in a panel; the weather has none and is said here.
         """
-        beside = [one for one in self.events if one is not self.main]
+        beside, teller = [one for one in self.events if one is not self.main], self.story.teller
         half = self.half
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
         told += [*self._ends(), *self._still()]
@@ -405,6 +411,9 @@ class Moment:
             told[0] = f"{told[0].rstrip('.')} {weather}."
         if half is not None and half not in beside and not self._is_mood(half):
             told.insert(0, self._with_mood(half))  # of two deeds alike in weight the last is drawn: the main one
+        shown = [self.main, *beside, *([half] if half is not None else [])]
+        told[:0] = [teller.sentence(one) for one in inner(self.story, shown)]
+        told += worn(self.story, self.main, self.cast)
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 
     def _other_moods(self, told: str) -> Iterator[str]:
@@ -434,6 +443,7 @@ class Moment:
                 continue
             body = any(story.reading.entity(key).sort == "body" for key in doers)
             there = bool(event.who("place")) or event.existential
+            there = there or bool({*event.state} & {*planning("seen_states")})
             lies = event.verb in planning("found_there") and there and not body and story.teller.shows(event)
             if lies or (load_words().has("ends", event.verb) and doers <= things):
                 found.append(story.teller.sentence(event))
@@ -517,7 +527,7 @@ class Moment:
     def must_show(self) -> list[str]:
         """Return the things that have to be visible, the main event's first: "the cake", "the candles"."""
         teller, found, seen = self.story.teller, list[str](), set[str]()
-        for event in (self.main, *self.events):
+        for event in (one for one in (self.main, *self.events) if not is_gone(one)):
             doers = teller.doers(event)
             for role in event.roles:
                 entity = self.story.reading.entity(role.entity) if role.entity is not None else None

@@ -9,7 +9,7 @@ from katha.planners.acts import planning
 from katha.planners.moments import Story
 from katha.schema import Character
 from katha.text import Entity
-from katha.text.words import inflected, load_words
+from katha.text.words import inflected, load_words, said_plainly
 
 __all__ = ["kind_of", "sheet_of"]
 
@@ -25,8 +25,8 @@ def sheet_of(story: Story, keys: Iterable[str]) -> list[Character]:
     taken: dict[str, int] = {}
     dressed = 0
     for key in keys:
-        entity = story.reading.entity(key)
-        kind = kind_of(entity)
+        entity, text = story.reading.entity(key), story.reading.text
+        kind = said_plainly(kind_of(entity), text, text)
         look = _look(story, entity, kind)
         count = taken.get(look, 0)
         taken[look] = count + 1
@@ -58,6 +58,10 @@ def kind_of(entity: Entity) -> str:
     tie = words.group("kin", entity.noun) is not None or entity.noun in words.sets["kin_equal"]
     tie = tie or words.has("relations", entity.noun)
     general = not entity.noun or tie or words.has("plain_person", entity.noun) or words.has("general", entity.noun)
+    title = entity.name.split()[0].lower().rstrip(".") if entity.named and not entity.noun else ""
+    trade = str(planning("look")["titles"].get(title, title))
+    if trade != title or (words.has("titles.any", title) and words.sort(title) == "person"):
+        return trade  # Nurse Okafor is a nurse
     if entity.kind not in ("person", "group") or (not general and entity.kind != "group"):
         return entity.noun or "person"
     if not general or (entity.sex is None and entity.kind == "group" and entity.noun):

@@ -578,3 +578,39 @@ def test_a_list_of_acts_that_is_cut_short_is_a_sentence() -> None:
 def test_what_had_happened_before_is_in_no_picture_of_now() -> None:
     text = "Irene looked at the violin, which her uncle had built, and got up. Ada baked a cake. The dog ate the cake."
     assert [panel.characters for panel in plan(text, 3).panels] == [["Irene"], ["Ada"], ["dog"]]
+
+
+def test_what_somebody_puts_on_stays_on_until_it_is_taken_off() -> None:
+    text = (
+        "Ada put on her brown coat. Ada walked to the harbour. A sailor waved at Ada. Ada took off the coat. "
+        "Ada fed the gulls."
+    )
+    prompts = {panel.caption: panel.prompt for panel in plan(text, 5).panels}
+    assert "Ada wears the brown coat." in prompts["Ada walked to the harbour."]
+    assert "wears" not in prompts["Ada took off the coat."] + prompts["Ada fed the gulls."]
+
+
+def test_who_is_gone_is_in_no_picture() -> None:
+    text = "Ben fed the dog. The garden gate stood open and the dog was gone. Ben cried. Ben ran to the street."
+    panel = next(one for one in plan(text, 4).panels if "gate" in one.caption)
+    assert panel.characters == []
+    assert panel.prompt.startswith("The garden gate stands")
+
+
+def test_whom_somebody_finds_is_there_and_does_what_is_told() -> None:
+    text = "Marcus ran up the stairs. He kicked in a door and found an old lady sitting on a chair. She sang."
+    panel = next(one for one in plan(text, 3).panels if "found" in one.caption)
+    assert {"Marcus", "old lady"} <= {*panel.characters}
+    assert "The old lady sits on a chair." in panel.prompt
+
+
+def test_states_of_things_beside_a_deed_are_told() -> None:
+    text = "Ada ran home. The window was broken, the box lay empty, and Ada was weeping. Ben came in. He hugged Ada."
+    panel = next(one for one in plan(text, 4).panels if "window" in one.caption)
+    assert "The window is broken." in panel.prompt
+    assert "The box lies empty." in panel.prompt
+
+
+def test_a_title_that_is_a_trade_is_the_kind() -> None:
+    made = plan("Nurse Okafor put down her tray. The captain of the boat waved. Nurse Okafor ran away.", 3)
+    assert next(one.kind for one in made.characters if one.name == "Nurse Okafor") == "nurse"

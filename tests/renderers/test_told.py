@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import resources
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.places import place_ids
 from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, scene_of, tell
 from katha.renderers.sketch.scenes.senses import concept_of, features_of, noun_of, place_of
+from katha.renderers.sketch.scenes.stage import arrange
 from katha.schema import Character
 
 SENTENCES = [
@@ -752,8 +754,8 @@ def test_what_lies_about_indoors_is_on_a_table_and_before_the_feet_of_a_broad_gr
         return {sprite.id: sprite for sprite in frame_scene(scene, 768, 512, 1).sprites}
 
     inside = sprites("The boy laughs.", "the kitchen")
-    assert inside["shown telephone"].y == inside["shown telephone table 0"].box[1] + 1
-    assert "shown telephone table 0" not in sprites("The boy laughs.", "the park")
+    assert inside["shown telephone"].y == inside["shown telephone table"].box[1] + 1
+    assert "shown telephone table" not in sprites("The boy laughs.", "the park")
     crowd = sprites("The children laugh. The men laugh. The women laugh.", "the kitchen")
     people = [one.box for one in crowd.values() if one.acts]
     assert min(box[0] for box in people) < crowd["shown telephone"].x < max(box[2] for box in people)
@@ -929,3 +931,63 @@ def test_adventures_have_their_things(word: str, pictogram: str) -> None:
 def test_nobody_is_in_space_without_a_suit() -> None:
     [ito] = scene_of(request("Ito tumbles through the dark.", place="space")).actors
     assert "spaceman" in ito.look.features
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "feature"),
+    [
+        ("The old man sits down in the dusty boots.", "old man", "shoes"),
+        ("The girl dries the fingers on the apron.", "girl", "apron"),
+        ("The boy hides under the jumper.", "boy", "top"),
+        ("The boy walks. The boy wears the brown coat.", "boy", "coat:#8a5a3c"),
+        ("The boy runs. The boy wears the gas mask.", "boy", "gas_mask"),
+        ("The old lady sits with a wet towel in a wheelchair.", "old lady", "wheelchair"),
+    ],
+)
+def test_clothes_at_which_something_is_done_are_worn(sentence: str, name: str, feature: str) -> None:
+    scene = scene_of(request(sentence))
+    assert feature in next(one for one in scene.actors if one.id == name).look.features
+    assert not {"boot", "apron", "jumper", "coat", "mask", "wheelchair"} & {one.word for one in scene.things}
+
+
+def test_below_whose_boots_something_is_she_is_there() -> None:
+    scene = scene_of(request("The Earth turns below the pilot's boots."))
+    assert "pilot" in {one.id for one in scene.actors}
+    assert not [one for one in scene.things if one.kind == "clothing"]
+
+
+def test_who_is_gone_is_not_drawn() -> None:
+    assert [one.id for one in scene_of(request("Martha lights the candle. The dog is gone.")).actors] == ["martha"]
+
+
+def test_a_picture_shows_what_it_is_of() -> None:
+    scene = scene_of(request("Priya holds a drawing of a red boat."))
+    (drawing,) = scene.things  # and no boat
+    assert drawing.shows == "canoe"
+    (photograph,) = scene_of(request("Priya holds the photograph of the sons.")).things
+    assert photograph.shows == "man"
+    boat = replace(photograph, shows="canoe")
+    frames = [frame_scene(replace(scene, things=(one,)), 256, 256, 1).svg for one in (photograph, boat)]
+    assert frames[0] != frames[1]
+
+
+def test_what_is_cried_into_is_in_the_hand() -> None:
+    scene = scene_of(request("Ada weeps into a handkerchief."))
+    assert [(one.word, one.held_by) for one in scene.things] == [("handkerchief", "ada")]
+
+
+def test_a_piece_of_glass_is_no_drinking_glass() -> None:
+    scene = scene_of(request("Ada picks up a piece of glass.", must_show=("piece of glass",)))
+    assert [one.pictogram for one in scene.things] == ["shard"]
+
+
+def test_a_team_captain_is_no_soldier() -> None:
+    captain = Character(name="team captain", kind="team captain", appearance="a team captain")
+    scene = scene_of(request("The team captain throws the ball.", characters=(captain,)))
+    assert scene.actors[0].look.features == ("footballer",)
+
+
+def test_several_small_things_share_one_table() -> None:
+    scene = scene_of(request("In the kitchen, Ada talks to Ben.", must_show=("cups", "spoon")))
+    tables = [one.id for one in arrange(scene, Random(1)) if one.id.endswith(" table")]
+    assert len(tables) == 1

@@ -405,3 +405,20 @@ def test_what_was_misread_in_ordinary_stories(text: str, told: str) -> None:
 def test_where_a_sentence_of_several_deeds_comes_apart(text: str, parts: list[tuple[str, str]]) -> None:
     joints = [(one.joint, one.shared) for one in read_story(text).events if one.joint >= 0]
     assert [(text[at:].split()[0].strip("."), shared) for at, shared in joints] == parts
+
+
+def test_on_sundays_is_nobody_and_both_are_two() -> None:
+    reading = read_story("Tom walked to the harbour on Sundays. He studied both tickets.")
+    assert [one.name for one in reading.cast] == ["Tom"]
+    assert next(one.count for one in reading.entities if one.noun == "ticket") == 2
+
+
+def test_to_whom_somebody_speaks_is_told_outside_the_quotes_and_no_flock() -> None:
+    text = (
+        "I sat on a bench while the gulls circled above. An old fisherman stopped beside me. "
+        '"He showed that to everybody," he said.'
+    )
+    reading = read_story(text)
+    teller = Teller(reading)
+    (said,) = [one for one in reading.events if one.verb == "say"]
+    assert [reading.entity(key).narrator for key in teller.addressees(said)] == [True]

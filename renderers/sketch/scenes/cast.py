@@ -106,6 +106,8 @@ class Cast:
         """The actor that an entity is, doing nothing yet."""
         character = self.named.get(entity.id)
         phrases = [character.kind, entity.noun] if character is not None else [entity.noun]
+        if character is not None and entity.noun and character.kind.endswith(f" {entity.noun}"):
+            phrases = [character.kind]  # a team captain is no captain
         called = f"{entity.name} {character.name}" if character else entity.name
         if entity.noun and character is None and not entity.named and noun_of(entity.noun) is None:
             phrases = [entity.name, *phrases]  # the spaceship Orion

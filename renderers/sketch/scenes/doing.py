@@ -439,6 +439,8 @@ class Doing(Having):
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
+            if self._worn_at(event, role, agents):
+                continue
             noun = noun_of(role.head)
             filled = row.id == "write" and noun is not None and noun.kind == "document"
             on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
@@ -502,6 +504,8 @@ class Doing(Having):
 
     def _present(self, event: Event, *, acted: bool) -> None:
         """Everybody of an event, with the feeling that it tells; things of states and of events not chosen."""
+        if event.verb in ("be", "have") and in_table("gone", " ".join(event.state)):
+            return
         feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
         told = bool(event.state or event.manner)
         for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
@@ -517,10 +521,11 @@ class Doing(Having):
             return
         for role in event.all("agent") if not event.negated else ():
             self._role_thing(role, None, "object")
+        doers = [key for key in self._spread(event.who("agent")) if self._alive(key)]
         for role in event.all("patient", "instrument", "place", "source", "companion"):
             worn = event.verb == "wear" or self._stays_on(role, deed(self._deed(event) or "stand"))
-            doers = [key for key in event.who("agent") if key in self.actors]
             worn = worn or (self._has_on(role) and self._put_on(role, doers))
+            worn = worn or (role.role in ("place", "source") and self._worn_at(event, role, doers))
             if not worn and (role.role not in ("place", "source") or not self._is_setting(role, deed("stand"))):
                 self._role_thing(role, None, "object")
 

@@ -10,7 +10,7 @@ from typing import Literal
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.scenes.bodily import of_owners
-from katha.renderers.sketch.scenes.cast import Cast
+from katha.renderers.sketch.scenes.cast import Cast, bare
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
@@ -215,6 +215,7 @@ class Making:
         by = size_of(entity.looks)
         shade = self._shade(entity, thing.word) if thing.kind not in _OWN_COLOURS else None
         self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity), colour=shade)
+        self.things[entity.id] = replace(self.things[entity.id], shows=self._shown_by(entity))
         return entity.id
 
     def _shade(self, entity: Entity, head: str) -> str | None:
@@ -224,6 +225,23 @@ class Making:
         near = found.group(1).lower().split() if found else []
         near = near if not near or near[-1] not in _LINKS else []
         return colour_of(entity.looks) or colour_of(near)
+
+    def _shown_by(self, entity: Entity) -> str | None:
+        """The pictogram of what a picture is of ("a drawing of a red boat"), which is nowhere else in the scene."""
+        if not in_table("pictures", entity.noun):
+            return None
+        told = re.search(rf"\b{re.escape(entity.noun)}s? of ((?:[\w'-]+ ?){{1,5}})", self.prompt)
+        words = told.group(1).split() if told is not None else []
+        assert self.reading is not None
+        for size in range(len(words), 0, -1):
+            phrase = " ".join(words[:size])
+            named = next((one for one in self.request.characters if bare(one.name) == bare(phrase)), None)
+            noun = noun_of(named.kind if named is not None else bare(phrase))
+            if noun is not None and (named is not None or singular(words[size - 1].lower()) in noun.word):
+                others = [one for one in self.reading.entities if one.id != entity.id]
+                self.pictured |= {one.id for one in others if phrase.lower().endswith(bare(one.name))}
+                return noun.pictogram
+        return None
 
     def _measure(self, noun: str) -> str | None:
         """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""

@@ -64,7 +64,7 @@ class SceneThing:
     `pictogram` None draws a stand-in of its kind and size. role: the object of its holder's deed, its instrument, what
     the object goes to or comes from (the bowl that eggs are cracked into), or scenery. held_by: the id of the actor
     whose deed it belongs to. at: the id of another thing, or of an actor, that it is `where` of.
-    states: what became of it. colour: the one that is told of it.
+    states: what became of it. colour: the one that is told of it. shows: the pictogram of what a picture is of.
     """
 
     id: str
@@ -80,6 +80,7 @@ class SceneThing:
     where: Laid = "on"
     states: tuple[str, ...] = field(default=(), repr=False)
     colour: str | None = field(default=None, repr=False)
+    shows: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Relations(Doing):
             if where is None:
                 continue
             for key in self._placed(event, role):
-                if where in ("on", "under") and self._in_hand(role, key):
+                if where in ("on", "under", "in") and self._in_hand(role, key):
                     continue
                 at = self._anchor(role, key)
                 actor = self.actors.get(key)
@@ -103,6 +103,10 @@ class Relations(Doing):
             return False
         if thing.stands not in ("hand", "table") or thing.cm > _BOOK or thing.kind in ("clothing", "sport", "toy"):
             return False
+        if role.preposition in ("in", "into"):
+            if thing.kind == "container":
+                return False
+            self.things[thing.id] = replace(thing, held_by=actor.id, role="instrument")  # weeps into a handkerchief
         if role.preposition == "on" and actor.target is None and deed(actor.deed).thing in ("hand", "hands"):
             self.things[thing.id] = replace(thing, held_by=actor.id, role="object")
             self.actors[key] = replace(actor, target=thing.id)

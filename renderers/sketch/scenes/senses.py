@@ -74,6 +74,8 @@ _LISTS = (
     "weak",
     "skip",
     "captors",
+    "pictures",
+    "gone",
     "mounts",
     "teen",
     "single",
@@ -419,7 +421,10 @@ def concept_of(*phrases: str) -> str | None:
     """The figure of the vocabulary (lion, king, sun) that the first known phrase names."""
     for phrase in phrases:
         words = _AFTER.sub("", phrase.lower().strip()).split()
+        whole = find_noun(" ".join(words))
         for at in range(len(words)):
+            if at and whole is not None and whole.kind == "person":
+                return None  # a team captain is no captain
             spelt = " ".join(words[at:])
             found = _concepts().get(spelt) or _concepts().get(singular(spelt))
             if found is not None:

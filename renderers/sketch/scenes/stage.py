@@ -543,6 +543,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     used |= {actor.at for actor in scene.actors if actor.at is not None and actor.where == "at"}
     drawn: list[Sprite] = []
+    laid: list[tuple[SceneThing, Picture]] = []
     acting = [sprite.box for sprite in sprites if sprite.acts]
     left, _, right, _ = union([sprite.box for sprite in sprites] if acting else [(-30.0, -60.0, 30.0, 0.0)])
     loose = [thing for thing in scene.things if thing.id not in used]
@@ -567,6 +568,9 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
                 x = (left + right) / 2 + (len(before) - 1) * 34.0
                 drawn.append(Sprite(thing.id, picture.svg, picture.bbox, _AT_FEET, x, 7.0, key=thing.role == "object"))
                 continue
+            if tabled:
+                laid.append((thing, picture))
+                continue
             if size > 110 or (lifted and (thing.stands == "sky" or size > _LOW_GOAL or not acting)):
                 x, depth = rng.uniform(left, right), -6.0
             else:
@@ -574,12 +578,24 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
                 x = left - 0.5 * wide - 8 if on_left else right + 0.5 * wide + 8
                 left, right = (left - wide - 10, right) if on_left else (left, right + wide + 10)
                 depth = -6.0 if lifted else -2.0 if size > 60 else 0.4
-            if tabled:
-                lifted = -_TABLE_TOP
-                drawn.append(_side_table(f"{thing.id} table {nth}", x, wide))
             drawn.append(Sprite(thing.id, picture.svg, picture.bbox, depth, x, lifted, key=thing.role == "object",
                                 grounded=not lifted))  # fmt: skip
-    return drawn
+    return [*drawn, *_on_one_table(laid, left, right, on_left=rng.random() < 0.5)] if laid else drawn
+
+
+def _on_one_table(
+    laid: Sequence[tuple[SceneThing, Picture]], left: float, right: float, *, on_left: bool
+) -> list[Sprite]:
+    """Small things side by side on one table beside those who act."""
+    widths = [picture.bbox[2] - picture.bbox[0] for _, picture in laid]
+    whole = sum(widths) + 4.0 * (len(laid) - 1)
+    x = left - 8 - whole if on_left else right + 8
+    found = [_side_table(f"{laid[0][0].id} table", x + 0.5 * whole, whole)]
+    for (thing, picture), wide in zip(laid, widths, strict=True):
+        found.append(Sprite(thing.id, picture.svg, picture.bbox, 0.4, x + 0.5 * wide, -_TABLE_TOP,
+                            key=thing.role == "object", grounded=False))  # fmt: skip
+        x += wide + 4.0
+    return found
 
 
 def _on_table(scene: Scene, thing: SceneThing) -> bool:

@@ -19,6 +19,7 @@ from katha.renderers.sketch.pictograms import (
 )
 from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
+from katha.renderers.sketch.style import colour
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
 from katha.renderers.sketch.tables import load_table
 
@@ -84,6 +85,8 @@ _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
 _HANDY = 40.0
 """A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
+_IN_FRAME = 0.66
+"""How tall what a picture is of is beside the picture."""
 _HELD_WHERE = frozenset(
     {"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying", "foot", "ground_front"}
 )
@@ -165,10 +168,22 @@ def shrunk(sprite: Sprite, scale: float) -> Sprite:
 
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
     """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
-    plain = _drawn(thing, height, facing, turn)
+    plain = _picture_of(thing.shows, thing, height) if thing.shows else _drawn(thing, height, facing, turn)
     if thing.colour is not None:
         plain = replace(plain, svg=recoloured(plain.svg, thing.colour))
     return put_states(plain, thing.kind, thing.states, facing) if thing.states else plain
+
+
+def _picture_of(shows: str, thing: SceneThing, height: float) -> Picture:
+    """A picture with what it is of: in a frame where it hangs, else on paper."""
+    found, frame = draw_pictogram(shows, _IN_FRAME * height), "brown" if thing.stands == "wall" else "white"
+    wide = max(found.bbox[2] - found.bbox[0], _IN_FRAME * height) + (1 - _IN_FRAME) * height
+    rim = 0.07 * height
+    paper = rect(-wide / 2 + rim, -height + rim, wide - 2 * rim, height - 2 * rim, fill="#fffdf6", line_width=1.2)
+    svg = rect(-wide / 2, -height, wide, height, round_=2, fill=colour(frame), line_width=2.0) + paper
+    svg += group(found.svg, transform=f"translate(0 {number(-0.5 * (1 - _IN_FRAME) * height)})")
+    box: Box = (-wide / 2, -height, wide / 2, 0.0)
+    return Picture(svg, box, box, (0.0, -0.7 * height, 0.25 * height))
 
 
 def _drawn(thing: SceneThing, height: float, facing: int, turn: float) -> Picture:

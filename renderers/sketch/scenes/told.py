@@ -107,6 +107,12 @@ class _Teller(Relations):
         """Return the scene and what is not drawn."""
         told = [event for event in self.reading.events if event.standing == "told"] if self.reading else []
         events = [event for event in told if is_shown(event)] or [event for event in told if not event.negated]
+        gone = [one for one in events if one.verb in ("be", "have") and in_table("gone", " ".join(one.state))]
+        wearing = [one for one in events if one.verb == "wear" and not one.who("recipient")]
+        doers = {key for one in events if one not in wearing for key in self._spread(one.who("agent"))}
+        wearing = [one for one in wearing if {*self._spread(one.who("agent"))} <= doers]
+        events = [one for one in events if one not in gone and one not in wearing]
+        told = [one for one in told if one not in gone and one not in wearing]
         chosen = self._chosen(events)
         for event in sorted(chosen, key=lambda one: -self._worth(one)):
             self._act(event)
@@ -119,6 +125,8 @@ class _Teller(Relations):
                 self._carried_along(event)
         for event in [*events, *(one for one in told if one.negated and one not in events)]:
             self._present(event, acted=event in chosen or event.negated)
+        for event in wearing:
+            self._dress(event)
         self._bystanders(events)
         self._fragments()
         self._panel_cast()
@@ -285,6 +293,8 @@ class _Teller(Relations):
         for entity in self.reading.entities:
             if entity.kind != "thing" or entity.id in used or entity.id in self.things or not entity.sentences:
                 continue
+            if entity.id in self.pictured:
+                continue
             if features_of(phrase_of(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
                 self._dressed_in(entity)
                 continue
@@ -339,7 +349,7 @@ class _Teller(Relations):
                 continue
             if in_table("skip", words):
                 continue
-            noun = noun_of(_meant(words))
+            noun = find_noun(words) or noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
             if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
                 continue

@@ -10,6 +10,7 @@ from katha.renderers.sketch.deeds import Deed
 from katha.renderers.sketch.scenes.making import Making, phrase_of
 from katha.renderers.sketch.scenes.senses import base_form, features_of, in_table, noun_of, object_deed
 from katha.text.types import Entity, Event, Role
+from katha.text.words import load_words
 
 __all__ = ["Wearing"]
 
@@ -66,7 +67,8 @@ class Wearing(Making):
 
     def _put_on(self, role: Role, wearers: Sequence[str]) -> bool:
         """Whether a garment is drawn on those who wear it, in the colour told."""
-        told = phrase_of(self._entity(role.entity)) if role.entity else role.text
+        own = role.text[: role.text.rfind(role.head) + len(role.head)].lower().split(" over ")[0]  # "her gas mask"
+        told = f"{' '.join(self._entity(role.entity).looks)} {own}" if role.entity else role.text
         features = features_of(told) or features_of(f"{told}s")  # the reader's "trouser"
         worn = [key for key in wearers if self._id(key) and self.actors[key].kind == "person"] if features else []
         for key in worn:
@@ -111,3 +113,36 @@ class Wearing(Making):
                 self.actors[owner], states=tuple(dict.fromkeys((*self.actors[owner].states, *states)))
             )
         return True
+
+    def _worn_at(self, event: Event, role: Role, agents: Sequence[str]) -> bool:
+        """Whether clothes at which something is done are worn by whoever does it, or by their owner: "sat down in the
+        dusty boots", "dried her fingers on the apron", "below her boots"."""
+        noun = noun_of(role.head)
+        if role.preposition == "in" and "wheelchair" in features_of(role.head) and self._put_on(role, agents):
+            return True
+        if noun is None or noun.kind != "clothing" or role.entity is None or role.entity in self.things:
+            return False
+        if self._dressing(event) is not None:
+            return True  # under what is put on
+        owner = self._entity(role.entity).owner
+        if owner is not None and self._alive(owner) and role.preposition not in ("into", "onto"):
+            self._put_on(role, [owner])
+            return True
+        parts = [self._entity(one.entity) for one in event.all("patient") if one.entity is not None]
+        things = [one for one in parts if not _of_body(one) and not self._alive(one.id)]
+        own = role.preposition in ("in", "under", "inside", "beneath") and not things
+        if own or (role.preposition in ("on", "with") and parts and not things):
+            self._put_on(role, agents)
+            return True
+        return False
+
+    def _dress(self, event: Event) -> None:
+        """Who wears something while doing something else."""
+        for role in event.all("patient"):
+            if role.entity is not None and self._put_on(role, self._spread(event.who("agent"))):
+                self.things.pop(role.entity, None)
+
+
+def _of_body(entity: Entity) -> bool:
+    """Whether it is a part of somebody: hands, a head."""
+    return entity.sort == "body" or in_table("skip", entity.noun) or load_words().has("parts", entity.noun)

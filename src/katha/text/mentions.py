@@ -211,6 +211,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
     for child in token.children:
         if child.dep_ in ("det", "predet"):
             mention.article = _ARTICLES.get(child.lower_, mention.article)
+            if child.lower_ == "both":
+                mention.plural, mention.count = True, 2
         elif child.dep_ == "nummod":
             mention.count = words.numbers.get(child.lower_, int(child.text) if child.text.isdigit() else 0)
             mention.plural = mention.plural or mention.count > 1

@@ -44,6 +44,10 @@ _TALK = frozenset(
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
 )
+_STATES = frozenset(
+    ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain", "stand", "lie", "hang")
+)
+"""Verbs that tell in what state somebody or something is."""
 _BACK = 4
 _AROUND = (1, -1, 2, -2, -3, -4)
 """Which sentences around a speech tell who else is there."""
@@ -232,6 +236,9 @@ class Teller:
             return f"the {rest}" if own or entity.owner in doers else f"{_whose(self.name(entity.owner))} {rest}"
         if entity.owner in doers and "'s " in plain:
             return "the " + plain.rsplit("'s ", 1)[1]
+        owner = self.name(entity.owner) if entity.owner is not None else ""
+        if owner and "'s" not in owner and self.one(str(entity.owner)).id in self.names and plain.count("'s ") == 1:
+            return f"{_whose(owner)} " + plain.split("'s ", 1)[1]  # one name for whose hand it is
         return _inner(plain)
 
     def place(self, place: Place | None) -> str:
@@ -374,7 +381,9 @@ class Teller:
         if event.verb not in _TALK:
             return []
         speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
-        to = event.who("recipient") or (speech.addressees if speech is not None else ()) or self._listeners(event)
+        quoted = range(speech.start, speech.start + len(speech.text)) if speech is not None else range(0)
+        told = [role.entity for role in event.all("recipient") if role.entity and role.start not in quoted]
+        to = told or (speech.addressees if speech is not None else ()) or self._listeners(event)
         own = {self.one(key).id for key in self.doers(event)}
         return [key for key in to if self.one(key).id not in own]
 
@@ -393,7 +402,9 @@ class Teller:
                 continue
             near = [one for one in self.reading.of(at + step) if one.happens and not one.perfect]
             for one in reversed(near) if step < 0 else near:
-                others = [self.one(key) for key in one.who("agent", "recipient") if self.one(key).id in self.names]
+                there = (*one.who("agent", "recipient"), *one.who("companion", "place", "goal"))  # "stopped beside me"
+                others = [self.one(key) for key in there if self.one(key).id in self.names]
+                others = [who for who in others if beasts or who.sort != "animal"]  # a flock is a group
                 found = [who.id for who in others if who.id not in own and who.kind in kinds]
                 if found:
                     return (found[0],)
@@ -450,8 +461,7 @@ class Teller:
             role for role in event.all("recipient") if self.filler(role, doers) and self.filler(role, doers) not in told
         ]
         parts = [things, event.particle if apart else ""]
-        states = ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain")
-        parts += self._states(event) if event.verb in states else event.state if things else ()
+        parts += self._states(event) if event.verb in _STATES else event.state if things else ()
         for role in to:
             whom = self.filler(role, doers)
             given = "for" if load_words().has("for_verbs", event.verb) else "to"
