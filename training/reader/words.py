@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from katha.jsonio import write_json
-from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words, people
+from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words
 from katha.renderers.sketch.pictograms import nouns
 from katha.renderers.sketch.places import place_data, place_words
 from katha.renderers.sketch.scenes import actor_of
 from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
 from katha.vocabulary import load_vocabulary
-from training.reader.labels import FACES, SIGNS, person_class
+from training.reader.labels import FACES, SIGNS, person_class, person_classes
 from training.reader.scenes import creatures
 
 __all__ = ["main", "words_table"]
@@ -30,7 +30,7 @@ def words_table() -> dict[str, Any]:
     senses = _data()
     return {
         "nouns": _nouns(),
-        "people": sorted({person_class(base, None) for base in people()["bases"]} | set(people()["outfits"])),
+        "people": sorted(person_classes()),
         "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
         "places": {word: place_data(name).seen for word, name in {**_places(), **place_words()}.items()},
         "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
