@@ -23,7 +23,7 @@ from katha.vocabulary import load_vocabulary
 
 __all__ = ["Choice", "choose", "reverse_support"]
 
-_ENOUGH = -0.5
+_ENOUGH = 0.0
 """The log-likelihood ratio that one of the options has to have at its best: where none has, the pictures tell another
 story, or none."""
 _CLEARLY = 0.02
