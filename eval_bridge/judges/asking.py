@@ -7,14 +7,14 @@ question takes for granted is no answer to it.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim, term_of
-from katha.eval_bridge.judges.moments import Moment, stems, support
+from katha.eval_bridge.judges.evidence import likelihoods, posterior
+from katha.eval_bridge.judges.moments import Moment, stems
 from katha.schema import Dimension
 
 __all__ = ["Asked", "read_question"]
@@ -54,12 +54,24 @@ _ASKING = stems(
 )
 _SIDES: Mapping[str, int] = {"after": 1, "once": 1, "before": -1, "until": -1, "when": 0, "while": 0}
 _OWN_SIDE: Mapping[Dimension, int] = {"causal": -1, "consequence": 1}
-_ANCHORED = 0.12
-_FLOOR = 0.3
-_WRONG_SIDE = 0.35
-_LATER = 0.95
-"""What comes after the question's moment counts a little less than what was so already."""
+_STEPS: Mapping[int, Mapping[int, float]] = {
+    1: {-1: 0.04, 0: 0.16, 1: 0.55, 2: 0.15, 3: 0.05},
+    -1: {1: 0.04, 0: 0.16, -1: 0.55, -2: 0.15, -3: 0.05},
+    0: {-1: 0.15, 0: 0.6, 1: 0.2},
+    2: {0: 0.5, 1: 0.3, 2: 0.1, 3: 0.05},
+    -2: {0: 0.5, -1: 0.3, -2: 0.1, -3: 0.05},
+}
+"""How probably an answer is so many moments behind what the question names, by the side on which it lies; twice that
+for causes and what comes of them, which one picture often shows together."""
+_ANYWHERE = 0.005
+"""How probably it is anywhere."""
+_AT_THE_END = 0.35
+"""How much less probable each moment is that is farther from the end that is asked for."""
+_WORDS_ALONE = 4.0
+"""The log-likelihood ratio of a moment whose words are all that the question has."""
 _OTHER_SUBJECT = 0.3
+_OTHER_NAME = 0.6
+"""What an answer is worth of somebody whom it calls otherwise than the question does."""
 _GIVEN = 0.15
 _OFF_TOPIC = 0.75
 _WITHOUT_SUBJECT = 0.85
@@ -74,7 +86,7 @@ class Asked:
 
     subject: the character it is about. given: the events it takes for granted. things: props it names outside of them.
     others: further characters. side: -1 for an answer before what the question names, 1 for one after it.
-    weights: how much each moment counts, 0 to 1. tilt: -1 for the first of several, 1 for the last, 0 for neither.
+    where: how probably each moment is the one asked for. tilt: -1 for the first of several, 1 for the last, else 0.
     about_subject: whether an answer tells of the subject itself.
     """
 
@@ -84,7 +96,7 @@ class Asked:
     things: tuple[Term, ...]
     others: tuple[Term, ...]
     side: int
-    weights: tuple[float, ...]
+    where: tuple[float, ...]
     tilt: int
     about_subject: bool
 
@@ -92,6 +104,8 @@ class Asked:
         """Return how well an option fits the question's words, whatever was seen: 1 for one that could answer it."""
         value = 1.0
         actors = [claim.actor for claim in option.claims if claim.actor is not None]
+        if self.subject is not None and actors and self.about_subject and not _named(self.subject, actors):
+            value *= _OTHER_NAME
         if self.subject is not None and actors and not _among(self.subject, actors):
             if self.about_subject:
                 value *= _OTHER_SUBJECT
@@ -107,6 +121,10 @@ class Asked:
         if self.others and answers and not any(_among(other, named) for other in self.others):
             value *= _OFF_TOPIC
         return value
+
+
+def _named(term: Term, others: Sequence[Term]) -> bool:
+    return any(term.names & other.names for other in others)
 
 
 def _among(term: Term, others: Sequence[Term]) -> bool:
@@ -140,7 +158,7 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     """Read `question` and find where `moments` have to be looked at for its answer."""
     subject, told, rest = _parts(question)
     subject = subject or next(iter(rest.living), None)
-    given = tuple(claim for claim in told.claims if claim.tells)
+    given = told.claims
     others = tuple(term for term in (*rest.living, *told.living) if subject is None or not term.same(subject))
     things = rest.things
     places = (*rest.places, *told.places)
@@ -150,59 +168,54 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     becomes = _BECOMES.search(question) is not None
     if not given and (becomes or dimension == "consequence"):
         tilt = tilt or 1
-    signs = [_sign(given, things, places, subject, moment) for moment in moments]
-    if max(signs, default=0.0) < _ANCHORED:
-        signs = _word_signs(question, subject, (*rest.living, *told.living), moments)
-    weights = _weights(signs, side, tilt)
+    close = 2 if found is None and dimension in _OWN_SIDE else 1
+    where = _where(_signs(question, (subject, given, things, places), moments), close * side, tilt, len(moments))
     of_itself = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
     said = _SIDES[found[1].lower()] if found else 0
-    return Asked(dimension, subject, given, things, others, said, weights, tilt, of_itself)
+    return Asked(dimension, subject, given, things, others, said, where, tilt, of_itself)
 
 
-def _word_signs(question: str, subject: Term | None, living: Sequence[Term], moments: Sequence[Moment]) -> list[float]:
+def _signs(
+    question: str,
+    named: tuple[Term | None, Sequence[Claim], Sequence[Term], Sequence[str]],
+    moments: Sequence[Moment],
+) -> list[float] | None:
+    """Return how much speaks for each moment being the one that the question speaks of: its events, else its things and
+    places, else the words of the story; None for a question that speaks of none."""
+    subject, given, things, places = named
+    claims = [*given] or [Claim(subject, place=place) for place in places[:1]]
+    if things and not given:
+        claims.append(Claim(subject, also=tuple(things)))
+    signs = [sum(values) for values in zip(*(likelihoods(claim, moments, subject) for claim in claims), strict=True)]
+    if any(moment.words for moment in moments):
+        told = _word_signs(question, subject, moments)
+        signs = [value + _WORDS_ALONE * word for value, word in zip(signs or [0.0] * len(told), told, strict=True)]
+    return signs or None
+
+
+def _word_signs(question: str, subject: Term | None, moments: Sequence[Moment]) -> list[float]:
     """Return where the story uses the question's own rarer words ("in winter", "the threat"); frames have no words.
 
     The name of whom it is about counts less: it stands elsewhere too.
     """
-    names = stems(" ".join(name for term in living for name in term.names))
     own = stems(" ".join(subject.names)) if subject is not None else set()
-    asked = sorted(stems(question) - _ASKING - names)
+    asked = sorted(stems(question) - _ASKING)
     rare = [word for word in asked if 0 < sum(word in moment.words for moment in moments) <= len(moments) / 2]
     worth = {word: _OWN_NAME if word in own else 1.0 for word in rare}
     whole = sum(worth.values()) or 1.0
     return [sum(worth[word] for word in rare if word in moment.words) / whole for moment in moments]
 
 
-def _weights(signs: Sequence[float], side: int, tilt: int) -> tuple[float, ...]:
-    """Near the clearest sign of the question's moment; without one, at the end that it asks for, or everywhere."""
-    count, strongest = len(signs), max(signs, default=0.0)
-    if strongest >= _ANCHORED:
-        at = count - 1 - signs[::-1].index(strongest) if side < 0 or tilt > 0 else signs.index(strongest)
-        return tuple(_near(place - at, side, count) for place in range(count))
-    if tilt:
-        shares = ((place + 1) / count if tilt > 0 else 1 - place / count for place in range(count))
-        return tuple(_FLOOR + (1 - _FLOOR) * share**2 for share in shares)
-    return (1.0,) * count
+def _where(signs: Sequence[float] | None, side: int, tilt: int, count: int) -> tuple[float, ...]:
+    """Return how probably each of `count` moments is the one that holds the answer."""
+    if signs is None:
+        falling = [_AT_THE_END**place for place in range(count)] if tilt else [1.0] * count
+        return tuple(_shares(falling[::-1] if tilt > 0 else falling))
+    steps, places = _STEPS[side], posterior(signs)
+    found = [sum(p * (steps.get(place - at, 0.0) + _ANYWHERE) for at, p in enumerate(places)) for place in range(count)]
+    return tuple(_shares(found))
 
 
-def _sign(
-    given: Sequence[Claim], things: Sequence[Term], places: Sequence[str], subject: Term | None, moment: Moment
-) -> float:
-    """Return how surely this is the moment that the question speaks of: its events, else its things and places."""
-    if given:
-        return max(support(claim, moment, subject) for claim in given)
-    if not things and not places:
-        return 0.0
-    there = [*(moment.presence(thing) for thing in things), *(moment.settings.get(place, 0.0) for place in places)]
-    if subject is not None:
-        there.append(moment.presence(subject))
-    return min(there)
-
-
-def _near(distance: int, side: int, count: int) -> float:
-    """Return the weight of a moment `distance` after the question's own; `side` is where its answer lies."""
-    reach = max(1.0, count / 5)
-    value = max(_FLOOR, math.exp(-max(0.0, abs(distance) - 0.5) / (2 * reach)))
-    if not side:
-        return value * (_LATER if distance > 0 else 1.0)
-    return value * _WRONG_SIDE if distance * side < 0 else value
+def _shares(weights: Sequence[float]) -> list[float]:
+    whole = sum(weights) or 1.0
+    return [weight / whole for weight in weights]

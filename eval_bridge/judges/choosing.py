@@ -1,34 +1,40 @@
-"""Which option is supported by what was seen: the question says where to look and what could be an answer, each
-option's claims are weighed there, and the best is taken when it is supported well enough and clearly better than the
-next."""
+"""Which option is supported by what was seen: the question says where to look and what could be an answer, the
+evidence for all that each option names is weighed there, and the best is taken.
+
+Options are compared: weak evidence decides where there is none for the others, and where two are told equally well the
+text of the answers decides, never their order. `Unclear` is for pictures that show nothing of any option, or of all
+alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from katha.eval_bridge.judges.asking import Asked, read_question
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim
-from katha.eval_bridge.judges.moments import Moment, support
+from katha.eval_bridge.judges.evidence import at_all, in_order, likelihoods, log_mean, posterior
+from katha.eval_bridge.judges.moments import Moment
 from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.jsonio import digest
 from katha.schema import Dimension
 from katha.vocabulary import load_vocabulary
 
 __all__ = ["Choice", "choose", "reverse_support"]
 
-_ENOUGH = 0.08
-_CLEARLY = 0.01
-_BOTH_WAYS = 0.5
-"""What an order is worth at least when the other order is supported far better."""
-_FULLER = 0.06
-"""How much an answer that tells more, all of it supported, is preferred."""
-_UNNAMED = 0.6
+_ENOUGH = 0.0
+"""The log-likelihood ratio that one of the options has to have at its best: where none has, the pictures tell another
+story, or none."""
+_CLEARLY = 0.02
+_SEEN_AT_ALL = 0.25
+"""What it counts how surely an option's events are seen at all, beside whether they are where the question asks: most
+wrong options happen elsewhere in the story."""
+_IMPOSSIBLE = -20.0
+_OTHER = 0.3
+"""What a feeling is worth of somebody else than the question asks about."""
+_UNNAMED = 0.1
 """What an order of events is worth that leaves out an event which the question names."""
-_TILT = 0.35
-_WRONG_WAY = 0.3
-_FARTHER = 0.5
-"""How much less an event at the other end of the story is worth than the one right beside the event asked about."""
 
 
 @dataclass(frozen=True)
@@ -48,129 +54,108 @@ def choose(question: str, dimension: Dimension, options: Sequence[str], moments:
     """Return the option that `moments` support, or `Unclear`."""
     asked = read_question(question, dimension, moments)
     weigh = _WEIGHERS.get(dimension, _weigh_claims)
-    scores = tuple(0.0 if option == UNCLEAR else weigh(option, asked, moments) for option in options)
-    ranked = sorted(scores, reverse=True)
-    second = ranked[1] if len(ranked) > 1 else 0.0
-    if not ranked or ranked[0] < _ENOUGH or ranked[0] - second < _CLEARLY:
+    weighed = {option: weigh(option, asked, moments) for option in options if option != UNCLEAR}
+    highest = max((one.value for one in weighed.values()), default=0.0)
+    shares = [math.exp(weighed[option].value - highest) if option in weighed else 0.0 for option in options]
+    seen = 1 / (1 + math.exp(_ENOUGH - max((one.seen for one in weighed.values()), default=_IMPOSSIBLE)))
+    scores = tuple(seen * share / max(sum(shares), 1e-9) for share in shares)
+    best = [option for option, one in weighed.items() if one.value > highest - _CLEARLY]
+    if seen < 0.5 or len(best) == len(weighed) > 1:
         return Choice(UNCLEAR, scores)
-    return Choice(options[scores.index(ranked[0])], scores)
+    return Choice(min(best, key=digest), scores)
+
+
+class _Weight(NamedTuple):
+    """value: what speaks for an option. seen: how much speaks for its events being there at all."""
+
+    value: float
+    seen: float
+
+
+_NONE = _Weight(_IMPOSSIBLE, _IMPOSSIBLE)
 
 
 def reverse_support(option: str, moments: Sequence[Moment]) -> tuple[float, float]:
-    """Return how far `moments` support an option's order of events, and the reverse of it."""
+    """Return how probably `moments` show an option's order of events, and the reverse of it."""
     events = read_statement(option).claims
     if len(events) < 2:
         return (0.0, 0.0)
-    return (_in_order(events[0], events[-1], moments), _in_order(events[-1], events[0], moments))
-
-
-def _best(event: Claim, subject: Term | None, asked: Asked, moments: Sequence[Moment]) -> float:
-    pairs = zip(asked.weights, moments, strict=True)
-    return max((weight * support(event, moment, subject) for weight, moment in pairs), default=0.0)
-
-
-def _there(event: Claim, subject: Term | None, asked: Asked, moments: Sequence[Moment]) -> float:
-    """How surely somebody is seen of whom something is denied: an empty sheet denies nothing."""
-    who = event.actor or subject
-    pairs = zip(asked.weights, moments, strict=True)
-    return max((weight * moment.presence(who) for weight, moment in pairs), default=0.0) if who is not None else 0.0
+    forward = in_order(likelihoods(events[0], moments), likelihoods(events[-1], moments))
+    return (forward, 1 - forward)
 
 
 def _subject(reading: Statement, asked: Asked) -> Term | None:
     return next(iter(reading.living), None) or asked.subject
 
 
-def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
-    """Return the mean (geometric) of each claim's best support; names alone count a little."""
+def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weight:
+    """Weigh whether an option's events are where the question asks, and whether they are seen at all."""
     reading = read_statement(option)
     subject = _subject(reading, asked)
-    if not reading.claims:
-        return asked.relevance(reading) * _weigh_names(reading, asked, moments)
-    value = 1.0
-    for event in reading.claims:
-        best = _best(event, subject, asked, moments)
-        value *= _there(event, subject, asked, moments) * (1 - best) if event.negated else best
-    fuller = 1 + _FULLER * (len(reading.claims) - 1)
-    return asked.relevance(reading) * fuller * math.pow(value, 1 / len(reading.claims))
+    found = [_there(likelihoods(claim, moments, subject), asked) for claim in reading.claims]
+    if not found:
+        return _Weight(math.log(asked.relevance(reading)), _IMPOSSIBLE)
+    value, seen = (sum(part) / len(found) for part in zip(*found, strict=True))
+    return _Weight(value + math.log(asked.relevance(reading)), seen)
 
 
-def _weigh_names(reading: Statement, asked: Asked, moments: Sequence[Moment]) -> float:
-    pairs = list(zip(asked.weights, moments, strict=True))
-    found = [max((w * m.presence(term) for w, m in pairs), default=0.0) for term in reading.terms]
-    found += [max((w * m.settings.get(place, 0.0) for w, m in pairs), default=0.0) for place in reading.places]
-    return 0.5 * sum(found) / len(found) if found else 0.0
+def _there(ratios: Sequence[float], asked: Asked) -> _Weight:
+    """How much likelier than by chance an event is where the question asks, and how surely it is seen at all."""
+    beside = sum(one * other for one, other in zip(posterior(ratios), asked.where, strict=True))
+    seen = at_all(ratios)
+    return _Weight(math.log(max(beside * len(ratios), 1e-6)) + _SEEN_AT_ALL * seen, seen)
 
 
-def _weigh_feeling(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
+def _weigh_feeling(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weight:
     """Weigh a feeling where the question looks; a change of feeling in order over the whole sequence."""
     reading = read_statement(option)
-    change = reading.change
-    if change is None:
-        return _weigh_claims(option, asked, moments)
     subject = _subject(reading, asked)
-    before, after = (None if feeling is None else Claim(subject, mood=feeling) for feeling in change)
-    if before is not None and after is not None:
-        value = math.sqrt(_in_order(before, after, moments) * _best(after, subject, asked, moments))
-    else:
-        value = max(_best(event, subject, asked, moments) for event in (before, after) if event is not None)
+    if reading.change is None:
+        ratios = [likelihoods(claim, moments, subject) for claim in reading.claims]
+        if not ratios:
+            return _NONE
+        value = sum(log_mean(one, asked.where) for one in ratios) / len(ratios)
+        return _Weight(value + math.log(asked.relevance(reading)), max(at_all(one) for one in ratios))
+    felt = [likelihoods(Claim(subject, mood=feeling), moments) for feeling in reading.change if feeling is not None]
+    seen = sum(at_all(one) for one in felt) / max(1, len(felt))
+    value = seen + (math.log(2 * in_order(*felt) + 1e-9) if len(felt) == 2 else 0.0)
     other = asked.subject is not None and subject is not None and not subject.same(asked.subject)
-    return value * (0.3 if other else 1.0)
+    return _Weight(value + (math.log(_OTHER) if other else 0.0), seen)
 
 
-def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
-    """Two claims in the option's order, less what speaks for the other; a lone claim comes before the question's."""
-    reading = read_statement(option)
-    events = [event for event in reading.claims if event.tells]
+def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weight:
+    """Weigh how probably an option's events are in its order, and whether they are those that the question names."""
+    events = read_statement(option).claims
     if len(events) < 2:
-        return _in_order(events[0], asked.given[-1], moments) if events and asked.given else 0.0
-    first, second = events[0], events[-1]
+        if not events or not asked.given:
+            return _NONE
+        events = (events[0], asked.given[-1])
+    first, second = likelihoods(events[0], moments), likelihoods(events[-1], moments)
+    seen = max(at_all(first), at_all(second))
     if asked.side and asked.given:
-        return _weigh_beside(first, second, asked, moments)
-    value, other = _in_order(first, second, moments), _in_order(second, first, moments)
-    value *= _BOTH_WAYS + (1 - _BOTH_WAYS) * value / (value + other) if value else 0.0
-    named = [known for known in asked.given if any(same_claim(known, event) for event in (first, second))]
-    if len(asked.given) == 2:
-        value *= (len(named) / 2) ** 2
-    elif asked.given:
-        value *= _UNNAMED + (1 - _UNNAMED) * len(named) / len(asked.given)
-    return value * (1 - _TILT + _TILT * _placed(first if asked.tilt < 0 else second, asked, moments))
+        return _weigh_beside(events[0], events[-1], asked, moments)
+    value = math.log(2 * in_order(first, second) + 1e-9)
+    named = [known for known in asked.given if any(same_claim(known, event) for event in (events[0], events[-1]))]
+    value += math.log(_UNNAMED) * (len(asked.given) - len(named))
+    if not asked.given:
+        value += _SEEN_AT_ALL * (at_all(first) + at_all(second))
+    if asked.tilt:
+        value += _there(first if asked.tilt < 0 else second, asked).value
+    return _Weight(value, seen)
 
 
-def _weigh_beside(first: Claim, second: Claim, asked: Asked, moments: Sequence[Moment]) -> float:
-    """An order beside an event that the question takes for granted: how well the other event is supported on the side
-    that is asked for, the nearer the better."""
+def _weigh_beside(first: Claim, second: Claim, asked: Asked, moments: Sequence[Moment]) -> _Weight:
+    """An order beside an event that the question takes for granted: whether the other event is on the side that is
+    asked for, the nearer the better."""
     known = asked.given[-1]
     fixed, free = (second, first) if asked.side < 0 else (first, second)
+    value, seen = _there(likelihoods(free, moments), asked)
     if not same_claim(fixed, known):
-        other = _in_order(first, second, moments) * _UNNAMED
-        return other * (_WRONG_WAY if same_claim(free, known) else 1.0)
-    seen = [support(known, moment) for moment in moments]
-    if max(seen, default=0.0) < _ENOUGH:
-        return max((support(free, moment) for moment in moments), default=0.0)
-    at = seen.index(max(seen))
-    steps = ((asked.side * (place - at), support(free, moment)) for place, moment in enumerate(moments))
-    return max((value * (1 - _FARTHER * (step - 1) / len(moments)) for step, value in steps if step > 0), default=0.0)
+        value += math.log(_UNNAMED) * (2 if same_claim(free, known) else 1)
+    return _Weight(value, seen)
 
 
-def _placed(event: Claim, asked: Asked, moments: Sequence[Moment]) -> float:
-    """1 for an event at the end that the question asks for (the first things, the last things), 0 for the other end."""
-    seen = [support(event, moment) for moment in moments]
-    if not asked.tilt or not seen or max(seen) == 0:
-        return 1.0
-    share = seen.index(max(seen)) / max(1, len(seen) - 1)
-    return share if asked.tilt > 0 else 1 - share
-
-
-def _in_order(first: Claim, second: Claim, moments: Sequence[Moment]) -> float:
-    """Return the best geometric mean of supports with `first` in an earlier moment than `second`."""
-    best, earlier = 0.0, 0.0
-    for moment in moments:
-        best = max(best, earlier * support(second, moment))
-        earlier = max(earlier, support(first, moment))
-    return math.sqrt(best)
-
-
-def _weigh_moral(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
+def _weigh_moral(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weight:
     """A moral label by the deeds and feelings that speak for it, the last third twice, beside all labels together."""
     vocabulary = load_vocabulary()
     label = vocabulary.find(option, "moral")
@@ -178,7 +163,8 @@ def _weigh_moral(option: str, asked: Asked, moments: Sequence[Moment]) -> float:
         return _weigh_claims(option, asked, moments)
     scores = {name: _cues(cue, moments) for name, cue in vocabulary.cues.items()}
     total = sum(scores.values())
-    return scores[label] / total if total > 0 else 0.0
+    value = math.log(len(scores) * scores[label] / total + 1e-9) if total > 0 else _IMPOSSIBLE
+    return _Weight(value, value)
 
 
 def _cues(cue: Mapping[str, Mapping[str, float]], moments: Sequence[Moment]) -> float:
@@ -192,7 +178,7 @@ def _cues(cue: Mapping[str, Mapping[str, float]], moments: Sequence[Moment]) -> 
     return value
 
 
-_WEIGHERS: Mapping[Dimension, Callable[[str, Asked, Sequence[Moment]], float]] = {
+_WEIGHERS: Mapping[Dimension, Callable[[str, Asked, Sequence[Moment]], _Weight]] = {
     "emotional": _weigh_feeling,
     "temporal_order": _weigh_order,
     "moral": _weigh_moral,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from katha.eval_bridge.reader.words import Words, load_words
@@ -110,7 +110,7 @@ def read_statement(text: str) -> Statement:
     if len(parts) == 3 and parts[0] and parts[2]:
         # Both sides alike, whichever of them begins the sentence.
         read = [_read(f"{part[:1].upper()}{part[1:]}") for part in (parts[0], parts[2])]
-        if all(any(claim.tells for claim in one.claims) for one in read):
+        if all(one.claims for one in read):
             first, second = read[::-1] if parts[1].lower() == "after" else read
             return Statement(
                 (*first.claims, *second.claims), (*first.terms, *second.terms), (*first.places, *second.places)
@@ -150,13 +150,33 @@ def _read(text: str) -> Statement:
     if not re.search(r"[A-Za-z]{2}", clean):
         return Statement()
     reading = read_story(clean if clean[-1] in ".!?\"'" else f"{clean}.")
+    if not reading.events and clean[-1].isalpha():
+        # A clause whose verb could be a noun ("The schoolboys cheer") is a clause with an adverb behind it.
+        reading = read_story(f"{clean} there.")
     claims = [claim for event in reading.events if (claim := claim_of(reading, event)) is not None]
     merged = list(_merged(claims))
     terms = tuple(term_for(reading, entity) for entity in reading.entities if _named(entity))
     places = tuple(
         place for entity in reading.entities if entity.kind == "place" and (place := load_words().place(entity.name))
     )
-    return Statement(tuple(merged), terms, places)
+    return Statement(_full(merged, _taking_part(reading, terms)), terms, places)
+
+
+def _taking_part(reading: Reading, terms: Sequence[Term]) -> list[Term]:
+    """Those who and what a phrase shows: not whose something is, and no group beside its members."""
+    groups = {_ARTICLE.sub("", entity.name).lower() for entity in reading.entities if entity.members}
+    text = " ".join(sentence.text for sentence in reading.sentences).lower()
+    owners = {name for term in terms for name in term.names if f"{name}'s" in text or f"{name}\u2019s" in text}
+    return [term for term in terms if not term.names & (groups | owners)]
+
+
+def _full(claims: Sequence[Claim], terms: Sequence[Term]) -> tuple[Claim, ...]:
+    """Claims in which all that the phrase names has a part: what has none is there, by the last of them."""
+    had = {term for one in claims for term in (one.actor, one.target, *one.also) if term is not None}
+    rest = tuple(term for term in terms if (term.looks or term.living) and not any(term.same(one) for one in had))
+    if not claims:
+        return (Claim(also=rest),) if rest else ()
+    return (*claims[:-1], replace(claims[-1], also=(*claims[-1].also, *rest)))
 
 
 def _merged(claims: Sequence[Claim]) -> Iterator[Claim]:
@@ -169,20 +189,21 @@ def claim_of(reading: Reading, event: Event) -> Claim | None:
     """Return what one event claims in the reader's classes; None for what no picture shows (speech, wishes)."""
     if event.standing in ("said", "imagined") or event.modality in ("may", "will"):
         return None
-    words, agents = load_words(), event.who("agent")
-    actor = _term(reading, agents[0]) if agents else None
+    words, agents = load_words(), _several(reading, event.who("agent"))
+    actor = agents[0] if agents else None
     state = [word for text in event.state for word in text.lower().split()]
     mood = words.mood(state, event.feeling)
     deed = _deed(reading, event, words, state)
     if actor is None and event.passive and event.who("patient"):
-        actor = _term(reading, event.who("patient")[0])
+        agents = _several(reading, event.who("patient"))
+        actor = agents[0] if agents else None
     if mood is not None and deed == "stand":
         deed = None
     parts = _parts(reading, event, actor)
     seen = next((term for term in parts if term.looks or term.living), None)
     said = [part for role in event.all("place", "goal", "source") for part in (role.text, role.head)]
     place = next((found for part in said if (found := words.place(part))), None)
-    also = tuple(term for term in parts if term is not seen)
+    also = (*agents[1:], *(term for term in parts if term is not seen and term not in agents))
     return Claim(actor, deed, mood, seen, place, event.negated, also)
 
 
@@ -226,6 +247,12 @@ def _parts(reading: Reading, event: Event, actor: Term | None) -> list[Term]:
 
 def _named(entity: Entity) -> bool:
     return entity.kind not in ("abstract", "place") or bool(load_words().looks(entity.noun))
+
+
+def _several(reading: Reading, keys: Sequence[str]) -> list[Term]:
+    """Those that share a part in an event, each by itself."""
+    each = [member for key in keys for member in (reading.entity(key).members or (key,))]
+    return [term for key in each if (term := _term(reading, key)) is not None]
 
 
 def _term(reading: Reading, key: str) -> Term | None:

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.resources import files
 from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,8 @@ STRIDE = 8
 ACT = "act:"
 """What begins the names of actions of actors without a rig."""
 MOST_HEADS, MOST_THINGS = 8, 14
+_MOST_NAMES = 12
+"""So many names are kept of each."""
 """So many of each are looked at more closely; a frame that shows more has no room for faces."""
 _FAINT = 0.2
 """What is lower than this is no peak: no name can lift it over the threshold."""
@@ -256,7 +258,8 @@ def find_things(heat: Array, shapes: Array) -> list[Thing]:
 class FigureReading:
     """One character: what it is, how sure, where its head is (input pixels), and what it does and feels.
 
-    `actions` and `emotions` are probabilities by name; "none" stands for standing still or a neutral face.
+    `actions` and `emotions` are probabilities by name; "none" stands for standing still or a neutral face. `names` are
+    those of all that it may be, the likeliest (`concept`, `p`) first; the least likely are left out.
     """
 
     concept: str
@@ -265,6 +268,7 @@ class FigureReading:
     y: float
     actions: Mapping[str, float]
     emotions: Mapping[str, float]
+    names: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def action(self) -> str:
@@ -281,7 +285,8 @@ class FigureReading:
 class PropReading:
     """One pictogram, how sure, where its middle is and half of its longer side (input pixels).
 
-    `actions` and `emotions` are probabilities for those that act (a robot, a ghost); others have none.
+    `actions` and `emotions` are probabilities for those that act (a robot, a ghost); others have none. `names` as of a
+    figure.
     """
 
     concept: str
@@ -291,13 +296,15 @@ class PropReading:
     half: float = 0.0
     actions: Mapping[str, float] = field(default_factory=dict)
     emotions: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FrameReading:
     """One frame. figures and props are above their thresholds, from left to right; `is_sketch` is a probability.
 
-    `peaks` holds the highest peak of every character and prop that was thought of ("character/lion": 0.02).
+    `peaks` holds the highest peak of every character and prop that was thought of ("character/lion": 0.02). `faint` are
+    those below their thresholds: evidence for one who compares, none for one who counts.
     """
 
     figures: tuple[FigureReading, ...]
@@ -306,6 +313,7 @@ class FrameReading:
     times: Mapping[str, float]
     is_sketch: float
     peaks: Mapping[str, float] = field(default_factory=dict)
+    faint: tuple[FigureReading | PropReading, ...] = ()
 
     @property
     def setting(self) -> str:
@@ -316,6 +324,9 @@ class FrameReading:
     def time(self) -> str:
         """The likeliest time of day."""
         return max(self.times, key=lambda name: self.times[name])
+
+
+_Reading = TypeVar("_Reading", FigureReading, PropReading)
 
 
 def _named(values: Array, names: tuple[str, ...]) -> dict[str, float]:
@@ -330,13 +341,13 @@ def nothing(concepts: Concepts) -> FrameReading:
 
 
 class _Named(NamedTuple):
-    """What was named. Probabilities of characters, actions and emotions, a row a head; for each thing its name, how
-    sure, and the rows of actions and emotions where it acts."""
+    """What was named. Probabilities of characters, actions and emotions, a row a head; for each thing its likeliest
+    names, and the rows of actions and emotions where it acts."""
 
     characters: Array
     actions: Array
     emotions: Array
-    things: Sequence[tuple[str, float]]
+    things: Sequence[Mapping[str, float]]
     acts: Mapping[int, tuple[Array, Array]]
 
 
@@ -345,38 +356,54 @@ def assemble(
 ) -> FrameReading:
     """One frame's reading. scene: logits of settings, times and is-sketch. A figure's p is that of a head there times
     that of its name."""
-    people = [_likeliest(head.p, row, concepts.characters) for head, row in zip(heads, named.characters, strict=True)]
-    objects = [(name, thing.p * p) for thing, (name, p) in zip(things, named.things, strict=True)]
     figures = [
         FigureReading(
-            name,
-            p,
+            *_first(names),
             head.x,
             head.y,
             _named(named.actions[nth], concepts.actions),
             _named(named.emotions[nth], concepts.emotions),
+            names,
         )
-        for nth, (head, (name, p)) in enumerate(zip(heads, people, strict=True))
-        if p >= concepts.threshold("character")
+        for nth, head in enumerate(heads)
+        for names in [_times(head.p, _likeliest(named.characters[nth], concepts.characters))]
     ]
-    seen = [
-        PropReading(name, p, thing.x, thing.y, thing.half, *_acting(named.acts.get(nth), concepts))
-        for nth, (thing, (name, p)) in enumerate(zip(things, objects, strict=True))
-        if p >= concepts.threshold("prop")
+    props = [
+        PropReading(*_first(names), thing.x, thing.y, thing.half, *_acting(named.acts.get(nth), concepts), names)
+        for nth, thing in enumerate(things)
+        for names in [_times(thing.p, named.things[nth])]
     ]
+    people, faint_people = _parted(figures, concepts.threshold("character"))
+    seen, faint_things = _parted(props, concepts.threshold("prop"))
     settings, times = len(concepts.settings), len(concepts.times)
     highest: dict[str, float] = {}
-    for kind, found in (("character", people), ("prop", objects)):
-        for name, p in found:
-            highest[f"{kind}/{name}"] = max(p, highest.get(f"{kind}/{name}", 0.0))
+    for kind, found in (("character", figures), ("prop", props)):
+        for one in found:
+            highest[f"{kind}/{one.concept}"] = max(one.p, highest.get(f"{kind}/{one.concept}", 0.0))
     return FrameReading(
-        figures=tuple(sorted(figures, key=lambda one: one.x)),
-        props=tuple(sorted(seen, key=lambda one: one.x)),
+        figures=people,
+        props=seen,
         settings=_named(softmax(scene[:settings]), concepts.settings),
         times=_named(softmax(scene[settings : settings + times]), concepts.times),
         is_sketch=float(sigmoid(scene[-1:])[0]),
         peaks=highest,
+        faint=(*faint_people, *faint_things),
     )
+
+
+def _first(names: Mapping[str, float]) -> tuple[str, float]:
+    """The likeliest of `names`, which are in that order."""
+    return next(iter(names.items()))
+
+
+def _times(p: float, names: Mapping[str, float]) -> dict[str, float]:
+    return {name: p * chance for name, chance in names.items()}
+
+
+def _parted(found: Sequence[_Reading], limit: float) -> tuple[tuple[_Reading, ...], tuple[_Reading, ...]]:
+    """What reaches `limit` and what does not, each from left to right."""
+    ordered = sorted(found, key=lambda one: one.x)
+    return tuple(one for one in ordered if one.p >= limit), tuple(one for one in ordered if one.p < limit)
 
 
 def _acting(rows: tuple[Array, Array] | None, concepts: Concepts) -> tuple[dict[str, float], dict[str, float]]:
@@ -388,10 +415,10 @@ def _acting(rows: tuple[Array, Array] | None, concepts: Concepts) -> tuple[dict[
     return {name: p / total for name, p in acts.items()}, _named(rows[1], concepts.emotions)
 
 
-def _likeliest(p: float, chances: Array, names: Sequence[str]) -> tuple[str, float]:
-    """Return the likeliest name, and the probability that it is there."""
-    best = int(chances.argmax())
-    return names[best], p * float(chances[best])
+def _likeliest(chances: Array, names: Sequence[str]) -> dict[str, float]:
+    """Return the likeliest names with their probabilities, in that order."""
+    best = chances.argsort()[::-1][:_MOST_NAMES]
+    return {names[at]: float(chances[at]) for at in best}
 
 
 # From a picture's bytes to the reader's two views of it: fitted into a fixed frame, and windows cut out of that.
@@ -623,15 +650,15 @@ class Reader:
             rows[unsure] = _averaged(rows[unsure], seen)
         more = softmax(self.concepts.sharpness * self.gallery.likeness(again.looks))
         chances[unclear] = _averaged(chances[unclear], more)
-        names = [_likeliest(1.0, row, self.gallery.words) for row in chances]
+        names = [_likeliest(row, self.gallery.words) for row in chances]
         return _Named(first.characters, first.actions, first.emotions, names, self._acts(picture, things, names))
 
     def _acts(
-        self, picture: Image.Image, things: Sequence[Thing], names: Sequence[tuple[str, float]]
+        self, picture: Image.Image, things: Sequence[Thing], names: Sequence[Mapping[str, float]]
     ) -> Mapping[int, tuple[Array, Array]]:
         """Return actions and emotions of the things that can act, by their place in `things`."""
         able = set(self.concepts.acting)
-        which = [nth for nth, (name, _) in enumerate(names) if name in able]
+        which = [nth for nth, likely in enumerate(names) if _first(likely)[0] in able]
         seen = self._look(picture, [acting_windows(things[n].x, things[n].y, things[n].half) for n in which], [])
         return {nth: (seen.actions[row], seen.emotions[row]) for row, nth in enumerate(which)}
 

@@ -314,7 +314,9 @@ def test_a_new_pictogram_needs_no_training(training: Training, reader: Reader) -
 @pytest.mark.parametrize(
     ("phrase", "looks"),
     [
-        ("the old teacher", {"character/teacher", "character/sage"}),
+        ("the old teacher", {"character/man", "character/woman", "character/sage"}),
+        ("the tired cook", {"character/cook"}),
+        ("a passenger", {"character/man", "character/woman"}),
         ("two cats", {"character/cat", "prop/cat"}),
         ("a teapot", {"prop/teapot"}),
         ("quantum", set()),
@@ -347,3 +349,23 @@ def test_the_card_states_what_was_measured() -> None:
     assert card["bytes"] == sum(map(len, weights()))
     text = folder.joinpath("CARD.md").read_text(encoding="utf-8")
     assert f"| character | {card['macro_f1']['character']:.3f} |" in text
+
+
+def test_a_trade_is_a_class_where_a_viewer_can_name_it(training: Training) -> None:
+    """By a hat or gear, not by the colour of a shirt; and one in its teens is a child."""
+    told = training.labels.person_class
+    assert [told("woman", "cook"), told("woman", "student"), told("teen_boy", None)] == ["cook", "woman", "boy"]
+    assert not {"student", "singer", "office-worker", "teen_girl"} & set(load_concepts().characters)
+
+
+def test_what_else_it_may_be_and_what_is_faint_are_kept(reader: Reader, panels: list[Panel]) -> None:
+    """The likeliest name is first; what is below the threshold is no figure and no prop, but is told."""
+    readings = reader.read_many(panel.png for panel in panels[:12])
+    found = [one for reading in readings for one in (*reading.figures, *reading.props, *reading.faint)]
+    faint = [one for reading in readings for one in reading.faint]
+    assert found
+    assert faint
+    for one in found:
+        assert next(iter(one.names.items())) == (one.concept, one.p)
+        assert list(one.names.values()) == sorted(one.names.values(), reverse=True)
+    assert all(one.p < max(reader.concepts.thresholds.values()) for one in faint)

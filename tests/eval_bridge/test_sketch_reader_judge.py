@@ -15,9 +15,12 @@ from knowing_reader import KnowingReader
 from PIL import Image
 
 from katha.errors import UsageError
+from katha.eval_bridge.judges.choosing import choose
+from katha.eval_bridge.judges.claims import read_statement
+from katha.eval_bridge.judges.moments import from_frames
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.packets.instructions import UNCLEAR
-from katha.eval_bridge.reader import FrameReading, Reader, load_reader
+from katha.eval_bridge.reader import FigureReading, FrameReading, PropReading, Reader, load_reader
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Dimension
 
@@ -322,3 +325,47 @@ def test_a_question_is_answered_alone(judge: SketchReaderJudge) -> None:
     """A reply depends on its own question, never on the others of the call."""
     together = [reply.answer for reply in ask(judge, board())]
     assert together == [ask(judge, board(), [case])[0].answer for case in CASES]
+
+
+def seen(deed: str, p: float = 1.0, who: str = "woman", *props: PropReading, faint: bool = False) -> FrameReading:
+    """The reading of one figure that does `deed` with probability `p`, and stands otherwise."""
+    figure = FigureReading(who, 0.5, 9.0, 9.0, {deed: p, "stand": 1 - p}, {"none": 1.0}, {who: 0.5, "man": 0.2})
+    clear, doubtful = ((), (figure,)) if faint else ((figure,), ())
+    return FrameReading(clear, props, {"none": 1.0}, {"day": 1.0}, 1.0, faint=doubtful)
+
+
+def test_weak_evidence_decides_where_there_is_no_other() -> None:
+    """Two deeds that are hardly seen, one of them by a figure below the threshold: the order follows all the same."""
+    frames = [seen("stand"), seen("eat", 0.2, faint=True), seen("stand"), seen("sleep", 0.2), seen("stand")]
+    right, wrong = "Lena eats before Lena sleeps", "Lena sleeps before Lena eats"
+    asked = "In which order do these happen: Lena eats; Lena sleeps?"
+    assert choose(asked, "temporal_order", (wrong, right, UNCLEAR), from_frames(frames)).answer == right
+    assert choose(asked, "temporal_order", (wrong, right, UNCLEAR), from_frames(frames[::-1])).answer == wrong
+    alike = from_frames([seen("stand")] * 4)
+    assert choose(asked, "temporal_order", (wrong, right, UNCLEAR), alike).answer == UNCLEAR
+
+
+def test_what_happens_elsewhere_is_no_answer() -> None:
+    """The clearest event of the story is not what follows the event that the question names."""
+    frames = [seen("dance", 0.9), seen("eat", 0.5), seen("read", 0.3), seen("stand")]
+    options = ("Lena dances", "Lena reads", "Lena swims", UNCLEAR)
+    choice = choose("What does Lena do after Lena eats?", "action_visibility", options, from_frames(frames))
+    assert choice.answer == "Lena reads"
+
+
+def test_a_thing_that_may_be_another_counts_for_what_it_may_be() -> None:
+    def thing(likeliest: str, other: str) -> PropReading:
+        return PropReading(likeliest, 0.5, 9.0, 9.0, 9.0, names={likeliest: 0.5, other: 0.3})
+
+    frames = [seen("hold", 0.5, "woman", thing("knot", "wrench")), seen("hold", 0.5, "woman", thing("knot", "candle"))]
+    options = ("Lena holds the wrench", "Lena holds the calendar", UNCLEAR)
+    assert choose("What does Lena do?", "action_visibility", options, from_frames(frames)).answer == options[0]
+
+
+def test_all_who_share_a_deed_are_named_by_a_claim() -> None:
+    (claim,) = read_statement("Anna and Mr Bello stand in the puddle").claims
+    assert {name for term in (claim.actor, *claim.also) if term is not None for name in term.names} >= {"anna"}
+    assert any("character/man" in term.looks for term in claim.also)
+    assert read_statement("The schoolboys cheer").claims[0].deed is not None
+    (owned,) = read_statement("Anna's brother lifts one hand").claims
+    assert not any("anna" in term.names for term in owned.also)

@@ -11,10 +11,10 @@ from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
 from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.deeds import people
+from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, tell
 
-ALIKE = {"person": "man", "child": "boy", "teen": "teen_boy"}
+ALIKE = {"person": "man", "child": "boy", "teen": "boy", "teen_boy": "boy", "teen_girl": "girl"}
 
 
 class KnowingReader(Reader):
@@ -56,7 +56,8 @@ def read_scene(scene: Scene) -> FrameReading:
                 does = {f"{ACT}{words.acts[actor.deed]}": 1.0}
                 props.append(PropReading(actor.pictogram, 1.0, 100.0 * nth, 0.0, 20.0, does, feels))
             continue
-        figures.append(FigureReading(_concept(actor), 1.0, 100.0 * nth, 0.0, {actor.deed: 1.0}, feels))
+        does = {deed(actor.deed).seen or actor.deed: 1.0}
+        figures.append(FigureReading(_concept(actor), 1.0, 100.0 * nth, 0.0, does, feels))
     shown = [thing.pictogram for thing in scene.things if thing.pictogram is not None]
     props += [PropReading(name, 1.0, 50.0, 0.0) for name in shown]
     settings = {scene.setting or "none": 1.0}
@@ -66,5 +67,6 @@ def read_scene(scene: Scene) -> FrameReading:
 def _concept(actor: SceneActor) -> str:
     if actor.kind == "figure":
         return actor.concept
-    name = actor.look.outfit if actor.look.outfit in people()["outfits"] else actor.look.base
-    return ALIKE.get(name or "person", name or "person")
+    if actor.look.outfit in load_words().people:
+        return actor.look.outfit
+    return ALIKE.get(actor.look.base, actor.look.base)

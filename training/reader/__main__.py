@@ -14,13 +14,13 @@ import numpy as np
 from katha.eval_bridge.reader.network import ACT, VECTOR, Concepts, Gallery, Reader
 from katha.jsonio import write_bytes_atomic, write_json
 from katha.renderers.sketch import SketchRenderer
-from katha.renderers.sketch.deeds import deed, deed_ids, people
+from katha.renderers.sketch.deeds import deed, deed_ids
 from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
 from katha.renderers.sketch.places import place_data, place_ids
 from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, draw_set
 from training.reader.gallery import gallery_bytes, make_gallery
-from training.reader.labels import ALIKE
+from training.reader.labels import person_classes
 from training.reader.measure import alike_groups, calibrate, sharpest
 from training.reader.scenes import creatures, drawn_pictograms, held_out
 from training.reader.words import words_table
@@ -33,9 +33,8 @@ ROOT = Path(__file__).parents[2]
 
 def drawn_concepts() -> Concepts:
     """Everything that the sketch draws, as the reader's classes."""
-    looks = (*people()["bases"], *people()["outfits"])
     return Concepts(
-        characters=(*creatures(), *(name for name in looks if name not in ALIKE)),
+        characters=(*creatures(), *person_classes()),
         actions=(*(name for name in deed_ids() if deed(name).seen is None), *(f"{ACT}{name}" for name in ACTS)),
         emotions=("none", *(name for name in MOODS if name not in ("loving", "worried"))),
         settings=(*dict.fromkeys(place_data(name).seen for name in place_ids()), "none"),

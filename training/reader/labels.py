@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from katha.eval_bridge.reader.network import Fit
 from katha.renderers.sketch.deeds import deed, people
@@ -23,7 +24,7 @@ from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes import Frame, Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.things import Box, Sprite
 
-__all__ = ["ALIKE", "FACES", "SIGNS", "FrameLabels", "Item", "label_frame", "person_class"]
+__all__ = ["FACES", "SIGNS", "FrameLabels", "Item", "label_frame", "person_class", "person_classes", "trades"]
 
 HEAD_VISIBLE, HEAD_RADIUS = 0.65, 5.0
 EMOTION_RADIUS = 8.0
@@ -36,8 +37,11 @@ _WINDOW = 0.8
 
 OF_THINGS = ("burst", "smoke", "ring", "glow", "drip")
 """Acts of things alone: a rigged figure that glows stands, and one that bursts is not drawn so."""
-ALIKE = {"person": "man", "child": "boy", "teen": "teen_boy"}
-"""People that are drawn as others are: the rig has one short haircut and one shirt for both."""
+ALIKE = {"person": "man", "child": "boy", "teen": "boy", "teen_boy": "boy", "teen_girl": "girl"}
+"""People that are drawn as others are: the rig has one short haircut and one shirt for both, and without others beside
+them nobody sees how much smaller a child is than one in its teens."""
+_CLOTHES = frozenset({"dress", "sleeve", "trousers", "detail"})
+"""What anybody wears: a trade that has nothing else is told by the colour of a shirt alone, and by no viewer."""
 FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm"}
 """Moods that a face shows as another."""
 SIGNS = {"calm": "none", "worried": "greedy", "loving": "grateful"}
@@ -86,9 +90,20 @@ class _Sheet:
 
 
 def person_class(base: str, outfit: str | None) -> str:
-    """What the rig's people are told apart by: the trade's clothes, else sex and age as far as they are drawn."""
-    name = outfit if outfit is not None and outfit in people()["outfits"] else base
-    return ALIKE.get(name, name)
+    """What the rig's people are told apart by: a trade's hat or gear, else sex and age as far as they are drawn."""
+    return outfit if outfit is not None and outfit in trades() else ALIKE.get(base, base)
+
+
+@cache
+def trades() -> tuple[str, ...]:
+    """The trades that somebody who sees one person of them can name."""
+    return tuple(name for name, worn in people()["outfits"].items() if not _CLOTHES.issuperset(worn))
+
+
+@cache
+def person_classes() -> tuple[str, ...]:
+    """The classes of people: by sex and age, then by trade."""
+    return (*(name for name in people()["bases"] if name not in ALIKE), *trades())
 
 
 def label_frame(scene: Scene, frame: Frame, width: int, height: int, fit: Fit) -> FrameLabels:

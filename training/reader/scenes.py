@@ -73,7 +73,7 @@ def _actor(rng: Random, nth: int) -> SceneActor:
     many = rng.choice((2, 3)) if rng.random() < 0.06 else 1
     if kind == "person":
         look = Look(rng.choice(list(people()["bases"])), None)
-        if rng.random() < 0.6:
+        if rng.random() < 0.5:
             look = Look(look.base, rng.choice(list(people()["outfits"])))
         elif rng.random() < 0.3:
             look = Look(look.base, None, dress=rng.choice(_COLOURS), hair=rng.choice((None, *_COLOURS[2:])))

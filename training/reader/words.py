@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from katha.jsonio import write_json
-from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words, people
+from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words
 from katha.renderers.sketch.pictograms import nouns
 from katha.renderers.sketch.places import place_data, place_words
 from katha.renderers.sketch.scenes import actor_of
 from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
 from katha.vocabulary import load_vocabulary
-from training.reader.labels import FACES, SIGNS, person_class
+from training.reader.labels import FACES, SIGNS, person_class, person_classes, trades
 from training.reader.scenes import creatures
 
 __all__ = ["main", "words_table"]
@@ -30,7 +30,7 @@ def words_table() -> dict[str, Any]:
     senses = _data()
     return {
         "nouns": _nouns(),
-        "people": sorted({person_class(base, None) for base in people()["bases"]} | set(people()["outfits"])),
+        "people": sorted(person_classes()),
         "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
         "places": {word: place_data(name).seen for word, name in {**_places(), **place_words()}.items()},
         "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
@@ -51,6 +51,17 @@ _BASES = {
 }  # fmt: skip
 
 
+_EITHER = {"person": ("man", "woman"), "child": ("boy", "girl"), "teen": ("boy", "girl")}
+"""Whom a noun can mean that says nothing of sex ("the passenger"): drawn as one or the other by what else is told."""
+
+
+def _anybody(base: str, outfit: str | None) -> tuple[str, ...]:
+    """Every class that one whom a noun names so can be drawn as."""
+    if outfit is not None and outfit in trades():
+        return (person_class(base, outfit),)
+    return _EITHER.get(base, (person_class(base, None),))
+
+
 def _seen(name: str) -> str:
     """The deed that the networks know a deed by."""
     return deed(name).seen or name
@@ -62,7 +73,7 @@ def _nouns() -> Mapping[str, list[str]]:
     for word, noun in nouns().items():
         if noun.kind == "person" and by_rig(noun.pictogram):
             look = actor_of(word, word).look
-            found[word] = [f"character/{person_class(look.base, look.outfit)}"]
+            found[word] = [f"character/{name}" for name in _anybody(look.base, look.outfit)]
         else:
             found[word] = [f"prop/{noun.pictogram}"]
     known = set(creatures())

@@ -18,8 +18,8 @@ from training.reader.fit import Recipe, fit_finder, fit_namer
 
 __all__ = ["Task", "Trained", "train_both"]
 
-_FINDER = Recipe(epochs=12, minutes=40, batch=24, rate=2.5e-3)
-_NAMER = Recipe(epochs=10, minutes=40, batch=64, rate=2.5e-3)
+_FINDER = Recipe(epochs=9, minutes=40, batch=24, rate=2.5e-3)
+_NAMER = Recipe(epochs=24, minutes=40, batch=64, rate=2.5e-3)
 
 Trained = tuple[bytes, list[float], float]
 """A network as ONNX, the loss of every step, and the seconds of processor time."""
