@@ -285,7 +285,7 @@ class Relations(Doing):
         for key in event.who("agent"):
             shown = self.things[key].word if key in self.things else self._entity(key).name
             noun = noun_of(shown, self._entity(key).noun)
-            way = force_way(noun.pictogram) if noun is not None else None
+            way: Beside | None = force_way(noun.pictogram if noun is not None else None)  # type: ignore[assignment]
             hit = [one for one in event.who("patient") if one != key] if way is not None else []
             if noun is None or way is None or not hit:
                 continue
