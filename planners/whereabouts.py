@@ -115,13 +115,13 @@ def _way(story: Story) -> list[str]:
         return [""] * len(told)
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[_Key, _Key]] = []
-    for one in told[1:]:
-        came = {key: max(keys, key=partial(_to, best, key, one)) for key in keys}
-        best = {key: best[old] - _cost(old, key, one) + one.speaks.get(key, 0.0) for key, old in came.items()}
+    for next_one in told[1:]:
+        came = {key: max(keys, key=partial(_to, best, key, next_one)) for key in keys}
+        best = {key: best[old] - _cost(old, key, next_one) + next_one.speaks.get(key, 0.0) for key, old in came.items()}
         back.append(came)
     way = [max(keys, key=lambda key: best[key])]
-    for came in reversed(back):
-        way.append(came[way[-1]])
+    for step in reversed(back):
+        way.append(step[way[-1]])
     return _in_words(told, way[::-1])
 
 
