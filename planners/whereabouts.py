@@ -97,10 +97,10 @@ def _way(story: Story) -> list[str]:
     """The place of each sentence of a story."""
     told = [_sentence(story, at) for at in range(len(story.reading.sentences))]
     title = words_of(story.reading.title or "")
-    for one in settings() if title else ():
-        if value := one.score(title):
+    for setting in settings() if title else ():
+        if value := setting.score(title):
             for sentence in told:
-                sentence.speaks[one] += _TITLE * value
+                sentence.speaks[setting] += _TITLE * value
     for one, after in pairwise(told):
         if one.noun in _PASSED:
             after.step = min(after.step, _ARRIVED)
