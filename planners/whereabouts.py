@@ -120,8 +120,8 @@ def _way(story: Story) -> list[str]:
         best = {key: best[old] - _cost(old, key, one) + one.speaks.get(key, 0.0) for key, old in came.items()}
         back.append(came)
     way = [max(keys, key=lambda key: best[key])]
-    for came in reversed(back):
-        way.append(came[way[-1]])
+    for steps in reversed(back):
+        way.append(steps[way[-1]])
     return _in_words(told, way[::-1])
 
 
