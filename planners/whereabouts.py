@@ -97,10 +97,10 @@ def _way(story: Story) -> list[str]:
     """The place of each sentence of a story."""
     told = [_sentence(story, at) for at in range(len(story.reading.sentences))]
     title = words_of(story.reading.title or "")
-    for one in settings() if title else ():
-        if value := one.score(title):
+    for setting in settings() if title else ():
+        if value := setting.score(title):
             for sentence in told:
-                sentence.speaks[one] += _TITLE * value
+                sentence.speaks[setting] += _TITLE * value
     for one, after in pairwise(told):
         if one.noun in _PASSED:
             after.step = min(after.step, _ARRIVED)
@@ -115,13 +115,13 @@ def _way(story: Story) -> list[str]:
         return [""] * len(told)
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[_Key, _Key]] = []
-    for next_one in told[1:]:
-        came = {key: max(keys, key=partial(_to, best, key, next_one)) for key in keys}
-        best = {key: best[old] - _cost(old, key, next_one) + next_one.speaks.get(key, 0.0) for key, old in came.items()}
+    for one in told[1:]:
+        came = {key: max(keys, key=partial(_to, best, key, one)) for key in keys}
+        best = {key: best[old] - _cost(old, key, one) + one.speaks.get(key, 0.0) for key, old in came.items()}
         back.append(came)
     way = [max(keys, key=lambda key: best[key])]
-    for step in reversed(back):
-        way.append(step[way[-1]])
+    for steps in reversed(back):
+        way.append(steps[way[-1]])
     return _in_words(told, way[::-1])
 
 
