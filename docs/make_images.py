@@ -198,7 +198,7 @@ def desk_image(target: Path, size: tuple[int, int] = (1440, 1110), width: int = 
             "dialogue": "Please let me go!",
             "notes": "Slow zoom in.",
         }
-        edits = [InsertBridge(pair=weakest.pair), ChangeFrame(frame=2, duration=3, **said)]
+        edits = [ChangeFrame(frame=2, duration=3, **said), InsertBridge(pair=weakest.pair)]
         edit_board(run, edits)
         held = next(frame.index for frame in read_board(run).board.frames if frame.kind == "bridge")
         edit_board(run, [LockFrame(frame=held)])

@@ -84,6 +84,8 @@ def _place(moment: Moment) -> str:
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
     later = later and opened_by(story.reading.sentences[at].text) is None
     stands = found[at - 1 if at and later else at]
+    if place is not None and place.since == at and _under_way(moment.main, place):
+        return worded("the street", _states(story)[at])
     return worded(stands, _states(story)[at])
 
 
@@ -269,12 +271,24 @@ def _is_there(story: Story, place: Place) -> bool | None:
                 who = story.teller.people(event.who("agent", "patient"))
                 described = role.role == "agent" and event.verb == "be"
                 goes = bool(who) and role.role != "agent"
-                if goes and not _goes_with(story, who, place.since):
+                if goes and not (_acts_there(story, event, who) or _goes_with(story, who, place.since)):
                     return None
                 if goes or event.existential or described:
                     return True
     stands = [role.role for event in story.reading.of(place.since) for role in event.roles if role.head == place.noun]
     return None if stands == ["agent"] else place.entity is None
+
+
+def _under_way(event: Event, place: Place) -> bool:
+    """Whether somebody rides or drives to what one enters on foot: the picture is of the way."""
+    to = any(role.entity == place.entity or role.head == place.noun for role in event.all("goal"))
+    return to and event.verb in ("ride", "drive", "cycle", "pedal") and place.sort == "building"
+
+
+def _acts_there(story: Story, went: Event, who: Sequence[str]) -> bool:
+    """Whether who goes does something afterwards in the same sentence: "rode to the bakery and bought a cake"."""
+    later = [one for one in story.reading.of(went.sentence) if one.id > went.id and one.within is None and one.happens]
+    return any({*one.who("agent")} & {*who} and one.speech is None and not one.all("goal") for one in later)
 
 
 def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:

@@ -18,7 +18,7 @@ from katha.schema import Character
 
 __all__ = ["LOOSE", "SketchRenderer"]
 
-_VERSION = "5"
+_VERSION = "6"
 LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
 _MOST_READ = 256

@@ -122,3 +122,17 @@ def test_a_place_with_what_it_is_in_keeps_its_owner_and_is_told_once() -> None:
     assert worded("Karel's bakery", ("smoky",)) == "Karel's smoky bakery"
     assert worded("the dark valley road", ("dark",)) == "the dark valley road"
     assert worded("", ("dark",)) == ""
+
+
+def test_who_rides_to_a_shop_is_on_the_way_and_buys_inside() -> None:
+    text = (
+        "Marta baked a cake in the kitchen for Grandpa. Tom rode his bicycle to the bakery and bought a cake. "
+        "In the evening Grandpa laughed in the living room."
+    )
+    told, _ = told_story(text, "s")
+    assert places_of(moments_of(told, parts_of(told, 4))) == [
+        "the kitchen",
+        "the street",
+        "the bakery",
+        "the living room",
+    ]

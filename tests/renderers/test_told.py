@@ -991,3 +991,9 @@ def test_several_small_things_share_one_table() -> None:
     scene = scene_of(request("In the kitchen, Ada talks to Ben.", must_show=("cups", "spoon")))
     tables = [one.id for one in arrange(scene, Random(1)) if one.id.endswith(" table")]
     assert len(tables) == 1
+
+
+def test_who_answers_the_phone_has_one_and_does_not_speak_of_it() -> None:
+    scene = scene_of(FrameRequest("Marta answers the phone.", 1, 768, 512, place="the kitchen", must_show=("phone",)))
+    (marta,) = scene.actors
+    assert (marta.deed, marta.says, scene.things) == ("phone", None, ())

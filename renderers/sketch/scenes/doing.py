@@ -334,6 +334,8 @@ class Doing(Having):
             if noun is None or in_table("skip", head) or (key is not None and key in self.actors):
                 continue
             self.things.pop(key or "", None)
+            if noun.pictogram == deed(name).own:
+                continue  # who answers the phone does not speak of it
             self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
             return
         said = said_sign(event.predicate, base_form(event.verb))

@@ -341,6 +341,7 @@ class _Teller(Relations):
     def _must_show(self, setting: str | None) -> None:
         """Things that the panel has to show and the text did not bring."""
         drawn = {name for thing in self.things.values() for name in (thing.word.lower(), thing.pictogram) if name}
+        drawn |= {own for actor in self.actors.values() if (own := deed(actor.deed).own) is not None}
         figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
             words = bare(phrase)
