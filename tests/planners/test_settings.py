@@ -105,7 +105,10 @@ def test_a_story_goes_the_likeliest_way_through_its_places(text: str, found: lis
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("Ana stood in the cellar. The water rose to her knees. Ben laughed.", ["the cellar"] + ["the flooded cellar"] * 2),
+        (
+            "Ana stood in the cellar. The water rose to her knees. Ben laughed.",
+            ["the cellar"] + ["the flooded cellar"] * 2,
+        ),
         ("Ana stood in the cellar with a jug. The water rose to the top of the jug. Ben laughed.", ["the cellar"] * 3),
         ("Ana stood in the kitchen. Ben poured water. The water reached the brim.", ["the kitchen"] * 3),
         ("Ana sat in the hut. The lights went out. The lights came back.", ["the hut", "the dark hut", "the hut"]),
