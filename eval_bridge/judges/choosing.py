@@ -33,6 +33,8 @@ wrong options happen elsewhere in the story."""
 _IMPOSSIBLE = -20.0
 _OTHER = 0.3
 """What a feeling is worth of somebody else than the question asks about."""
+_FAINT = 0.01
+"""How probably something is in a picture in which nothing of it is seen."""
 _UNNAMED = 0.1
 """What an order of events is worth that leaves out an event which the question names."""
 
@@ -94,9 +96,19 @@ def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weig
     subject = _subject(reading, asked)
     found = [_there(likelihoods(claim, moments, subject), asked) for claim in reading.claims]
     if not found:
-        return _Weight(math.log(asked.relevance(reading)), _IMPOSSIBLE)
+        return _weigh_presence(reading, asked, moments)
     value, seen = (sum(part) / len(found) for part in zip(*found, strict=True))
     return _Weight(value + math.log(asked.relevance(reading)), seen)
+
+
+def _weigh_presence(reading: Statement, asked: Asked, moments: Sequence[Moment]) -> _Weight:
+    """Weigh an option that only names somebody or something by how probably that is where the question looks."""
+    relevance = math.log(asked.relevance(reading))
+    if not reading.terms or not moments:
+        return _Weight(relevance, _IMPOSSIBLE)
+    there = [min(moment.presence(term, None) for term in reading.terms) for moment in moments]
+    share = sum(p * where for p, where in zip(there, asked.where, strict=True)) / (sum(asked.where) or 1.0)
+    return _Weight(math.log(share + _FAINT) + relevance, at_all(likelihoods(Claim(also=reading.terms), moments)))
 
 
 def _there(ratios: Sequence[float], asked: Asked) -> _Weight:
