@@ -5,9 +5,15 @@ data: a new word is a word in a row, a new pictogram a row and a run of `trainin
 """
 
 from katha.renderers.sketch.pictograms.acting import ACTS, MOODS, STATES, act_pictogram, put_states, stated_drawing
-from katha.renderers.sketch.pictograms.colours import recoloured
 from katha.renderers.sketch.pictograms.data import Noun, Pictogram, find_noun, nouns, pictogram, pictograms
-from katha.renderers.sketch.pictograms.draw import Picture, draw_pictogram, draw_shapes, draw_stand_in, stage_height
+from katha.renderers.sketch.pictograms.draw import (
+    Picture,
+    draw_pictogram,
+    draw_shapes,
+    draw_stand_in,
+    recoloured,
+    stage_height,
+)
 
 __all__ = [
     "ACTS",

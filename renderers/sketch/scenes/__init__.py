@@ -1,6 +1,6 @@
 """Scenes: a typed record of one moment, and the frame that shows it with places, people, pictograms and a camera."""
 
-from katha.renderers.sketch.scenes.casting import actor_of, thing_of
+from katha.renderers.sketch.scenes.cast import actor_of, thing_of
 from katha.renderers.sketch.scenes.draw import Frame, draw_scene, frame_scene
 from katha.renderers.sketch.scenes.framing import Framing, Subject, choose_framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing

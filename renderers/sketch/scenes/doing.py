@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
-from katha.renderers.sketch.scenes.having import Having
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     alone_deed,
@@ -33,6 +32,7 @@ from katha.renderers.sketch.scenes.senses import (
     stopped_deed,
     struck_deed,
 )
+from katha.renderers.sketch.scenes.wearing import Having
 from katha.text.types import Entity, Event, Role
 
 __all__ = ["Doing", "is_shown"]

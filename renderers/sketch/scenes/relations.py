@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import deed
-from katha.renderers.sketch.scenes.casting import thing_of
+from katha.renderers.sketch.scenes.cast import thing_of
 from katha.renderers.sketch.scenes.doing import Doing
 from katha.renderers.sketch.scenes.making import LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing

@@ -35,7 +35,6 @@ from katha.renderers.sketch.scenes.beside import put_beside
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
-from katha.renderers.sketch.scenes.seats import BOARD, at_board, resting, settled
 from katha.renderers.sketch.scenes.things import (
     Box,
     Cluster,
@@ -53,7 +52,18 @@ from katha.renderers.sketch.scenes.things import (
     think_bubble,
     union,
 )
-from katha.renderers.sketch.scenes.together import FOR_TWO, each, groups_of, join, on_left, spread
+from katha.renderers.sketch.scenes.together import (
+    BOARD,
+    FOR_TWO,
+    at_board,
+    each,
+    groups_of,
+    join,
+    on_left,
+    resting,
+    settled,
+    spread,
+)
 from katha.renderers.sketch.style import colour, darker
 from katha.renderers.sketch.svg import group, number, rect
 

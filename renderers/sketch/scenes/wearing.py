@@ -12,7 +12,7 @@ from katha.renderers.sketch.scenes.senses import base_form, features_of, in_tabl
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
 
-__all__ = ["Wearing"]
+__all__ = ["Having", "Wearing"]
 
 _ROWS = frozenset({"chain", "line", "row"})
 """What hands form that pass things along; it is no thing beside them."""
@@ -146,3 +146,20 @@ class Wearing(Making):
 def _of_body(entity: Entity) -> bool:
     """Whether it is a part of somebody: hands, a head."""
     return entity.sort == "body" or in_table("skip", entity.noun) or load_words().has("parts", entity.noun)
+
+
+class Having(Wearing):
+    """Puts things between two."""
+
+    def _carried_by_two(self, agents: Sequence[str], held: str) -> None:
+        """Two with a large thing between them, face to face."""
+        first, other = (self._id(key) for key in agents)
+        self.things[held] = replace(self.things[held], held_by=first, role="object")
+        for key, target in zip(agents, (other, first), strict=True):
+            self.actors[key] = replace(self.actors[key], deed="carry_together", target=target)
+
+    def _exchanged(self, held: str, other: str) -> None:
+        """Each of two has one of what they exchange."""
+        one = replace(self.things[held], count=1)
+        self.things[held] = one
+        self.things[f"{held} too"] = replace(one, id=f"{held} too", held_by=other)
