@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from katha.configs import load_config
-
-if TYPE_CHECKING:
-    from katha.planners.moments import Story
-    from katha.text import Event, Sentence
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from katha.text import Event
-
-if TYPE_CHECKING:
-    from katha.planners.moments import Story
+from katha.text import Event, Reading, Sentence, Teller
 
 __all__ = ["Beat", "acts_of", "inner", "is_gone", "planning", "words_of", "worn"]
 
@@ -35,6 +25,17 @@ _OPEN, _CLOSE = "\u201c", "\u201d"
 def planning(part: str) -> Any:
     """Return a part of `configs/planning.yaml`, where it is explained."""
     return load_config("planning.yaml")[part]
+
+
+class Told(Protocol):
+    """What is asked of a story here (`moments.Story`)."""
+
+    reading: Reading
+    teller: Teller
+
+    def is_act(self, event: Event) -> bool: ...
+    def doers(self, event: Event) -> Sequence[str]: ...
+    def people(self, event: Event) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Beat:
         return event.sentence == self.sentence.index and (self.whole or self.start <= event.start < self.end)
 
 
-def acts_of(story: Story, beat: Beat) -> list[Beat]:
+def acts_of(story: Told, beat: Beat) -> list[Beat]:
     """Return what of a sentence needs a picture each: acts of which no picture shows two, in order; the sentence
     itself where one picture does."""
     joints = sorted({(one.joint, one.shared) for one in story.reading.of(beat.sentence.index) if _opens(one)})
@@ -109,14 +110,14 @@ def _unbalanced(text: str) -> bool:
     return text.count('"') % 2 == 1 or text.count(_OPEN) != text.count(_CLOSE)
 
 
-def main_act(story: Story, beat: Beat) -> Event | None:
+def main_act(story: Told, beat: Beat) -> Event | None:
     """Return the deed for which a part of a sentence deserves a picture of its own: the one that is worth most."""
     ranked = [(weight, -at, one) for at, (one, weight) in enumerate(zip(beat.events, beat.weights, strict=True))
               if story.is_act(one)]  # fmt: skip
     return max(ranked, key=lambda item: item[:2])[2] if ranked else None
 
 
-def _apart(story: Story, before: Beat, after: Beat) -> bool:
+def _apart(story: Told, before: Beat, after: Beat) -> bool:
     """Whether what two parts of a sentence tell cannot be seen at once: both are acts, and of the same people or on one
     another, or of more than two. Going somewhere is seen with what is done there."""
     first, second = main_act(story, before), main_act(story, after)
@@ -131,7 +132,7 @@ def _apart(story: Story, before: Beat, after: Beat) -> bool:
     return bool(doers[0] & doers[1]) or bool(doers[1] & set(story.people(first))) or len(many) > 1
 
 
-def words_of(story: Story, beats: Iterable[Beat]) -> str:
+def words_of(story: Told, beats: Iterable[Beat]) -> str:
     """Return what parts of the story tell, in its own words: sentences as they are, an act of one as a sentence with
     the subject that it shares ("Farid read out the names.")."""
     runs: list[Beat] = []
@@ -170,7 +171,7 @@ def is_gone(event: Event) -> bool:
     return state or event.verb in table["gone_verbs"]
 
 
-def inner(story: Story, events: Sequence[Event]) -> list[Event]:
+def inner(story: Told, events: Sequence[Event]) -> list[Event]:
     """Return what others do whom these events find, see or speak of: she who sits in the seat that he discovers."""
     shown = {event.id for event in events}
     found: list[Event] = []
@@ -183,7 +184,7 @@ def inner(story: Story, events: Sequence[Event]) -> list[Event]:
     return found
 
 
-def worn(story: Story, main: Event, cast: Sequence[str]) -> list[str]:
+def worn(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
     """Return what those in a picture have put on before it and not taken off since: "Walter wears the glasses."."""
     table: Any = load_config("planning.yaml")["dressing"]
     on: dict[tuple[str, str], Event] = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-__all__ = ["COLOURS", "HAIRLINE", "INK", "OUTLINE", "PAPER", "colour", "darker", "lighter", "mix"]
+from katha.errors import UsageError
+
+__all__ = ["COLOURS", "HAIRLINE", "INK", "LOOKS", "OUTLINE", "PAPER", "colour", "darker", "in_look", "lighter", "mix"]
 
 INK = "#2b2a33"
 """Every outline."""
@@ -81,3 +84,39 @@ def lighter(name: str, share: float = 0.35) -> str:
 
 def _channels(value: str) -> tuple[int, int, int]:
     return int(value[1:3], 16), int(value[3:5], 16), int(value[5:7], 16)
+
+
+_HEX = re.compile(r"#[0-9a-f]{6}")
+
+
+def _luminance(value: str) -> float:
+    red, green, blue = (int(value[at : at + 2], 16) for at in (1, 3, 5))
+    return (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+
+
+def _ink(value: str) -> str:
+    return mix(INK, PAPER, min(1.0, max(0.0, 1.5 * _luminance(value) - 0.2)))
+
+
+def _pencil(value: str) -> str:
+    return mix("#4b484f", "#f7f3ea", min(1.0, 1.12 * _luminance(value)))
+
+
+LOOKS: Mapping[str, Callable[[str], str] | None] = MappingProxyType({"colour": None, "ink": _ink, "pencil": _pencil})
+"""Styles by name: soft colours (the default), ink wash, soft pencil."""
+
+
+def in_look(svg: str, style: str) -> str:
+    """`svg` in the look `style`; an empty style is "colour".
+
+    Raises:
+        UsageError: no such style.
+    """
+    name = style.strip().lower() or "colour"
+    if name not in LOOKS:
+        raise UsageError(f"The sketch renderer has no style {style!r}.", hint=f"Styles: {', '.join(LOOKS)}.")
+    change = LOOKS[name]
+    if change is None:
+        return svg
+    known = {value: change(value) for value in set(_HEX.findall(svg))}
+    return _HEX.sub(lambda found: known[found.group()], svg)

@@ -21,7 +21,7 @@ from katha.renderers.sketch.deeds import (
     people,
     pieces,
 )
-from katha.renderers.sketch.figures.emanata import EMANATA
+from katha.renderers.sketch.deeds.figure import EMANATA
 from katha.renderers.sketch.figures.face import EYES
 from katha.renderers.sketch.figures.mouths import MOUTHS
 from katha.renderers.sketch.figures.tools import TOOLS

@@ -13,7 +13,6 @@ from PIL import Image
 
 from katha.errors import RenderError
 from katha.renderers.sketch.deeds import Look
-from katha.renderers.sketch.looks import in_look
 from katha.renderers.sketch.pictograms import find_noun
 from katha.renderers.sketch.places import draw_place
 from katha.renderers.sketch.scenes import (
@@ -26,6 +25,7 @@ from katha.renderers.sketch.scenes import (
     frame_scene,
     thing_of,
 )
+from katha.renderers.sketch.style import in_look
 from katha.renderers.sketch.svg import rasterise
 
 Box = tuple[float, float, float, float]

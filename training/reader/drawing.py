@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
 from katha.jsonio import write_json
 from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.looks import LOOKS, in_look
 from katha.renderers.sketch.scenes import frame_scene
+from katha.renderers.sketch.style import LOOKS, in_look
 from training.reader.labels import FrameLabels, Item, label_frame
 from training.reader.negatives import TEST_PHOTOS, TRAIN_PHOTOS, jpeg, negative, photographs, softened
 from training.reader.posed import pose_set

@@ -3,27 +3,91 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from random import Random
 from typing import Any
 
 from katha.renderers.sketch.deeds.data import people
 from katha.renderers.sketch.figures.accessories import draw_accessories, draw_scarf
-from katha.renderers.sketch.figures.around import Around
 from katha.renderers.sketch.figures.attributes import dressed
+from katha.renderers.sketch.figures.bird import draw_bird
+from katha.renderers.sketch.figures.coil import draw_coil
+from katha.renderers.sketch.figures.crawler import draw_crawler
 from katha.renderers.sketch.figures.data import drawing
-from katha.renderers.sketch.figures.emanata import draw_emanata
+from katha.renderers.sketch.figures.hopper import draw_hopper
 from katha.renderers.sketch.figures.ink import Box, Ink, Point, Sheet
-from katha.renderers.sketch.figures.pose import face_of
-from katha.renderers.sketch.figures.rig import FigureSpec, Joints, Pose
-from katha.renderers.sketch.figures.rigs import RIGS
+from katha.renderers.sketch.figures.insect import draw_insect
+from katha.renderers.sketch.figures.motion_signs import MOTION
+from katha.renderers.sketch.figures.rig import Around, Emanation, FaceParams, FigureSpec, Joints, Pose, Rig
+from katha.renderers.sketch.figures.sky import draw_sky
+from katha.renderers.sketch.figures.swimmer import draw_crab, draw_fish
+from katha.renderers.sketch.figures.upright import draw_upright
+from katha.renderers.sketch.figures.voice_signs import VOICE
+from katha.renderers.sketch.figures.work_signs import WORK
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.style import COLOURS, OUTLINE
 from katha.renderers.sketch.svg import group, number
 
-__all__ = ["Body", "Look", "base_of", "by_rig", "draw_creature", "draw_person", "has_hands", "look_of", "with_phase"]
+__all__ = [
+    "EMANATA",
+    "RIGS",
+    "Body",
+    "Look",
+    "base_of",
+    "by_rig",
+    "draw_creature",
+    "draw_emanata",
+    "draw_person",
+    "face_of",
+    "has_hands",
+    "look_of",
+    "with_phase",
+]
+
+EMANATA: Mapping[str, tuple[bool, Emanation]] = {**MOTION, **VOICE, **WORK}
+"""Signs by the names that `draw: emanata` uses, each with whether it lies behind the figure."""
+
+
+def draw_emanata(names: Iterable[str], around: Around, *, front: Ink, behind: Ink) -> None:
+    """Draw each named sign, in front of the figure or behind it as the table says."""
+    for name in names:
+        is_behind, draw = EMANATA[name]
+        draw(behind if is_behind else front, around)
+
+
+RIGS: Mapping[str, Rig] = {
+    "upright": draw_upright,
+    "bird": draw_bird,
+    "crawler": draw_crawler,
+    "hopper": draw_hopper,
+    "coil": draw_coil,
+    "fish": draw_fish,
+    "crab": draw_crab,
+    "insect": draw_insect,
+    "sky": draw_sky,
+}
+"""Every rig; add a body plan by writing a function with the signature of `Rig` and naming it here."""
+
+
+def face_of(spec: FigureSpec, pose: Pose) -> FaceParams:
+    """The face of the figure's feeling (neutral without one) with what the action itself does to eyes and mouth.
+
+    Raises:
+        RenderError: the vocabulary has no such feeling.
+    """
+    face = FaceParams(**_known(drawing("emotions", spec.emotion))) if spec.emotion else FaceParams()
+    if pose.eyes:
+        face = replace(face, eyes=pose.eyes, brow=None)
+    return replace(face, mouth=pose.mouth or face.mouth)
+
+
+def _known(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of `data` that are fields of a face, lists as tuples."""
+    names = {f.name for f in fields(FaceParams)}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
+
 
 _THINNEST = 0.62
 _TOLD = COLOURS["pink"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from katha.renderers.sketch.figures.around import Around, Emanation
 from katha.renderers.sketch.figures.ink import Ink
+from katha.renderers.sketch.figures.rig import Around, Emanation
 from katha.renderers.sketch.figures.signs import drop, star
 
 __all__ = ["MOTION"]

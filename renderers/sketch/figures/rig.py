@@ -10,13 +10,13 @@ and emanata (motion lines, bubbles, tears) afterwards, at the joints that the ri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from katha.renderers.sketch.figures.ink import Ink, Point
+from katha.renderers.sketch.figures.ink import Box, Ink, Point
 
-__all__ = ["FaceParams", "FigureSpec", "Joints", "Pose", "Rig"]
+__all__ = ["Around", "Emanation", "FaceParams", "FigureSpec", "Joints", "Pose", "Rig"]
 
 
 @dataclass(frozen=True)
@@ -100,3 +100,21 @@ class Rig(Protocol):
     def __call__(self, ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose, face: FaceParams) -> Joints:
         """Draw the body and head with `ink` and say where things are."""
         ...
+
+
+@dataclass(frozen=True)
+class Around:
+    """The rig's joints, the body's box (rig units, facing right) and the figure's phase."""
+
+    joints: Joints
+    body: Box
+    phase: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle of the body's box."""
+        x0, y0, x1, y1 = self.body
+        return ((x0 + x1) / 2, (y0 + y1) / 2)
+
+
+Emanation = Callable[[Ink, Around], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from katha.renderers.sketch.figures.around import Around, Emanation
 from katha.renderers.sketch.figures.ink import Ink
+from katha.renderers.sketch.figures.rig import Around, Emanation
 from katha.renderers.sketch.figures.signs import drop, heart, star
 from katha.renderers.sketch.style import INK
 
