@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim, term_of
-from katha.eval_bridge.judges.evidence import likelihoods, posterior
-from katha.eval_bridge.judges.moments import Moment, stems
+from katha.eval_bridge.judges.moments import Moment, likelihoods, posterior, stems
 from katha.schema import Dimension
 
 __all__ = ["Asked", "read_question"]

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from katha.eval_bridge.judges.asking import Asked, read_question
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim
-from katha.eval_bridge.judges.evidence import at_all, in_order, likelihoods, log_mean, posterior
-from katha.eval_bridge.judges.moments import Moment
+from katha.eval_bridge.judges.moments import Moment, at_all, in_order, likelihoods, log_mean, posterior
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.jsonio import digest
 from katha.schema import Dimension
