@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from katha.app.reports.people_page import write_people_report
 from katha.app.reports.rater_pages import write_rater_pages
+from katha.app.reports.study_pages import write_people_report
 from katha.app.reports.study_tables import people_tables
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards

@@ -16,7 +16,6 @@ from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
 from katha.eval_bridge.metrics.detectors import DETECTOR, Finder, crop, make_detector, mirrored
 from katha.eval_bridge.metrics.encoders import make_encoder
 from katha.eval_bridge.metrics.features import Features, ImageEncoder
-from katha.eval_bridge.metrics.vistory_script import REALISTIC, character_tags, shot_script
 from katha.eval_bridge.metrics.vistorybench import (
     Cids,
     Floats,
@@ -29,7 +28,59 @@ from katha.eval_bridge.metrics.vistorybench import (
     occm,
     pair_mean,
 )
+from katha.schema import Panel, Scene
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
+
+REALISTIC = "realistic_human"
+"""The tag of a photographed character, whose identity the paper measures by faces; all others by CLIP."""
+
+
+@dataclass(frozen=True)
+class ShotScript:
+    """A shot's script: the setting without characters, the camera, and what the characters do. Empty where not told."""
+
+    setting: str = ""
+    camera: str = ""
+    action: str = ""
+    characters: tuple[str, ...] = ()
+
+
+def shot_script(board: MetricBoard, scene: int | None) -> ShotScript:
+    """Return a scene's script: ViStoryBench's own fields, else the plan's place and shot and the scene's text."""
+    if scene is None:
+        return ShotScript()
+    scenes = board.record.scenes
+    told = scenes[scene - 1] if scene <= len(scenes) else None
+    panels = [panel for panel in board.plan.panels if panel.index == scene] if board.plan is not None else []
+    panel = panels[0] if panels else None
+    names = tuple(told.characters) if told is not None and told.characters else _names(panel)
+    return ShotScript(
+        setting=_extra(told, "setting_description") or _joined(panel, "place", "time_of_day"),
+        camera=_extra(told, "shot_perspective") or _joined(panel, "shot_size", "shot_angle"),
+        action=_extra(told, "static_shot") or board.text_of(scene) or "",
+        characters=names,
+    )
+
+
+def character_tags(board: MetricBoard) -> Mapping[str, str]:
+    """Return the tag of each character of a ViStoryBench story; empty for others."""
+    found = (board.record.model_extra or {}).get("cast")
+    return {str(name): str(row.get("tag", "")) for name, row in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _extra(scene: Scene | None, field: str) -> str:
+    value: Any = (scene.model_extra or {}).get(field) if scene is not None else None
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _joined(panel: Panel | None, *fields: str) -> str:
+    values = [str(getattr(panel, field)).strip() for field in fields] if panel is not None else []
+    return ", ".join(value for value in values if value and value != "unclear")
+
+
+def _names(panel: Panel | None) -> tuple[str, ...]:
+    return tuple(panel.characters) if panel is not None else ()
+
 
 CLIP = "open-clip:ViT-L-14@openai"
 NO_REFERENCES = "there is no reference picture of its characters"

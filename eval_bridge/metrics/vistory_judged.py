@@ -10,8 +10,14 @@ from katha.configs import load_prompt
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured, text_of
 from katha.eval_bridge.metrics.detectors import DETECTOR
-from katha.eval_bridge.metrics.vistory_characters import CLIP, NO_CHARACTERS, NO_REFERENCES, Cast
-from katha.eval_bridge.metrics.vistory_script import ShotScript, shot_script
+from katha.eval_bridge.metrics.vistory_characters import (
+    CLIP,
+    NO_CHARACTERS,
+    NO_REFERENCES,
+    Cast,
+    ShotScript,
+    shot_script,
+)
 from katha.eval_bridge.metrics.vistorybench import (
     ASPECTS,
     HIGHEST_SCORE,

@@ -181,7 +181,7 @@ def test_a_story_is_read_and_priced_before_anything_is_drawn(desk: DeskProcess) 
     draft = desk.post("read", **TOLD).json
     assert draft["cost"]["dollars"] == 0.0
     assert draft["cost"]["pictures"] > 0
-    assert len(draft["board"]["cards"]) == 7  # as many as the text calls for
+    assert len(draft["board"]["cards"]) == 8  # as many as the text calls for
     assert [item["text"] for item in draft["board"]["story"]][:2] == [
         "A lion slept in the forest.",
         "A mouse ran over his paw and woke him.",

@@ -22,7 +22,7 @@ from katha.eval_bridge.bench.boards import Boards, read_board
 from katha.eval_bridge.bench.mix import continue_stories, mauve, mix_stories, vocabulary_size
 from katha.eval_bridge.bench.vistorybench import LITE, copy_results, read_dataset, read_story
 from katha.eval_bridge.metrics import MetricBoard
-from katha.eval_bridge.metrics.vistory_script import character_tags, shot_script
+from katha.eval_bridge.metrics.vistory_characters import character_tags, shot_script
 from katha.models.base import Completion, Heard, Turn
 from katha.schema import StoryRecord
 from katha.stories import load_stories, record_problems
