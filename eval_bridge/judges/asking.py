@@ -66,7 +66,7 @@ _ANYWHERE = 0.005
 """How probably it is anywhere."""
 _AT_THE_END = 0.35
 """How much less probable each moment is that is farther from the end that is asked for."""
-_WORDS_ALONE = 4.0
+_WORDS_ALONE = 5.0
 """The log-likelihood ratio of a moment whose words are all that the question has."""
 _OTHER_SUBJECT = 0.3
 _OTHER_NAME = 0.6

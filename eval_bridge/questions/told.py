@@ -323,7 +323,9 @@ class TextQuestions:
         return deed if alive and not deed.guessed else None
 
     def _reasons(self, one: Sentence) -> Iterator[Draft]:
-        """Ask why something happens and what comes of it, where the text says so."""
+        """Ask why something happens and what comes of it, where the text says so: of the deeds of one sentence that end
+        alike, what comes of the last."""
+        outcomes: dict[str, Draft] = {}
         for event in self.reading.of(one.index):
             deed = self._sayer.deed(event.id)
             if deed is None or not deed.fair:
@@ -338,7 +340,9 @@ class TextQuestions:
                 asked = f"What happens because {deed.clause}?"
                 if not gives_away(asked, outcome.sentence):
                     wrong = self._others.events(outcome, deed)
-                    yield Draft("consequence", asked, outcome.sentence, self.pair(one), (), wrong, "text")
+                    told = Draft("consequence", asked, outcome.sentence, self.pair(one), (), wrong, "text")
+                    outcomes[outcome.sentence] = told
+        yield from outcomes.values()
 
     def _causes(self, event: Event) -> list[Deed]:
         """What the text names as the reason of an event, by "because" or "so": the first that can be said."""
