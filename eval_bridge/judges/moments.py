@@ -75,6 +75,15 @@ class Seen:
 
     def likeness(self, term: Term) -> float:
         """Return how probably this is the one that a phrase names."""
+        if term not in self._likened:  # every option asks for the same few in every frame
+            self._likened[term] = self._likeness(term)
+        return self._likened[term]
+
+    @cached_property
+    def _likened(self) -> dict[Term, float]:
+        return {}
+
+    def _likeness(self, term: Term) -> float:
         if self.names:
             return float(term.same(Term(self.names, frozenset(self.looks), living=True, proper=term.proper)))
         return min(1.0, sum(p * self._fit(key, term) for key, p in self.looks.items()))
