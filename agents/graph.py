@@ -22,11 +22,20 @@ from pydantic import TypeAdapter
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
 from katha.agents.found import words_of
-from katha.agents.frames import draw_board, draw_bridge, inserted_name, insertion_of, insertion_seeds, next_seed
+from katha.agents.frames import (
+    draw_board,
+    draw_bridge,
+    inserted_name,
+    insertion_of,
+    insertion_seeds,
+    next_seed,
+    picture_at,
+)
 from katha.agents.requests import with_stand_ins
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
+    Emit,
     Place,
     RenderTask,
     ReviewAction,
@@ -36,7 +45,7 @@ from katha.agents.state import (
 )
 from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, replan, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
-from katha.protocols import MakesRemarks
+from katha.protocols import MakesRemarks, SeesAhead
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
 
@@ -96,11 +105,25 @@ def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
     return [Send("render", RenderTask(seed=seed)) for seed in runtime.context.candidate_seeds]
 
 
+def _looking(context: RunContext, emit: Emit) -> Emit:
+    """`emit`, and each frame that it tells of is looked at while the next is drawn: they are measured next."""
+    similarity = context.plugins.similarity
+    if not isinstance(similarity, SeesAhead):
+        return emit
+
+    def told(event: Event) -> None:
+        emit(event)
+        if event.get("kind") == "frame" and "sha256" in event:
+            similarity.foresee(picture_at(context, event["sha256"]))
+
+    return told
+
+
 def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["critique"]]:
     """Draw one seed's board and send it on to be measured."""
     context, name = runtime.context, f"candidate:{state['seed']}"
     with _stage(runtime, "render", len(context.plan().panels)) as spent:
-        board = draw_board(context, state["seed"], runtime.stream_writer)
+        board = draw_board(context, state["seed"], _looking(context, runtime.stream_writer))
         renderer = context.plugins.renderer
         for remark in renderer.remarks() if isinstance(renderer, MakesRemarks) else ():
             runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
@@ -204,7 +227,7 @@ def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] 
 def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["critique_bridges"]]:
     """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
     with _stage(runtime, "bridge", 1) as spent:
-        board = draw_bridge(runtime.context, state, runtime.stream_writer)
+        board = draw_bridge(runtime.context, state, _looking(runtime.context, runtime.stream_writer))
     task = CritiqueTask(name=board.method, board=board)
     return Command(update={"boards": {board.method: board}, "timings": spent}, goto=Send("critique_bridges", task))
 

@@ -11,6 +11,7 @@ a picture of the same pixels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class ReaderSimilarity:
         self._given = reader
         self._images: dict[str, Vector] = {}
         self._texts: dict[str, Vector] = {}
+        self._ahead: dict[bytes, Future[Vector]] = {}
+        self._beside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="katha-reader")
 
     @cached_property
     def _readings(self) -> Readings:
@@ -82,8 +85,18 @@ class ReaderSimilarity:
         weights = dict(_WEIGHTS)
         return {"name": "reader-similarity", "version": 3, "weights": weights, "reader": dict(self._readings.spec())}
 
+    def foresee(self, png: bytes) -> None:
+        """Begin to read a frame in a thread of its own: the network works while the next frame is drawn."""
+        if png not in self._ahead:
+            self._ahead[png] = begun = self._beside.submit(self._encode, png)
+            begun.add_done_callback(lambda _: self._ahead.pop(png, None))
+
     def encode_image(self, png: bytes) -> Vector:
         """Return a unit vector of shape (D,) for one frame."""
+        begun = self._ahead.get(png)
+        return self._encode(png) if begun is None else begun.result()
+
+    def _encode(self, png: bytes) -> Vector:
         clean = clean_image(png)
         if clean.sha256 not in self._images:
             reading = self._readings.read_many([clean.png])[0]

@@ -125,7 +125,9 @@ def _apart(story: Told, before: Beat, after: Beat) -> bool:
         return False
     if first.verb in planning("acts")["leading"] and not first.who("patient"):
         return False
-    doers = [set(story.teller.people(story.teller.doers(one))) for one in (first, second)]
+    if {*first.who("goal")} & {*second.who("patient", "place", "goal")}:
+        return False  # "ran to the door and opened it"
+    doers = [set(story.doers(one)) for one in (first, second)]
     if not all(doers):
         return False
     many = {frozenset(story.doers(one)) for one in before.events if story.is_act(one)} - {frozenset(doers[1])}

@@ -11,12 +11,18 @@ from katha.planners.acts import Beat, acts_of, inner, is_gone, planning, worn
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.telling import joined
+from katha.text.types import Role
 from katha.text.words import lives_from, load_words, said_plainly
 
 __all__ = ["Moment", "Picture", "Story", "scene_texts"]
 
 _NO_THING = frozenset(("something", "anything", "everything", "nothing", "light", "size", "way", "spot", "number"))
 """What no picture shows by itself."""
+_PERCEIVED: Mapping[str, str] = {
+    "see": "look at", "watch": "watch", "notice": "look at", "spot": "look at", "observe": "watch", "find": "look at",
+    "hear": "listen to", "overhear": "listen to", "listen": "listen to",
+}  # fmt: skip
+"""Verbs of who sees or hears what somebody else does, as a picture shows it."""
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
@@ -130,8 +136,12 @@ class Story:
             and not self.teller.people(self.teller.doers(outer))
             and bool(self.teller.people(self.teller.doers(event)))
         )
-        if (outer is not None and not where) or event.perfect:
-            score *= table["before" if event.perfect else "in_passing"]
+        aside = event.aside and any(  # who is seen beside the bell that rings is what there is to see
+            one is not event and not one.aside and self.teller.people(self.teller.doers(one))
+            for one in self.reading.of(event.sentence)
+        )
+        if (outer is not None and not where) or event.perfect or aside:
+            score *= table["before" if event.perfect or aside else "in_passing"]
         if is_gone(event) or (event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}):
             score *= table["unseen"]
         failed = table["failed"] if event.who("patient") else table["failed_alone"]
@@ -158,8 +168,12 @@ class Story:
         """Return the characters who take part, the doer first."""
         # "A basket of fish" is a basket.
         beside = load_words().sets["relational"]  # and "the top of her" is her
-        roles = [role for role in event.roles if role.role not in ("agent", "topic")]
-        roles = [role for role in roles if " of " not in role.text or role.head in beside]
+        of = event.feeling is not None and event.feeling != "sad"  # "scared of the dog"; who misses her is alone
+        roles = [
+            role for role in event.roles if role.role not in ("agent", "topic") or (of and role.preposition == "of")
+        ]
+        roles = [role for role in roles if role.role != "agent"]
+        roles = [role for role in roles if " of " not in role.text or role.head in beside or self._is_called(role)]
         keys = [role.entity for role in roles if role.entity]
         # Whose mouth it is stands by.
         parts = [self.reading.entity(key) for key in keys if self.reading.entity(key).owner is not None]
@@ -170,6 +184,11 @@ class Story:
                   or (one.sort == "clothing" and one.id in worn_by)]  # fmt: skip
         told = [*self.teller.doers(event), *keys, *owners, *self.teller.addressees(event)]
         return self.teller.people(told) or self._owners(event)
+
+    def _is_called(self, role: Role) -> bool:
+        """Whether somebody is what stands before "of": "the man of the house" is a man, "a basket of fish" no fish."""
+        entity = self.reading.entity(role.entity) if role.entity is not None else None
+        return entity is not None and entity.kind == "person" and entity.noun == role.head
 
     def _owners(self, event: Event) -> list[str]:
         """Whose thing it is of which alone an event tells: "The chain of Samir's bicycle snaps"."""
@@ -344,6 +363,14 @@ class Story:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """What somebody does beside the deed of a picture, in one sentence, and everybody of it: they speak, or see it."""
+
+    text: str
+    people: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Moment:
     """What one panel shows (`events`, the `main` one among them), and the `beats` that it stands for.
 
@@ -389,7 +416,45 @@ class Moment:
         told += [half] if half is not None and not self._is_mood(half) else []
         told += inner(self.story, told)
         keys = [key for event in told if not is_gone(event) for key in self.story.people(event)]
-        return list(dict.fromkeys(keys))
+        return list(dict.fromkeys((*keys, *(key for one in (*self.voices, *self.seen_by) for key in one.people))))
+
+    @property
+    def voices(self) -> list[Aside]:
+        """Who says something in the sentences of the picture, and in the bare quotation after them, while another deed
+        is drawn: "handed him the ball and said sorry"."""
+        story, teller = self.story, self.story.teller
+        half = [self.half] if self.half is not None else []
+        shown = [self.main, *self.events, *half]
+        silent = {key for event in shown if teller.speaks(event) for key in teller.people(teller.doers(event))}
+        told = self.shown()
+        after = [one for one in self.beats if not one.events and one.sentence.index == told[-1].sentence.index + 1]
+        found: dict[str, Aside] = {}
+        for speech in story.reading.speeches:
+            spoken = any(one.start <= speech.start < one.end for one in (*told, *after))
+            who = teller.people((speech.speaker,)) if speech.speaker is not None and spoken else []
+            if len(who) == 1 and who[0] not in silent and who[0] not in found:
+                to = [key for key in teller.people(speech.addressees) if key != who[0]]
+                said = teller.says(who[0], to, story.reading.of(speech.sentence))
+                found[who[0]] = Aside(said, (who[0], *to))
+        for event in self._around():
+            who = teller.people(teller.doers(event)) if teller.speaks(event) and event not in shown else []
+            if len(who) == 1 and who[0] not in silent and who[0] not in found and teller.shows(event):
+                found[who[0]] = Aside(teller.sentence(event), tuple(story.people(event)))
+        return list(found.values())
+
+    @property
+    def seen_by(self) -> list[Aside]:
+        """Who sees or hears the deed, where the text tells it as seen: "Mia saw a man steal a bike"."""
+        story, teller, found = self.story, self.story.teller, list[Aside]()
+        for event in self.events:
+            outer = story.reading.events[event.within] if event.within is not None else None
+            if outer is None or outer in self.events or not outer.happens or outer.verb not in _PERCEIVED:
+                continue
+            who = [key for key in teller.people(teller.doers(outer)) if key not in story.people(event)]
+            whom = teller.people(outer.who("patient")) or teller.people(teller.doers(event))
+            if len(who) == 1 and whom:
+                found.append(Aside(teller.does(who[0], _PERCEIVED[outer.verb], whom), (*who, *whom)))
+        return found
 
     def feelings(self) -> dict[str, str]:
         """Return what each character feels, as the text words it ("terrified"), else as `katha.text` calls it."""
@@ -412,6 +477,7 @@ class Moment:
             told.insert(0, self._with_mood(half))  # of two deeds alike in weight the last is drawn: the main one
         shown = [self.main, *beside, *([half] if half is not None else [])]
         told[:0] = [teller.sentence(one) for one in inner(self.story, shown)]
+        told += [one.text for one in (*self.voices, *self.seen_by)]
         told += worn(self.story, self.main, self.cast)
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 

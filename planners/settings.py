@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 
@@ -15,18 +16,25 @@ __all__ = ["Setting", "named", "opened_by", "plain", "settings", "stood_in", "wo
 
 _WORD = re.compile(r"[a-zà-ÿ][a-zà-ÿ'-]*")
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
+_STOPS = re.compile(r"[,.;:!?\u2013\u2014]+")
 _SHOWN = re.compile(
     r"\b(?:painting|picture|photograph|photo|drawing|poster|story|stories|book|dream|film|map|portrait|song|letter)s?"
     r" (?:of|about|from) [^,.;!?]*"
 )
 """What is only painted, told or dreamt of is not there."""
+_LIKENED = re.compile(r"\b(?:like|as [\w-]+ as) (?:(?:a|an|the|some) )?(?:[\w-]+ ){0,2}[\w-]+")
+"""Neither is what something is likened to."""
 _NOT_THERE = re.compile(
-    r"\b(?:to|from|towards?|for|about|like|past) (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
+    r"\b(?:to|from|towards?|for|about|like|past|after|before|phoned|called|left|near)"
+    r" (?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?$"
 )
 """What stands before a place where nobody is yet, or any more."""
-_SURE, _TRADE, _NAME, _FITS, _MOST = 3.0, 1.5, 1.5, 1.0, 6.0
-"""What a word brings that is hardly found elsewhere, a trade (a baker in a boat is in no bakery), the name of the place
-told by the way, a word that fits; and most that a sentence's words bring."""
+_GRADES: Mapping[str, float] = {"sure": 3.0, "tells": 1.8, "says": 1.8, "fits": 1.0}
+_TRADE, _NAME, _MOST = 1.5, 1.5, 6.0
+"""What a word brings that is hardly found elsewhere, one of which two tell the place, one that fits; a trade at most
+(a baker in a boat is in no bakery), the name of the place told by the way; and most that a sentence's words bring."""
+_SHARED = 0.4
+"""What a word brings is divided by this power of the number of places that list it."""
 _WHO = ("person", "group", "being")
 
 
@@ -36,56 +44,114 @@ class Setting:
 
     place: str
     names: frozenset[str]
-    sure: frozenset[str]
-    fits: frozenset[str]
     like: frozenset[str]
     home: bool = False
     open: bool = False
     yard: str = ""
     instead: str = ""
+    outside: str = "the street"
     vague: frozenset[str] = frozenset()
+    weights: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def fit(self, words: frozenset[str]) -> float:
+        """Return how well the words of a story fit, each counted once."""
+        return sum(self.weights[word] for word in words & self.weights.keys())
 
     def score(self, words: frozenset[str]) -> float:
         """Return how well the words of a sentence fit."""
-        tables = load_words()
-        sure = sum(_TRADE if tables.sort(word.split()[-1]) in _WHO else _SURE for word in words & self.sure)
-        return min(_MOST, sure + _NAME * len(words & self.names) + _FITS * len((words & self.fits) - self.names))
+        return min(_MOST, self.fit(words))
 
 
 @cache
 def settings() -> tuple[Setting, ...]:
     """Return every place of places.yaml, in its order."""
-    rows: Mapping[str, Mapping[str, str]] = load_config("places.yaml")
+    graded = {place: dict(_graded(row)) for place, row in _rows().items()}
+    listed = Counter(word for words in graded.values() for word in words)
+    alone = Counter(word for words in graded.values() for word, grade in words.items() if grade == _GRADES["sure"])
     return tuple(
         Setting(
             place,
             _listed(row, "names"),
-            _listed(row, "sure"),
-            _listed(row, "fits"),
             _listed(row, "like"),
             bool(row.get("home")),
             bool(row.get("open")),
             str(row.get("yard", "")),
             str(row.get("instead", "")),
+            str(row.get("outside", "the street")),
             _listed(row, "vague"),
+            _weights(graded[place], _listed(row, "names") - _table("doubtful"), listed, alone),
         )
-        for place, row in rows.items()
-        if place != "does"
+        for place, row in _rows().items()
     )
 
 
+def _weights(
+    graded: Mapping[str, float], names: frozenset[str], listed: Mapping[str, int], alone: Mapping[str, int]
+) -> Mapping[str, float]:
+    """What each word of a place brings: less where other places list it as well, unless it is sure here only."""
+    found = dict.fromkeys(map(_spelt, names), _NAME)
+    for word, grade in graded.items():
+        if grade == _GRADES["sure"]:
+            trade = load_words().sort(word.split()[-1]) in _WHO
+            value = min(grade, _TRADE if trade else grade) / alone[word] ** _SHARED
+        else:
+            value = grade / listed[word] ** _SHARED
+        found[word] = found.get(word, 0.0) + value if grade == _GRADES["sure"] else max(found.get(word, 0.0), value)
+    return found
+
+
+def _graded(row: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """The words of a place with their grades; what is said there stands in quotes."""
+    for part in ("fits", "tells", "sure"):
+        yield from ((_spelt(word), _GRADES[part]) for word in _listed(row, part))
+    yield from ((f'"{said}"', _GRADES["says"]) for said in _says(row))
+
+
+def _says(row: Mapping[str, str]) -> Iterator[str]:
+    return (said.strip() for said in str(row.get("says", "")).split("|") if said.strip())
+
+
 @cache
-def _does() -> frozenset[str]:
-    return frozenset(str(load_config("places.yaml")["does"]).split())
+def _rows() -> Mapping[str, Mapping[str, str]]:
+    return {place: row for place, row in load_config("places.yaml").items() if isinstance(row, Mapping)}
+
+
+@cache
+def _table(name: str) -> frozenset[str]:
+    return frozenset(str(load_config("places.yaml")[name]).split())
+
+
+@cache
+def _strays() -> re.Pattern[str]:
+    return re.compile("|".join(rf"\b{one.strip()}\b" for one in str(load_config("places.yaml")["strays"]).split(" | ")))
+
+
+@cache
+def _sayings() -> frozenset[str]:
+    return frozenset(said for row in _rows().values() for said in _says(row))
 
 
 def _listed(row: Mapping[str, str], part: str) -> frozenset[str]:
     return frozenset(word.replace("_", " ") for word in str(row.get(part, "")).split())
 
 
+def _spelt(word: str) -> str:
+    """A word of the table as `words_of` has it: of several words each in the singular."""
+    return " ".join(map(_singular, word.split())) if " " in word else word
+
+
 def plain(text: str) -> str:
-    """Return a sentence in small letters without what is said, and without what pictures and stories are of."""
-    return _SHOWN.sub(" ", _QUOTED.sub(" ", text.lower()))
+    """Return a sentence in small letters without what is said, what pictures and stories are of, what something is
+    likened to, and what only sounds like a place."""
+    return _strays().sub(" ", _LIKENED.sub(" ", _SHOWN.sub(" ", _QUOTED.sub(" ", text.lower()))))
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """What is said in a sentence that is said in some places, in quotes: several words anywhere, one alone only."""
+    for quote in _QUOTED.findall(text.lower()):
+        pieces = [" ".join(_WORD.findall(piece)) for piece in _STOPS.split(quote)]
+        whole = f" {' '.join(pieces)} "
+        yield from (f'"{one}"' for one in _sayings() if one in pieces or (" " in one and f" {one} " in whole))
 
 
 @cache
@@ -105,9 +171,16 @@ def named(text: str) -> Setting | None:
     for size in (3, 2, 1):
         for at in range(len(words) - size, -1, -1):
             for some in (spelt, words):
-                if (found := _names().get(" ".join(some[at : at + size]))) is not None:
+                found = _names().get(" ".join(some[at : at + size]))
+                if found is not None and not (size == 1 and at and _belongs_elsewhere(words[at - 1], words[at], found)):
                     return found
     return None
+
+
+def _belongs_elsewhere(before: str, word: str, place: Setting) -> bool:
+    """Whether a word with the one before it is a thing of other places: wall bars are in no bar."""
+    both = f"{before} {word}"
+    return both not in place.weights and any(both in one.weights for one in settings())
 
 
 _AT_FIRST = re.compile(
@@ -116,6 +189,7 @@ _AT_FIRST = re.compile(
 )
 
 
+_DETERMINER = re.compile(r"(?:^| )(?:the|a|an|his|her|their|its|my|our)\b")
 _INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
 
 
@@ -131,8 +205,10 @@ def stood_in(text: str) -> Setting | None:
 
 def _in_phrase(found: re.Match[str] | None) -> Setting | None:
     """The first place in the words behind a preposition."""
-    words = found[1].split() if found is not None else []
+    words = _DETERMINER.split(found[1])[0].split() if found is not None else []
     spans = [(at, size) for at in range(len(words)) for size in (2, 1) if at + size <= len(words)]
+    worn = {at for at, word in enumerate(words) if load_words().sort(_singular(word)) == "clothing"}
+    spans = [(at, size) for at, size in spans if at + size not in worn]  # who is in a school uniform
     return next((one for at, size in spans if (one := _names().get(" ".join(words[at : at + size])))), None)
 
 
@@ -148,11 +224,21 @@ def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
     ]
     bare = [_singular(found[0]) for found in spelt]
     twos = {f"{one} {two}" for one, two in pairwise(bare)}
-    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs & _does())})
+    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs & _table("does")), *_spoken(text)})
 
 
 def _singular(word: str) -> str:
-    for ending, instead in (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("'s", "")):
+    for ending, instead in (
+        ("ies", "y"),
+        ("ives", "ife"),
+        ("ves", "f"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("xes", "x"),
+        ("sses", "ss"),
+        ("toes", "to"),
+        ("'s", ""),
+    ):
         if word.endswith(ending):
             return word[: -len(ending)] + instead
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

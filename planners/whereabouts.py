@@ -17,7 +17,7 @@ from itertools import pairwise
 from katha.planners.acts import planning
 from katha.planners.moments import Moment, Story
 from katha.planners.settings import Setting, named, opened_by, plain, settings, stood_in, words_of
-from katha.text.types import Event, Place
+from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
 
 __all__ = ["conditions", "places_of", "worded"]
@@ -118,10 +118,13 @@ outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
 """What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
 passes, from room to room, where the text says so, and after "meanwhile"."""
-_ENOUGH, _KNOWN = 2.0, 4.0
+_UNSAID = 4.5
+"""The least that it costs where only things and people tell the place that they went to."""
+_ENOUGH, _KNOWN = 2.0, 3.5
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
-_SEVERAL, _VAGUE = 4, 3
-"""So many words that only fit tell a place by themselves; so many that any room has, a room."""
+_CERTAIN, _LIKELY, _VAGUE = 2.8, 2.0, 3
+"""So much tells a place where the text does not say it, or the best one where nothing tells another; so many things
+that any room has, a room."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -136,6 +139,10 @@ _BY_SIDE = {
     "downstairs": False,
 }
 """Words that tell only whether somebody is under the sky."""
+_BESIDE = re.compile(
+    r"^(?:outside|behind|opposite|near|past|around|round|(?:in|at|to) (?:the )?(?:front|outside|back|rear) of)\b"
+)
+"""Where somebody stands beside a building and not in it."""
 _PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
 
@@ -173,8 +180,8 @@ def _place(moment: Moment) -> str:
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
     later = later and opened_by(story.reading.sentences[at].text) is None
     stands = found[at - 1 if at and later else at]
-    if place is not None and place.since == at and _under_way(moment.main, place):
-        return worded("the street", _states(story)[at])
+    if place is not None and place.since == at and (way := _under_way(moment.main, place)) is not None:
+        return worded(way, _states(story)[at])
     return worded(stands, _states(story)[at])
 
 
@@ -200,7 +207,8 @@ def _way(story: Story) -> list[str]:
     _go_on(told)
     total = _total(told)
     said = words_of(" ".join(sentence.text for sentence in story.reading.sentences), _verbs(story))
-    keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)] or _any_room(said)
+    keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)]
+    keys = keys or _any_room(said) or _likeliest(said)
     keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
     if not keys:
         return [""] * len(told)
@@ -220,7 +228,13 @@ def _told(key: _Key, told: Sequence[_Sentence], said: frozenset[str]) -> bool:
     """Whether more than a few words that would fit elsewhere too speak for a place."""
     if isinstance(key, _Said) or any(one.said == key for one in told):
         return True
-    return bool(said & (key.sure | key.names)) or len(said & key.fits) >= _SEVERAL
+    return key.fit(said) >= _CERTAIN
+
+
+def _likeliest(said: frozenset[str]) -> list[_Key]:
+    """The place that fits a story best of which nothing else tells one."""
+    best = max(settings(), key=lambda one: one.fit(said))
+    return [best] if best.fit(said) >= _LIKELY else []
 
 
 def _any_room(said: frozenset[str]) -> list[_Key]:
@@ -244,7 +258,8 @@ def _cost(old: _Key, new: _Key, at: _Sentence) -> float:
     if at.said == new and at.noun in _PASSED and isinstance(old, Setting) and not old.open:
         return _STEP  # who comes down the stairs comes to where the story is
     rooms = isinstance(old, Setting) and isinstance(new, Setting) and old.home and new.home
-    return min(at.step, _ARRIVED if at.said == new and at.firm else _STEP, _ROOM if rooms else _STEP)
+    step = at.step if at.said == new or at.step == _ELSEWHERE else max(at.step, _UNSAID)
+    return min(step, _ARRIVED if at.said == new and at.firm else _STEP, _ROOM if rooms and at.said == new else _STEP)
 
 
 def _in_words(told: Sequence[_Sentence], way: Sequence[_Key]) -> list[str]:
@@ -305,8 +320,8 @@ def _sentence(story: Story, at: int) -> _Sentence:
     told.step = _step(story, at)
     if sentence.place is not None and sentence.place.since == at:
         _hear(story, sentence.place, told)
-    if told.said is None and any(_alights(event) for event in story.reading.of(at)):
-        told.said, told.noun = _Said("outside"), "outside"
+    if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
+        _alight(told, left)
     if told.said is None and (first := opened_by(sentence.text)) is not None:
         told.said, told.firm = first, True
         told.speaks[first] += _SAID
@@ -319,8 +334,9 @@ def _sentence(story: Story, at: int) -> _Sentence:
 def _hear(story: Story, place: Place, told: _Sentence) -> None:
     """Take the place that a sentence names, where it can be one."""
     shift, text = planning("shift"), plain(story.reading.sentences[place.since].text)
-    key = named(place.text) or named(place.noun)
-    if (key is None and place.noun in shift["nowhere"]) or _ANY_ROOM.match(place.text.lower()):
+    key = _setting(place)
+    thing = key is None and (place.noun in shift["nowhere"] or named(place.noun) is not None)  # wall bars are no bar
+    if thing or _ANY_ROOM.match(place.text.lower()):
         return
     if not (load_words().has("place", place.noun) or place.sort in shift["places"] or key is not None):
         return
@@ -336,6 +352,9 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     there = _is_there(story, place)
     if there is None:
         return
+    if _BESIDE.search(f"{place.preposition} {place.text.lower()}") and _is_building(place):
+        _stand(told, named(_before(place)))
+        return
     told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
     passed = place.noun in _PASSED or (key is None and load_words().has("prep_by", place.preposition))
     told.firm = not passed and there
@@ -345,6 +364,19 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
         told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
     told.words = story.teller.place(place) if own else ""
+
+
+def _setting(place: Place) -> Setting | None:
+    """The place of the table that a text's place is; its noun counts alone where the text has another word for it."""
+    told = any(word.startswith(place.noun) for word in place.text.lower().split())
+    return named(place.text) or (None if told else named(place.noun))
+
+
+def _stand(told: _Sentence, there: Setting | None) -> None:
+    """Take what is outside of a place for where a sentence is."""
+    if there is not None:
+        told.said, told.noun, told.firm = there, there.place.removeprefix("the "), True
+        told.speaks[there] += _SAID
 
 
 def _on_way(text: str, noun: str) -> bool:
@@ -368,10 +400,31 @@ def _is_there(story: Story, place: Place) -> bool | None:
     return None if stands == ["agent"] else place.entity is None
 
 
-def _under_way(event: Event, place: Place) -> bool:
-    """Whether somebody rides or drives to what one enters on foot: the picture is of the way."""
-    to = any(role.entity == place.entity or role.head == place.noun for role in event.all("goal"))
-    return to and event.verb in ("ride", "drive", "cycle", "pedal") and place.sort == "building"
+def _under_way(event: Event, place: Place) -> str | None:
+    """Where those are who ride, drive or walk to what one enters: on the way that is told, or before it."""
+    goal = next((one for one in event.all("goal") if one.entity == place.entity or one.head == place.noun), None)
+    if goal is None or goal.preposition in ("into", "in", "inside") or not _is_building(place):
+        return None
+    if event.verb not in planning("shift")["on_way"]:
+        return None
+    for one in event.all("goal", "place"):
+        if one.preposition in planning("shift")["along"] and load_words().has("place", one.head):
+            return f"the {one.head}"
+    return _before(place)
+
+
+def _is_building(place: Place) -> bool:
+    """Whether a place is what one stands before or is inside of: a shop, and no room of a home."""
+    key = _setting(place)
+    of_home = key is not None and key.home and place.noun not in planning("shift")["houses"]
+    room = of_home or place.noun.endswith("room")
+    return place.sort in ("building", "group") and not room and (key is None or not key.open)
+
+
+def _before(place: Place) -> str:
+    """Where somebody is who is outside a building."""
+    key = _setting(place)
+    return key.outside if key is not None else "the street"
 
 
 def _acts_there(story: Story, went: Event, who: Sequence[str]) -> bool:
@@ -409,11 +462,31 @@ def _goes(story: Story, at: int) -> bool:
 
 
 def _alights(event: Event) -> bool:
-    """Whether somebody gets off or out of what they were in, and the text need not say what it was."""
-    if not event.happens or event.verb != "get" or event.particle not in ("off", "out"):
+    """Whether somebody gets off or out of what they were in (the text need not say what it was), or waits for it."""
+    roles = _left(event)
+    if event.verb in planning("shift")["awaiting"] and event.happens:
+        return bool(roles)
+    if not event.happens or event.verb not in planning("shift")["alighting"] or not (roles or event.verb == "get"):
         return False
-    roles = event.all("source", "goal") if event.particle == "off" else event.all("source", "goal", "patient")
-    return all(load_words().sort(role.head) == "vehicle" for role in roles)
+    off = event.particle in ("off", "out") or any(role.preposition in ("off", "out") for role in roles)
+    return off and all(load_words().sort(role.head) == "vehicle" for role in roles)
+
+
+def _left(event: Event) -> tuple[Role, ...]:
+    """What somebody gets off or out of, or waits for."""
+    if event.verb in planning("shift")["awaiting"]:
+        return tuple(role for role in event.roles if load_words().sort(role.head) == "vehicle" and role.role != "agent")
+    told = event.all("source", "goal", "patient")
+    return tuple(role for role in told if event.particle in ("off", "out") or role.preposition in ("off", "out"))
+
+
+def _alight(told: _Sentence, event: Event) -> None:
+    """Take for where a sentence is what lies outside the vehicle that somebody leaves."""
+    vehicle = next((found for role in _left(event) if (found := named(role.head)) is not None), None)
+    if vehicle is not None:
+        _stand(told, named(vehicle.outside))
+    else:
+        told.said, told.noun = _Said("outside"), "outside"
 
 
 def _leads_away(event: Event) -> bool:

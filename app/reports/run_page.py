@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,8 @@ _REPEATED = (
     *("similarity", "matching", "prompts", "versions", "paid", "timings"),
 )
 """What of `run.json` is shown, in this order, where it is there."""
+_HANDS = 2
+"""Threads that make thumbnails."""
 
 
 class FrameCell(NamedTuple):
@@ -86,8 +89,9 @@ class Strips:
         return cells
 
     def frames(self, frames: Iterable[Frame]) -> list[FrameCell]:
-        """Return frames as thumbnails."""
-        return [self.frame(frame, small=True) for frame in frames]
+        """Return frames as thumbnails, which are made beside one another: Pillow works without Python's lock."""
+        with ThreadPoolExecutor(_HANDS) as pool:
+            return list(pool.map(lambda frame: self.frame(frame, small=True), frames))
 
     def frame(self, frame: Frame, *, small: bool = False) -> FrameCell:
         """Return what is shown of one frame; `small` for a thumbnail."""

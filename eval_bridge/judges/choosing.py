@@ -26,15 +26,15 @@ _ENOUGH = 0.0
 """The log-likelihood ratio that one of the options has to have at its best: where none has, the pictures tell another
 story, or none."""
 _CLEARLY = 0.02
-_SEEN_AT_ALL = 0.25
-"""What it counts how surely an option's events are seen at all, beside whether they are where the question asks: most
-wrong options happen elsewhere in the story."""
+_SEEN_AT_ALL, _TOLD_AT_ALL = 0.04, 0.15
+"""What it counts how surely an option's events are seen, or told, at all, beside whether they are where the question
+asks: most wrong options are events of the same board, and a picture leaves out more than a text does."""
 _IMPOSSIBLE = -20.0
 _OTHER = 0.3
 """What a feeling is worth of somebody else than the question asks about."""
 _FAINT = 0.01
 """How probably something is in a picture in which nothing of it is seen."""
-_UNNAMED = 0.1
+_UNNAMED = 0.04
 """What an order of events is worth that leaves out an event which the question names."""
 
 
@@ -93,7 +93,7 @@ def _weigh_claims(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weig
     """Weigh whether an option's events are where the question asks, and whether they are seen at all."""
     reading = read_statement(option)
     subject = _subject(reading, asked)
-    found = [_there(likelihoods(claim, moments, subject), asked) for claim in reading.claims]
+    found = [_there(likelihoods(claim, moments, subject), asked, moments) for claim in reading.claims]
     if not found:
         return _weigh_presence(reading, asked, moments)
     value, seen = (sum(part) / len(found) for part in zip(*found, strict=True))
@@ -105,16 +105,21 @@ def _weigh_presence(reading: Statement, asked: Asked, moments: Sequence[Moment])
     relevance = math.log(asked.relevance(reading))
     if not reading.terms or not moments:
         return _Weight(relevance, _IMPOSSIBLE)
-    there = [min(moment.presence(term, None) for term in reading.terms) for moment in moments]
+    there = [min(moment.sight(term).there for term in reading.terms) for moment in moments]
     share = sum(p * where for p, where in zip(there, asked.where, strict=True)) / (sum(asked.where) or 1.0)
     return _Weight(math.log(share + _FAINT) + relevance, at_all(likelihoods(Claim(also=reading.terms), moments)))
 
 
-def _there(ratios: Sequence[float], asked: Asked) -> _Weight:
+def _there(ratios: Sequence[float], asked: Asked, moments: Sequence[Moment]) -> _Weight:
     """How much likelier than by chance an event is where the question asks, and how surely it is seen at all."""
     beside = sum(one * other for one, other in zip(posterior(ratios), asked.where, strict=True))
-    seen = at_all(ratios)
-    return _Weight(math.log(max(beside * len(ratios), 1e-6)) + _SEEN_AT_ALL * seen, seen)
+    return _Weight(math.log(max(beside * len(ratios), 1e-6)) + _at_all(ratios, moments), at_all(ratios))
+
+
+def _at_all(ratios: Sequence[float], moments: Sequence[Moment]) -> float:
+    """What it counts how surely an event is seen at all."""
+    told = any(moment.words for moment in moments)
+    return (_TOLD_AT_ALL if told else _SEEN_AT_ALL) * at_all(ratios)
 
 
 def _weigh_feeling(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weight:
@@ -146,12 +151,12 @@ def _weigh_order(option: str, asked: Asked, moments: Sequence[Moment]) -> _Weigh
     if asked.side and asked.given:
         return _weigh_beside(events[0], events[-1], asked, moments)
     value = math.log(2 * in_order(first, second) + 1e-9)
+    if not asked.given:
+        value += _at_all(first, moments) + _at_all(second, moments)
     named = [known for known in asked.given if any(same_claim(known, event) for event in (events[0], events[-1]))]
     value += math.log(_UNNAMED) * (len(asked.given) - len(named))
-    if not asked.given:
-        value += _SEEN_AT_ALL * (at_all(first) + at_all(second))
     if asked.tilt:
-        value += _there(first if asked.tilt < 0 else second, asked).value
+        value += _there(first if asked.tilt < 0 else second, asked, moments).value
     return _Weight(value, seen)
 
 
@@ -160,7 +165,7 @@ def _weigh_beside(first: Claim, second: Claim, asked: Asked, moments: Sequence[M
     asked for, the nearer the better."""
     known = asked.given[-1]
     fixed, free = (second, first) if asked.side < 0 else (first, second)
-    value, seen = _there(likelihoods(free, moments), asked)
+    value, seen = _there(likelihoods(free, moments), asked, moments)
     if not same_claim(fixed, known):
         value += math.log(_UNNAMED) * (2 if same_claim(free, known) else 1)
     return _Weight(value, seen)

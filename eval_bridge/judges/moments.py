@@ -25,6 +25,7 @@ from katha.text import Reading, read_story
 __all__ = [
     "Moment",
     "Seen",
+    "Sight",
     "at_all",
     "from_frames",
     "from_scenes",
@@ -43,7 +44,7 @@ _NEARBY = 0.5
 _REGULAR, _ANYBODY, _ANY_BEAST, _ANY_THING = 0.85, 0.6, 0.4, 0.25
 """How well somebody of whom the words tell no looks is a person who is seen again and again, a person, an animal, a
 thing that acts."""
-_KIN = 0.15
+_KIN = 0.05
 """How well a deed of the same kind is the one that is told: who hurries by is seen to walk, or to run."""
 _OFTEN = 0.34
 """The share of frames in which those are seen who are seen again and again."""
@@ -75,15 +76,6 @@ class Seen:
 
     def likeness(self, term: Term) -> float:
         """Return how probably this is the one that a phrase names."""
-        if term not in self._likened:  # every option asks for the same few in every frame
-            self._likened[term] = self._likeness(term)
-        return self._likened[term]
-
-    @cached_property
-    def _likened(self) -> dict[Term, float]:
-        return {}
-
-    def _likeness(self, term: Term) -> float:
         if self.names:
             return float(term.same(Term(self.names, frozenset(self.looks), living=True, proper=term.proper)))
         return min(1.0, sum(p * self._fit(key, term) for key, p in self.looks.items()))
@@ -102,7 +94,16 @@ class Seen:
 
     def doing(self, deed: str) -> float | None:
         """Return how probably it does a deed, or one that looks like it; None where that cannot be seen."""
-        if not self.acts or deed not in load_concepts().actions:
+        if deed not in self._done:  # every option asks for the same few in every frame
+            self._done[deed] = self._doing(deed)
+        return self._done[deed]
+
+    @cached_property
+    def _done(self) -> dict[str, float | None]:
+        return {}
+
+    def _doing(self, deed: str) -> float | None:
+        if not self.acts or deed not in _deeds():
             return None
         same = sum(self.actions.get(name, 0.0) for name in _alike(deed))
         kin = sum(self.actions.get(name, 0.0) for name in _kin(deed))
@@ -113,6 +114,11 @@ class Seen:
         if not self.acts:
             return 0.0
         return min(1.0, sum(self.emotions.get(name, 0.0) for name in load_words().shown(mood)))
+
+
+@cache
+def _deeds() -> frozenset[str]:
+    return frozenset(load_concepts().actions)
 
 
 @cache
@@ -141,6 +147,20 @@ def _people() -> frozenset[str]:
                            "shepherd"}  # fmt: skip
 
 
+class Sight(NamedTuple):
+    """How probably each figure of a moment is the one that a term names, how surely that is there at all, which figure
+    is likest (-1 for none), and how surely it is there beside that figure."""
+
+    figures: tuple[float, ...]
+    there: float
+    first: int
+    beside: float
+
+    def but(self, figure: int) -> float:
+        """Return how surely it is there as somebody or something else than a figure (-1 for none)."""
+        return self.beside if figure >= 0 and figure == self.first else self.there
+
+
 @dataclass(frozen=True)
 class Moment:
     """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after.
@@ -157,13 +177,25 @@ class Moment:
     scene: int = 0
     scenes: int = 0
 
-    def presence(self, term: Term, but: Seen | None = None) -> float:
-        """Return how surely a character (other than `but`) or thing is there."""
-        found = [figure.likeness(term) for figure in self.figures if figure is not but]
-        found += [self.props.get(key, 0.0) for key in term.looks]
-        found += [self.props.get(f"name/{name}", 0.0) for name in term.names]
-        found += [p for other, p in self.nearby if other.same(term)]
-        return max(found, default=0.0)
+    def sight(self, term: Term) -> Sight:
+        """Return how surely somebody or something is there, found once for each term."""
+        found = self._sights.get(term)
+        if found is None:
+            found = self._sights[term] = self._sighted(term)
+        return found
+
+    @cached_property
+    def _sights(self) -> dict[Term, Sight]:
+        return {}
+
+    def _sighted(self, term: Term) -> Sight:
+        figures = tuple(figure.likeness(term) for figure in self.figures)
+        beside = [self.props.get(key, 0.0) for key in term.looks]
+        beside += [self.props.get(f"name/{name}", 0.0) for name in term.names]
+        beside += [p for other, p in self.nearby if other.same(term)]
+        first = max(range(len(figures)), key=figures.__getitem__, default=-1)
+        others = [p for at, p in enumerate(figures) if at != first]
+        return Sight(figures, max([*figures, *beside], default=0.0), first, max([*others, *beside], default=0.0))
 
 
 def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
@@ -264,14 +296,18 @@ class _Worth(NamedTuple):
         return math.log(self.gain * p + self.miss * (1 - p))
 
 
-_ACTOR = _Worth(3.0, 0.25)
-_DEED = _Worth(14.0, 0.45)
+_ACTOR = _Worth(4.0, 0.15)
+_DEED = _Worth(14.0, 0.5)
 _MOOD = _Worth(12.0, 0.4)
 _BEING = _Worth(3.0, 0.4)
-_THING = _Worth(9.0, 0.45)
+_THING = _Worth(18.0, 0.45)
 _PLACE = _Worth(5.0, 0.5)
-_SHARPNESS = 0.8
-"""How far the ratios are believed, which are taken as independent and are not."""
+_SHARPNESS = 1.8
+"""How far the ratios are believed: most options tell of another moment of the same board, which shows all that they
+name; frames that show but a part of it speak less for an option than their ratios, taken one by one, say."""
+_APART, _FAR = 0.5, 0.05
+"""How much less likely two events whose order is asked for are with each frame between theirs, and what remains at any
+distance: of two frames that may show an event the one beside the other event's is meant."""
 
 
 def likelihoods(claim: Claim, moments: Sequence[Moment], actor: Term | None = None) -> list[float]:
@@ -280,15 +316,30 @@ def likelihoods(claim: Claim, moments: Sequence[Moment], actor: Term | None = No
 
 
 def _likelihood(claim: Claim, moment: Moment, wanted: Term | None) -> float:
-    """The best of the figures as its actor, and the rest of the claim beside it."""
-    nobody = _of_figure(claim, None, wanted) + _of_rest(claim, moment, None)
-    return max([nobody, *(_of_figure(claim, one, wanted) + _of_rest(claim, moment, one) for one in moment.figures)])
+    """The best of the figures as its actor, and the rest of the claim beside it.
+
+    What stands beside an actor is the same for all but those figures that are themselves likest to one of the others.
+    """
+    who = moment.sight(wanted) if wanted is not None else None
+    others = [
+        (_BEING if term.living else _THING, moment.sight(term))
+        for term in (*((claim.target,) if claim.target is not None else ()), *claim.also)
+        if term.looks or term.living
+    ]
+    where = None if claim.place is None else _PLACE(moment.settings.get(claim.place, 0.0))
+    ambiguous = {sight.first for _, sight in others}
+    whole = _of_rest(others, where, -1)
+    found = [_of_figure(claim, None, who, -1) + whole]
+    for at, figure in enumerate(moment.figures):
+        rest = _of_rest(others, where, at) if at in ambiguous else whole
+        found.append(_of_figure(claim, figure, who, at) + rest)
+    return max(found)
 
 
-def _of_figure(claim: Claim, figure: Seen | None, wanted: Term | None) -> float:
+def _of_figure(claim: Claim, figure: Seen | None, who: Sight | None, at: int) -> float:
     value = 0.0
-    if wanted is not None:
-        value += _ACTOR(figure.likeness(wanted) if figure is not None else 0.0)
+    if who is not None:
+        value += _ACTOR(who.figures[at] if figure is not None else 0.0)
     there = figure.p if figure is not None else 0.0
     if claim.deed is not None and not claim.negated:
         done = figure.doing(claim.deed) if figure is not None else 0.0
@@ -298,14 +349,11 @@ def _of_figure(claim: Claim, figure: Seen | None, wanted: Term | None) -> float:
     return value
 
 
-def _of_rest(claim: Claim, moment: Moment, actor: Seen | None) -> float:
+def _of_rest(others: Sequence[tuple[_Worth, Sight]], where: float | None, actor: int) -> float:
     value = 0.0
-    for term in (*((claim.target,) if claim.target is not None else ()), *claim.also):
-        if term.looks or term.living:
-            value += (_BEING if term.living else _THING)(moment.presence(term, actor))
-    if claim.place is not None:
-        value += _PLACE(moment.settings.get(claim.place, 0.0))
-    return value
+    for worth, sight in others:
+        value += worth(sight.but(actor))
+    return value if where is None else value + where
 
 
 def posterior(ratios: Sequence[float]) -> list[float]:
@@ -329,8 +377,17 @@ def at_all(ratios: Sequence[float]) -> float:
 
 def in_order(first: Sequence[float], second: Sequence[float]) -> float:
     """Return how probably the moment of `first` is before that of `second`; moments at once count half."""
-    value, earlier = 0.0, 0.0
-    for one, other in zip(posterior(first), posterior(second), strict=True):
-        value += other * (earlier + one / 2)
-        earlier += one
+    one, other = posterior(first), posterior(second)
+    forward, backward = _before(one, other), _before(other, one)
+    together = sum(p * q for p, q in zip(one, other, strict=True))
+    whole = forward + backward + together
+    return (forward + together / 2) / whole if whole else 0.5
+
+
+def _before(one: Sequence[float], other: Sequence[float]) -> float:
+    """How probably `one` is a moment before `other`, the nearer the likelier."""
+    value, near, earlier = 0.0, 0.0, 0.0
+    for p, q in zip(one, other, strict=True):
+        value += q * (_FAR * earlier + (1 - _FAR) * near)
+        near, earlier = _APART * near + p, earlier + p
     return value

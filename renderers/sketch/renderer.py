@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -13,6 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.renderers.sketch.rasters import shared_rasters
 from katha.renderers.sketch.scenes import Told, frame_scene, tell
 from katha.renderers.sketch.style import LOOKS, in_look
 from katha.renderers.sketch.svg import canvas, rasterise
@@ -20,10 +21,12 @@ from katha.schema import Character
 
 __all__ = ["LOOSE", "SketchRenderer", "layered_svg"]
 
-_VERSION = "6"
+_VERSION = "7"
 LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
 _MOST_READ = 256
+_A_BOARD = 4
+"""For so many frames a process of its own is worth its beginning."""
 _TABLES = (
     "katha.vocabulary",
     "katha.text",
@@ -83,8 +86,9 @@ class SketchRenderer:
         Raises:
             UsageError: a size or style that the sketch does not draw.
         """
+        rasters = shared_rasters().draw if len(requests) >= _A_BOARD else rasterise
         for request in requests:
-            yield self._draw(request)
+            yield self._draw(request, rasters)
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one more frame; the others are not needed and do not change."""
@@ -119,7 +123,7 @@ class SketchRenderer:
         words = [str(told[name]) for name in ("age", "color") if told.get(name)]
         return [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
 
-    def _draw(self, request: FrameRequest) -> bytes:
+    def _draw(self, request: FrameRequest, rasters: Callable[[str, int, int], bytes] = rasterise) -> bytes:
         width, height = request.width, request.height
         if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
             raise UsageError(
@@ -129,7 +133,7 @@ class SketchRenderer:
         told = self._told(request)
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
         frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
-        return rasterise(in_look(frame.svg, request.style or self._style), width, height)
+        return rasters(in_look(frame.svg, request.style or self._style), width, height)
 
 
 def _alone(kind: str, look: str) -> Told:

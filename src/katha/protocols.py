@@ -461,6 +461,15 @@ class Similarity(Protocol):
 
 
 @runtime_checkable
+class SeesAhead(Protocol):
+    """A similarity that can encode a frame beside what the program does meanwhile."""
+
+    def foresee(self, png: bytes) -> None:
+        """Begin to encode a frame that `encode_image` will be asked for, and return at once; what fails, fails then."""
+        ...
+
+
+@runtime_checkable
 class SeesTogether(Protocol):
     """A similarity that encodes the frames of a board in one go."""
 

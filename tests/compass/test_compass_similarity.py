@@ -12,12 +12,13 @@ import pytest
 from PIL import Image
 
 from katha.compass.similarity import ReaderSimilarity
+from katha.errors import InputFileError
 from katha.eval_bridge.judges import sketch_reader
 from katha.eval_bridge.judges import sketch_reader as readings
 from katha.eval_bridge.judges.sketch_reader import Readings, SketchReaderJudge
 from katha.eval_bridge.packets.packets import clean_image, make_packet
 from katha.eval_bridge.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts
-from katha.protocols import JudgePrompt, Similarity
+from katha.protocols import JudgePrompt, SeesAhead, Similarity
 
 
 def reading(*figures: FigureReading, props: tuple[str, ...] = (), setting: str = "none") -> FrameReading:
@@ -116,6 +117,18 @@ def test_each_frame_is_read_once(table: TableReader) -> None:
         psi.encode_image(data)
     assert table.looked_at == [clean_image(ASLEEP).sha256]
     assert psi.spec()["reader"] == {"name": "table"}
+
+
+def test_a_frame_foreseen_is_read_once_and_fails_when_it_is_asked_for(table: TableReader) -> None:
+    psi, plain = ReaderSimilarity(table), ReaderSimilarity(TableReader())
+    assert isinstance(psi, SeesAhead)
+    for data in (ASLEEP, b"no picture", FOX):
+        psi.foresee(data)
+    assert (psi.encode_image(FOX) == plain.encode_image(FOX)).all()
+    assert (psi.encode_image(ASLEEP) == plain.encode_image(ASLEEP)).all()
+    assert table.looked_at == [clean_image(data).sha256 for data in (ASLEEP, FOX)]
+    with pytest.raises(InputFileError):
+        psi.encode_image(b"no picture")
 
 
 def test_judge_and_similarity_share_one_reading(table: TableReader, monkeypatch: pytest.MonkeyPatch) -> None:

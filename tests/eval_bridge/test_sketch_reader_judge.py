@@ -17,12 +17,13 @@ from PIL import Image
 from katha.errors import UsageError
 from katha.eval_bridge.judges.choosing import choose
 from katha.eval_bridge.judges.claims import read_statement
-from katha.eval_bridge.judges.moments import from_frames
+from katha.eval_bridge.judges.moments import from_frames, from_story
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.reader import FigureReading, FrameReading, PropReading, Reader, load_reader
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Dimension
+from katha.text import read_story
 
 SEED = 11
 BOARD = (
@@ -351,6 +352,27 @@ def test_what_happens_elsewhere_is_no_answer() -> None:
     options = ("Lena dances", "Lena reads", "Lena swims", UNCLEAR)
     choice = choose("What does Lena do after Lena eats?", "action_visibility", options, from_frames(frames))
     assert choice.answer == "Lena reads"
+
+
+def test_of_two_frames_the_one_beside_the_other_event_is_meant() -> None:
+    """What may be in the first frame or in the last is where it is near what it is asked beside."""
+    frames = [seen("eat", 0.6), seen("stand"), seen("stand"), seen("stand"), seen("read", 0.9), seen("eat", 0.5)]
+    options = ("Lena eats before Lena reads", "Lena reads before Lena eats", UNCLEAR)
+    asked = "In which order do these happen: Lena eats; Lena reads?"
+    assert choose(asked, "temporal_order", options, from_frames(frames)).answer == options[1]
+    assert choose(asked, "temporal_order", options, from_frames(frames[::-1])).answer == options[0]
+
+
+def test_what_no_frame_shows_may_be_what_the_frame_that_is_asked_for_tells() -> None:
+    """Wrong options are seen clearly, but elsewhere; a text leaves out less than pictures do."""
+    frames = [seen("eat", 0.9), seen("stand"), seen("stand"), seen("sleep", 0.9), seen("dance", 0.9)]
+    options = ("Lena sleeps", "Lena reads", "Lena dances", UNCLEAR)
+    asked = "What does Lena do after Lena eats?"
+    choice = choose(asked, "action_visibility", options, from_frames(frames))
+    assert choice.answer == "Lena reads"
+    assert choice.scores[1] > 0.6
+    story = from_story(read_story("Lena ate a cake. Tom smiled. Tom waited. Lena slept. Lena danced."))
+    assert choose(asked, "action_visibility", options, story).answer == "Lena sleeps"
 
 
 def test_a_thing_that_may_be_another_counts_for_what_it_may_be() -> None:

@@ -433,6 +433,25 @@ def test_who_is_spoken_to_and_about_what_is_told() -> None:
     assert begged.panels[1].prompt == "The mouse talks to the lion."
 
 
+def test_who_speaks_beside_another_deed_is_told_to_speak() -> None:
+    (panel,) = plan('"Can we keep him?" Zoe asked her mother, holding up the kitten.', 1).panels
+    assert panel.prompt == "Zoe holds the kitten up. Zoe talks to Zoe's mother."
+    assert panel.characters == ["Zoe", "kitten", "Zoe's mother"]
+    (panel,) = plan('Ben turned to his sister. "Where is the key?"', 1).panels
+    assert panel.prompt.endswith("Ben talks to Ben's sister.")
+
+
+def test_who_sees_a_deed_is_in_its_picture() -> None:
+    (panel,) = plan("Mia saw a man steal a bike.", 1).panels
+    assert {*panel.characters} == {"man", "Mia"}
+    (panel,) = plan("Mia was in the park. Through a gate Mia saw two children playing.", 1).panels
+    assert "Mia" in panel.characters
+    (panel,) = plan("Emma was scared of the dog.", 1).panels
+    assert panel.characters == ["Emma", "dog"]
+    (panel,) = plan("The lawyer accused the man of lying.", 1).panels
+    assert len(panel.characters) == 2
+
+
 def test_who_answers_speaks_to_whoever_asked() -> None:
     made = plan("The king asked Ida about her name. Ida replied that she was new. A cook ran past.", 3)
     assert made.panels[1].prompt == "Ida talks to the king."
@@ -615,3 +634,46 @@ def test_states_of_things_beside_a_deed_are_told() -> None:
 def test_a_title_that_is_a_trade_is_the_kind() -> None:
     made = plan("Nurse Okafor put down her tray. The captain of the boat waved. Nurse Okafor ran away.", 3)
     assert next(one.kind for one in made.characters if one.name == "Nurse Okafor") == "nurse"
+
+
+def test_what_shocks_somebody_shows_who_is_shocked_and_how_to_is_no_deed() -> None:
+    assert plan("The news shocked Emma.", 1).panels[0].prompt == "Emma is shocked."
+    said = plan("The nurse explained to the patient how to take the pills.", 1).panels[0].prompt
+    assert said == "The nurse talks to the patient about the pill."
+    (panel,) = plan("Omar boasted to his classmates about his new bike.", 1).panels
+    assert panel.characters == ["Omar", "Omar's classmates"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "passing"),
+    [
+        ("The girl who sold matches kicked the wall.", "kicks", "sells"),
+        ("Wrapped in a blanket, Leo drank the cocoa.", "drinks", "wrapped"),
+        ("Because Ada had dropped the lamp, Ben chopped the wood.", "chops", "drops"),
+        ("A boy carrying a basket knocked at the door.", "knocks", "carries"),
+    ],
+)
+def test_what_is_told_in_passing_is_not_the_picture(text: str, seen: str, passing: str) -> None:
+    panel = next(one for one in plan(f"Ada sang. {text} Ben ran home.", 3).panels if text[:20] in one.caption)
+    *_, main = panel.prompt.rstrip(".").split(". ")  # what else the sentence tells of its doer comes before it
+    assert seen in main
+    assert passing not in main
+
+
+def test_clauses_side_by_side_have_a_picture_each_and_a_run_to_what_is_opened_none() -> None:
+    text = (
+        "Ada washed the apples, then she cut the bread. She ran to the door and opened it. "
+        "We shook the tree and grabbed the rope."
+    )
+    captions = [panel.caption for panel in plan(text, panels_for(text, 4)).panels]
+    assert "Ada washed the apples." in captions
+    assert any("ran to the door and opened it" in one for one in captions)
+    assert "We grabbed the rope." in captions
+
+
+def test_a_thing_takes_off_and_gets_caught() -> None:
+    text = "The plane took off. The kite caught on a branch. It turned out that Ada was a spy."
+    prompts = " ".join(panel.prompt for panel in plan(text, 3).panels)
+    assert "The plane takes off." in prompts
+    assert "catches on a branch" in prompts
+    assert "turns out" not in prompts

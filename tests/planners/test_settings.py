@@ -38,6 +38,7 @@ def test_what_the_text_says_goes_before_what_things_tell() -> None:
     [
         ("Ana sat in the café. The dentist opened his case. The dentist looked at a tooth.", "the café"),
         ("Ana ran into the yard. She held an alarm clock. Ben laughed.", "the yard"),
+        ("Ana sat in the café. She met a girl in a school uniform. Ben laughed.", "the café"),
     ],
 )
 def test_a_trade_or_a_thing_of_a_home_takes_nobody_elsewhere(text: str, place: str) -> None:
@@ -124,6 +125,54 @@ def test_a_place_with_what_it_is_in_keeps_its_owner_and_is_told_once() -> None:
     assert worded("Karel's bakery", ("smoky",)) == "Karel's smoky bakery"
     assert worded("the dark valley road", ("dark",)) == "the dark valley road"
     assert worded("", ("dark",)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        # Two words that tell a place do so together, and what is said where.
+        ("Nina adjusted her goggles. She touched the tiles and dived.", "the swimming pool"),
+        ('"Scalpel," said the surgeon. Anna held her breath.', "the operating theatre"),
+        # A part of a place is in the whole of it.
+        ("Omar put on his goggles. In the next lane his sister dived.", "the swimming pool"),
+        ("The ticket inspector punched the tickets. Ana sat in the corner.", "the train"),
+        # What only has the word of a place is none: things, drawings, likenesses, wall bars.
+        ("The pupils sat at their desks. A paper plane landed in the hair of the teacher.", "the classroom"),
+        ("The teacher drew a whale on the blackboard. The pupils laughed.", "the classroom"),
+        ("Anna baked a cake in the oven. It was as hard as a roof tile.", "the kitchen"),
+        ("The gymnast hit the wall bars. She slid onto the mat.", "the gym"),
+    ],
+)
+def test_words_tell_a_place_by_how_sure_they_are(text: str, place: str) -> None:
+    assert places(text, 2) == [place, place]
+
+
+def test_what_many_places_have_brings_less() -> None:
+    pool = next(one for one in settings() if one.place == "the swimming pool")
+    assert pool.weights["deep end"] > pool.weights["goggles"] > pool.weights["water"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Max walked along the street to the house with a box.", "the street"),
+        ("Anna walked to the house.", "the doorstep"),
+        ("Ana walked to the kitchen and ate a cake.", "the kitchen"),
+        ("The dog sat in front of the bakery and waited.", "the street"),
+        ("Ana sang at the front of the classroom.", "the classroom"),
+        ("Lina stepped off the train and looked for her aunt.", "the station"),
+        ("Ben got off the bus and laughed.", "the bus stop"),
+        ("Ben waited for the train and sang.", "the station"),
+        ("Ana missed the bus and cried.", "the bus stop"),
+    ],
+)
+def test_who_goes_to_a_building_or_leaves_a_vehicle_is_outside(text: str, place: str) -> None:
+    assert places(text, 1)[0] == place
+
+
+def test_what_lies_outside_a_place_is_a_place() -> None:
+    known = {one.place for one in settings()}
+    assert {one.outside for one in settings()} <= known
 
 
 def test_who_rides_to_a_shop_is_on_the_way_and_buys_inside() -> None:

@@ -119,14 +119,14 @@ def test_phase_varies_the_pose() -> None:
     [
         FigureSpec("unicorn"),
         FigureSpec("fox", action="juggle"),
-        FigureSpec("fox", emotion="bored"),
+        FigureSpec("fox", emotion="bewitched"),
         FigureSpec("fox", attributes=("invisible",)),
     ],
 )
 def test_what_the_vocabulary_lacks_is_refused_by_name(spec: FigureSpec) -> None:
     unknown = next(
         name
-        for name in ("unicorn", "juggle", "bored", "invisible")
+        for name in ("unicorn", "juggle", "bewitched", "invisible")
         if name in (spec.concept, spec.action, spec.emotion, *spec.attributes)
     )
     with pytest.raises(RenderError, match=f"{unknown!r}.*vocabulary"):

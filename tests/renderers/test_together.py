@@ -147,6 +147,47 @@ def test_who_is_under_behind_in_or_on_a_thing_is_drawn_there(where: Beside, word
         assert y1 < top
 
 
+def test_nobody_has_feet_below_what_they_are_in_and_who_lies_is_seen() -> None:
+    drawn = boxes(actor("a", "in", "canoe"), things=(thing("canoe"),))
+    assert drawn["a"][3] < drawn["canoe"][3]
+    drawn = boxes(actor("a", "in", "basket", "sleep"), things=(thing("basket"),))
+    assert drawn["basket"][2] - drawn["basket"][0] > 0.9 * (drawn["a"][2] - drawn["a"][0])
+    assert drawn["a"][3] < 0.4 * drawn["basket"][1] + 0.6 * drawn["basket"][3]
+
+
+def test_who_is_between_two_has_one_to_each_side() -> None:
+    drawn = boxes(person("a", "stand"), actor("b", "between", "a"), actor("c", "before", "b"))
+    a, b, c = (0.5 * (drawn[name][0] + drawn[name][2]) for name in "abc")
+    assert min(a, c) < b < max(a, c)
+    group = replace(person("a", "stand"), count=2)
+    sprites = arrange(Scene(actors=(group, actor("b", "between", "a"))), Random(3))
+    sides = [sprite.x for sprite in sprites if sprite.id == "a"]
+    assert min(sides) < next(sprite.x for sprite in sprites if sprite.id == "b") < max(sides)
+
+
+def test_what_is_lower_stands_before_who_is_in_front_of_it_and_a_blanket_leaves_the_face() -> None:
+    drawn = boxes(actor("a", "before", "bucket"), things=(thing("bucket"),))
+    assert drawn["bucket"][0] >= drawn["a"][2] or drawn["bucket"][2] <= drawn["a"][0]
+    frame = frame_scene(Scene(actors=(actor("a", "covered", "blanket"),), things=(thing("blanket"),)), *SIZE, 3)
+    cover = next(sprite for sprite in frame.sprites if sprite.id == "blanket")
+    face = next(sprite for sprite in frame.sprites if sprite.id == "a").face
+    assert face is not None
+    assert cover.box[1] > face[1]
+
+
+def test_what_is_in_a_box_sticks_out_of_it() -> None:
+    inside = replace(thing("ring"), at="box", where="in")
+    drawn = boxes(things=(inside, replace(thing("box"), states=("open",))))
+    assert drawn["ring"][1] < drawn["box"][1]
+    assert drawn["ring"][3] - drawn["ring"][1] > 0.3 * (drawn["box"][3] - drawn["box"][1])
+
+
+def test_a_bed_is_as_long_as_who_lies_on_it() -> None:
+    bed = replace(thing("bed"), held_by="a")
+    drawn = boxes(person("a", "lie", "bed"), things=(bed,))
+    assert drawn["bed"][2] - drawn["bed"][0] > drawn["a"][2] - drawn["a"][0]
+
+
 def test_from_behind_a_tall_thing_the_face_is_seen() -> None:
     frame = frame_scene(Scene(actors=(actor("a", "behind", "door"),), things=(thing("door"),)), *SIZE, 3)
     own = next(sprite for sprite in frame.sprites if sprite.id == "a")

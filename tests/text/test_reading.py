@@ -11,6 +11,7 @@ import reading_stories as stories
 import yaml
 
 from katha.text import Event, Reading, Teller, read_story
+from katha.text.types import RoleName
 
 SENTENCES: dict[str, list[dict[str, Any]]] = yaml.safe_load((labels.DATA / "sentences.yaml").read_text("utf-8"))
 STORIES: list[dict[str, Any]] = yaml.safe_load((labels.DATA / "stories.yaml").read_text("utf-8"))
@@ -422,3 +423,69 @@ def test_to_whom_somebody_speaks_is_told_outside_the_quotes_and_no_flock() -> No
     teller = Teller(reading)
     (said,) = [one for one in reading.events if one.verb == "say"]
     assert [reading.entity(key).narrator for key in teller.addressees(said)] == [True]
+
+
+def test_with_whom_and_for_whom_something_is_done_may_stand_behind_the_thing() -> None:
+    def others(text: str, role: RoleName) -> list[str]:
+        reading = read_story(text)
+        return [reading.entity(key).noun for key in reading.events[0].who(role)]
+
+    assert others("Carl played chess with his uncle.", "companion") == ["uncle"]
+    assert others("The interpreter translated the letter for the general.", "recipient") == ["general"]
+
+
+def test_who_does_it_is_not_whom_it_is_done_to() -> None:
+    assert {one.noun for one in read_story("The dentist looked into the boy's mouth.").cast} == {"dentist", "boy"}
+    accused = read_story("The lawyer accused the man of lying.").events[0]
+    assert accused.who("agent") != accused.who("patient")
+
+
+def test_what_is_only_explained_does_not_happen_and_who_would_not_stop_goes_on() -> None:
+    happens = [one.verb for one in read_story("The nurse explained how to take the pills.").events if one.happens]
+    assert happens == ["explain"]
+    (cried,) = read_story("The baby would not stop crying.").events
+    assert (cried.verb, cried.happens) == ("cry", True)
+
+
+def test_a_name_of_land_and_people_is_who_acts() -> None:
+    assert [one.name for one in read_story("Maria opened the door. Africa slid past the window.").cast] == ["Maria"]
+
+
+def test_what_somebody_was_made_to_feel_is_told() -> None:
+    assert [one.feeling for one in read_story("Emma was astonished.").events] == ["surprised"]
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "patient"),
+    [
+        ("Tom took a sip of water. He was tired.", "sip", "water"),
+        ("Tom gave the door a push. It opened.", "push", "door"),
+        ("Tom took the dog for a walk. It rained.", "walk", "dog"),
+        ("Tom took the bow from the wall. It was old.", "take", "bow"),
+    ],
+)
+def test_a_verb_that_says_nothing_is_its_nouns_deed(text: str, verb: str, patient: str) -> None:
+    reading = read_story(text)
+    event = reading.events[0]
+    assert (event.verb, [role.head for role in event.all("patient")]) == (verb, [patient])
+    assert verb == "take" or not {"sip", "push", "walk"} & {one.noun for one in reading.entities}
+
+
+def test_a_mine_is_a_place_and_every_owner_is_told() -> None:
+    reading = read_story("The miners dropped their picks in the mine and ran along the rails.")
+    assert "the mine" in [entity.name for entity in reading.entities]
+    reading = read_story("Dad bought what the woman in front of him bought. At home we had nine tins and no cat.")
+    known = {entity.id for entity in reading.entities}
+    assert {key for entity in reading.entities for key in (entity.owner, *entity.members) if key is not None} <= known
+
+
+def test_who_is_warned_not_to_is_spoken_to_and_not_told_to() -> None:
+    reading = read_story("The doctor warned Peter not to smoke. The girl ran home in tears.")
+    assert [reading.entity(key).name for key in reading.events[0].who("recipient")] == ["Peter"]
+    assert "to smoke" not in Teller(reading).sentence(reading.events[0]).replace("not to smoke", "")
+    assert reading.events[-1].feeling == "sad"
+
+
+def test_what_only_says_what_somebody_is_like_is_nobody_else() -> None:
+    told = read_story("A mouse ran to a lion. The lion laughed at so small a friend. So a dog barked.")
+    assert [one.noun for one in told.cast] == ["mouse", "lion", "dog"]

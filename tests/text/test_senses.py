@@ -28,6 +28,17 @@ from katha.text.words import about, lives_from, load_words, said_plainly
             "The broken glass lies on the lawn.",
         ),
         ("Ana follows the tracks.", "", "The leopard was gone.", "Ana follows the animal tracks."),
+        ("The king seals the letter.", "The king seals the letter.", "", "The king seals the letter."),
+        ("The king breaks the seal.", "The king broke the seal of the letter.", "", "The king breaks the wax seal."),
+        ("A bird perches on a branch.", "A bird perches on a branch.", "", "A bird perches on a branch."),
+        ("Ana carries a heavy pack.", "Ana carried a heavy pack.", "", "Ana carries a heavy backpack."),
+        (
+            "The crane turns.",
+            "The crane turned.",
+            "The crane lifted a girder. The crane turned.",
+            "The construction crane turns.",
+        ),
+        ("Ana holds a deck of cards.", "Ana deals from a deck of cards.", "", "Ana holds a deck of cards."),
         ("Ana takes the chess pieces.", "", "Ana played chess.", "Ana takes the chess pieces."),
     ],
 )
@@ -41,6 +52,12 @@ def test_a_chess_knight_is_no_person_and_a_plain_knight_is_one() -> None:
     castle = read_story("A knight lived in a castle. He rode a horse.")
     assert {entity.noun: entity.kind for entity in castle.entities}["knight"] == "person"
     assert about(load_words(), "A castle.") is load_words()
+
+
+def test_a_word_is_the_kind_that_its_first_sentence_tells() -> None:
+    for text, kind in (("The mouse clicked on the screen.", "thing"), ("The mouse ran.", "animal")):
+        words = about(load_words(), text)
+        assert (words.sort("mouse") == "thing") == (kind == "thing")
 
 
 def test_a_robot_cleaner_is_a_robot() -> None:

@@ -3,7 +3,8 @@
 python -m training.pictograms.nearest > renderers/sketch/scenes/nearest.yaml
 
 A verb is the deed of a synonym, or of a wider verb; a noun is a pictogram's noun that means the same or the next wider
-thing (a schooner is a sailing ship). Words for anything ("move", "tool") are no picture of a special one.
+thing (a schooner is a sailing ship). Words for anything ("move", "tool") are no picture of a special one, and words in
+`_UNFIT` get none.
 """
 
 from __future__ import annotations
@@ -36,6 +37,60 @@ portion tit lodge slug crank combine larva learner loser poker castanets cuckoo 
 berth plough controller courier siamese trifle sole fuse lever handle sling float
 """
 """Words for anything, which are not taken for a special thing of their kind."""
+_UNFIT = {
+    "v": """
+shin skin bewitch captivate charm delay entrance intern cog massage financier function lavish advocate proposition
+recommend erode goose enlarge patter quench spew exit remount twig accede defer influence annihilate birth brook
+enchant endure enthrall eradicate manage tolerate charter attain summit web wiretap achieve peg engage fowl haunt
+rabbit whale balkanize lot paragraph gut parch paw refine roughen cascade deign surface wane wax peak impede obstruct
+waterproof silence budge churn ready thaw unthaw census enumerate matter summate tot mouse hurrah keen creak squeak
+curve disrupt plane reduce slaughter swerve trend veer circumcise grave azure gray grey mottle tinge drip trickle down
+dispel metamorphose override overrule undo bone berate chide cream deplete exhaust lambaste lecture rebuke reprimand
+crackle discipline educate distress inconvenience trouble sag harbor appropriate circumvent jar gas accommodate avail
+dedicate devote misuse overuse suit chute coast disembark encircle flicker revolve skim snake vacillate wing beach
+billow baa bail chorus cluck gargle grunt haw hoot loose low moo nasale parole quack rid snort utter whinny arbitrage
+certificate dignify disclose divulge expose honor honour import impart instill interject legislate market muscle
+overstep partake prostitute stage traffic transit undercut align attune bushel calibrate compensate conciliate eff
+fuck jazz modernize recompense regulate seduce synchronize sync tune zero deal mismanage belabor beetle plaster
+incline second indorse befog fog fawn skulk bankrupt bunker cannon dissect floor foul hole impress lumber outfight
+outperform outplay outstrip reek single surmount trounce vanquish wallop worst babysit brooch cohere complement
+comprehend counterbalance equilibrate mash offset persevere safeguard savvy squash telescope totter wall ward mislead
+crab conn convoy maneuver result tree usher allay bosom ease encompass espouse solace beguile immerse spoon equalize
+grass homer par reboot beak replicate smart thirst throb hunger hanker arc arch crook pink shine consist cap line sun
+slant diffuse flank mantle crest disturb elate chin surge uplift advert accredit audit beware bilk bunco bunk case
+chisel con deem defraud determine envy esteem gip glint insure jockey outface prize proctor reconsider rectify respect
+retrospect rook scam shaft situate swindle tackle treasure welch whipsaw badger bait bug cod guy tantalize bare
+blossom gap beautify grace panel landscape crimp dab fray itch neck quiet steady still thrill corrupt fee foot holiday
+rely slum soldier summer vacation weekend winter prepay baptize ding dub echo name nickname peal rename resound
+reverberate style term title accession chronicle document log register amass mobilize muster nut pearl bald institute
+backstop overtake revoke rival vie improvise do malinger shirk slack augur bespeak bode comment criticise criticize
+orient portend presage purport purpose target wisecrack overshoot farce disgorge clutter dot disperse swarm teem
+attract browbeat coerce domineer exhort hale hector impel pressure railroad repel steamroller terrorize urge pole
+alphabetize barrel bread butter canvas coordinate crease grade laden limber marshal middle mob oil outdistance paper
+plug protrude rate recess ripple roof ruffle smother suffocate superimpose throng transcribe turf undulate withstand
+broaden assimilate confer graze pasture relearn antique recycle bill border butterfly confine defect drain limit
+recede throttle room essay commiserate pity compassionate prelude wreak pucker pad club combine compose concur conjoin
+constitute converge correspond encounter federalize innovate league match merge pair tally unify wed remarry
+degenerate worsen stable beef dictate direct dissent embolden endanger exact expire general imperil jeopardize mat
+menace mew necessitate officer pipe prescribe require rumble thunder creak attest bracket certify pillory prop
+underpin twinkle gloat tone induct submarine overcharge plume surcharge pirate stump bother lapse anoint benefit best
+cadge compile consent degrade demean derive discern disgrace distinguish excerpt frequent gross incur level lump opt
+outdo patronize preempt profit prolong recuperate source trump graduate orphan expropriate bay foster further gum
+sentence shit spur swan fine abstract cabbage pilfer purloin govern gauge symbolize debar ban disband establish found
+sky shed band berth deposit entrench ground grout fraction spam tick activate actuate begin commence continue cuckold
+elapse enrol enroll err frustrate interfere overhaul participate police recruit scotch start stream thwart trigger
+dawn deviate digress elute cancel expense reference remedy simulate imitate shade redress sub trademark attempt try
+employ use utilize exploit implement resort reuse
+""",
+    "n": """
+semiconductor poop droppings feces turd egg testicle backside behind buns buttocks derriere fanny rump stern calculus
+goal destination laughingstock goofball jackass bonanza windfall chains irons honey beloved dear dearest punk mother
+lingua vitals gland mug physiognomy visage cyberspace internet pouch condom till goner substance organs backer copycat
+gringo deportee pullet wimp birthplace provenance judiciary fastener closer sucker patsy chump diver confessional
+applesauce tripe skunk git calculator max cuprimine ag cadmium fe lucifer signet truncheon applicant
+""",
+}
+"""Words for which what WordNet has beside them would be a wrong picture: worse than none."""
 _SOLID = """
 animal plant food drink vehicle building furniture tool container device toy instrument clothing sport document
 person
@@ -70,9 +125,10 @@ def table(pos: str) -> dict[str, list[str]]:
             for rank, sense in enumerate(senses[:_SENSES]):
                 known[sense].append((rank, word))
     found: dict[str, list[str]] = defaultdict(list)
+    unfit = frozenset(_UNFIT[pos].split())
     for part, word in net.senses:
         spelt = word.replace("_", " ")
-        if part != pos or word in drawn or "_" in word or (pos == "v" and deed_of_verb(spelt)):
+        if part != pos or word in drawn or "_" in word or word in unfit or (pos == "v" and deed_of_verb(spelt)):
             continue
         if pos == "n" and load_words().sort(word) in ("", "abstract", "place", "time", "event"):
             continue

@@ -42,7 +42,8 @@ ALIKE = {"person": "man", "child": "boy", "teen": "boy", "teen_boy": "boy", "tee
 them nobody sees how much smaller a child is than one in its teens."""
 _CLOTHES = frozenset({"dress", "sleeve", "trousers", "detail"})
 """What anybody wears: a trade that has nothing else is told by the colour of a shirt alone, and by no viewer."""
-FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm"}
+FACES = {"loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm",
+         "bored": "calm", "determined": "proud", "disgusted": "angry"}  # fmt: skip
 """Moods that a face shows as another."""
 SIGNS = {"calm": "none", "worried": "greedy", "loving": "grateful"}
 """Moods that the signs around a pictogram show as another, or not at all."""

@@ -77,10 +77,16 @@ def face_of(spec: FigureSpec, pose: Pose) -> FaceParams:
     Raises:
         RenderError: the vocabulary has no such feeling.
     """
-    face = FaceParams(**_known(drawing("emotions", spec.emotion))) if spec.emotion else FaceParams()
+    face = FaceParams(**_known(_feeling(spec.emotion))) if spec.emotion else FaceParams()
     if pose.eyes:
         face = replace(face, eyes=pose.eyes, brow=None)
     return replace(face, mouth=pose.mouth or face.mouth)
+
+
+def _feeling(mood: str) -> Mapping[str, Any]:
+    """The face of a mood: of the vocabulary, or one of people.yaml's faces with what it changes."""
+    own = people()["faces"].get(mood)
+    return drawing("emotions", mood) if own is None else {**drawing("emotions", own["like"]), **own}
 
 
 def _known(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,10 +98,6 @@ def _known(data: Mapping[str, Any]) -> dict[str, Any]:
 _THINNEST = 0.62
 _TOLD = COLOURS["pink"]
 """Stands for the colour that the story tells in the shapes of hats."""
-_MOODS: Mapping[str, str] = {
-    "loving": "grateful", "puzzled": "surprised", "worried": "afraid", "lonely": "sad", "tired": "calm",
-}  # fmt: skip
-"""Moods that the faces of the vocabulary do not have, by the face that comes nearest."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def draw_person(
     Raises:
         RenderError: no such mood.
     """
-    return _drawn(look_of(look, name), FigureSpec("man", emotion=_emotion(mood), facing=facing, phase=phase), pose)
+    return _drawn(look_of(look, name), FigureSpec("man", emotion=mood, facing=facing, phase=phase), pose)
 
 
 def draw_creature(
@@ -203,17 +205,13 @@ def draw_creature(
     Raises:
         RenderError: no such character, attribute or mood.
     """
-    spec = FigureSpec(concept, attributes, emotion=_emotion(mood), facing=facing, phase=phase)
+    spec = FigureSpec(concept, attributes, emotion=mood, facing=facing, phase=phase)
     return _drawn(dressed(spec), spec, pose)
 
 
 def has_hands(concept: str) -> bool:
     """Whether a character of the vocabulary holds things in its hands; others have a beak or a mouth for it."""
     return bool(drawing("characters", concept).get("rig") == "upright")
-
-
-def _emotion(mood: str | None) -> str | None:
-    return _MOODS.get(mood, mood) if mood else None
 
 
 def _drawn(draw: Mapping[str, Any], spec: FigureSpec, pose: Pose) -> Body:

@@ -123,6 +123,15 @@ def _squeezed(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None
     ink.line([(-0.9 * side, -0.8), (0.8 * side, 0), (-0.9 * side, 0.8)], stroke=layout.brow, width=1.3)
 
 
+def _wink(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
+    (_closed if side < 0 else _open)(ink, face, side, layout)
+
+
+def _rolled(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
+    ink.ellipse(0, 0, 1.1, 1.3, fill=PAPER, width=0.8)
+    ink.ellipse(0.1, -0.75, 0.5, 0.48, fill=INK, width=0)
+
+
 def _coins(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
     ink.ellipse(0, 0, 1.25, 1.35, fill=PAPER, width=0.8)
     ink.ellipse(0, 0, 0.85, fill="golden", width=0.8)
@@ -132,5 +141,6 @@ def _coins(ink: Ink, face: FaceParams, side: int, layout: FaceLayout) -> None:
 EYES: Mapping[str, Eye] = {
     "dot": _open, "wide": _wide, "round": _round, "closed": _closed, "smiling": _smiling, "half": _half, "down": _down,
     "glare": _glare, "sorry": _sorry, "cross": _cross, "squeezed": _squeezed, "coins": _coins,
+    "wink": _wink, "rolled": _rolled,
 }  # fmt: skip
 """Ways to draw an eye, each in the unit circle of the eye; `side` is 1 for the near-left eye and -1 for the other."""

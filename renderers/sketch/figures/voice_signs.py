@@ -21,8 +21,16 @@ def _ahead(a: Around, dx: float, dy: float) -> tuple[float, float]:
 
 def _speech(ink: Ink, a: Around) -> None:
     """A speech bubble with a squiggle for words."""
-    x, y = _ahead(a, 1.15, -1.05)
-    mx, my = a.joints.mouth
+    _bubble(ink, _ahead(a, 1.15, -1.05), a.joints.mouth)
+
+
+def _speech_over(ink: Ink, a: Around) -> None:
+    """The same above the head of who is too near to whom they speak for it to hang between the two."""
+    _bubble(ink, _ahead(a, -1.25, -2.3), _ahead(a, -0.9, -1.0))
+
+
+def _bubble(ink: Ink, at: tuple[float, float], mouth: tuple[float, float]) -> None:
+    (x, y), (mx, my) = at, mouth
     ink.draw(
         f"M {x - 10} {y + 6} L {(x - 10 + mx) / 2 + 4:.1f} {(y + my) / 2 + 2:.1f} L {x - 1} {y + 10}", fill="white"
     )
@@ -208,7 +216,8 @@ def _tear(ink: Ink, a: Around) -> None:
 
 
 VOICE: Mapping[str, tuple[bool, Emanation]] = {
-    "speech": (False, _speech), "blast": (False, _blast), "notes": (False, _notes), "ha": (False, _laughter),
+    "speech": (False, _speech), "speech_over": (False, _speech_over), "blast": (False, _blast),
+    "notes": (False, _notes), "ha": (False, _laughter),
     "fountain": (False, _fountain), "puddle": (True, _puddle), "thought": (False, _thought), "gaze": (False, _gaze),
     "arrow": (False, _arrow), "humble": (False, _humble), "plea": (False, _plea), "love": (False, _love),
     "headshake": (False, _headshake), "nodding": (False, _nodding), "tear": (False, _tear),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from katha.renderers.sketch.pictograms import stage_height
 from katha.renderers.sketch.scenes.record import SceneThing
-from katha.renderers.sketch.scenes.senses import in_table
-from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, seat_of, union
+from katha.renderers.sketch.scenes.senses import hollow_of, in_table, rim_of
+from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, hung, seat_of, union
 from katha.renderers.sketch.svg import group as gathered
 
 __all__ = ["put_beside"]
@@ -20,6 +20,11 @@ _LOW, _RIM = 0.66, 0.5
 """Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
 its rim is seen from the second share of the height up."""
 _AROUND, _CAUGHT = 1.2, 0.6
+_SEVERAL = 1.4
+"""What is so much wider than high are several."""
+_LARGER, _LONG, _LAIN, _FLOOR = 1.7, 4.0, 0.1, 0.3
+"""How many times a thing is enlarged at most to hold somebody, and who lies in it; how far down they lie, and how high
+above the ground what they are in has its floor."""
 _FENCE = 58.0
 """Over what is jumped or flown is no higher than this."""
 _BACKED = frozenset({
@@ -52,14 +57,13 @@ class _Room:
     def middle(self) -> float:
         return (self.box[0] + self.box[2]) / 2
 
-    def drawn(self, height: float, least_wide: float, depth: float, x: float | None = None) -> Sprite:
-        """The thing so high, higher where it would be narrower than asked, on the ground at x."""
+    def drawn(self, height: float, least_wide: float, depth: float, *, most: float = _LARGER) -> Sprite:
+        """The thing so high on the ground, higher where it would be narrower than asked, at most so many times."""
         plain = draw_thing(self.thing, height, self.facing)
         wide = plain.bbox[2] - plain.bbox[0]
         if wide < least_wide:
-            plain = draw_thing(self.thing, min(height * least_wide / wide, 1.7 * height), self.facing)
-        at = self.middle if x is None else x
-        return Sprite(self.thing.id, plain.svg, plain.bbox, depth, at, 0.0, key=True)
+            plain = draw_thing(self.thing, height * min(least_wide / wide, most), self.facing)
+        return Sprite(self.thing.id, plain.svg, plain.bbox, depth, self.middle, 0.0, key=True)
 
 
 def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) -> None:
@@ -70,8 +74,10 @@ def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) ->
     where = cluster.actor.where or "beside"
     own = next((sprite for sprite in cluster.sprites if sprite.id == cluster.actor.id), cluster.sprites[0])
     head = own.face or (own.box[0], own.box[1], 0.3 * (own.box[2] - own.box[0]))
-    there = [one for one in group if one.actor.at == thing.id and thing.pictogram in _FLAT]
-    box = union([one.sprites[0].box for one in there]) if len(there) > 1 else own.box
+    shared = thing.pictogram in _FLAT or where in ("in", "covered", "around")
+    there = [one for one in group if one.actor.at == thing.id] if shared else []
+    seen = [one.box for fellow in there for one in fellow.sprites if one.acts]
+    box = union(seen) if len(seen) > 1 else own.box
     room = _Room(thing, box, head, cluster.facing)
     sprite, lift = _WAYS[where](room)
     others = [one.solid for one in group if one is not cluster]
@@ -121,11 +127,13 @@ def _inside(room: _Room) -> tuple[Sprite, float]:
     if room.thing.pictogram in _FLAT:
         return _at_feet(room)
     height = _natural(room, 0.5 * room.tall, _TALLEST)
-    if height > 1.05 * room.tall:
-        return room.drawn(height, _AROUND * room.wide, -0.8), 0.0
-    sprite = room.drawn(height, _AROUND * room.wide, 1.5)
-    rim = -sprite.local[1]
-    return sprite, max(0.0, rim - _RIM * room.tall)
+    share = rim_of(room.thing.pictogram) if hollow_of(room.thing.pictogram) is not None else 1.0
+    if share is None or share * height > 1.05 * room.tall:
+        return room.drawn(max(height, 1.1 * room.tall), _AROUND * room.wide, -0.8), 0.0
+    lies = room.wide > room.tall
+    sprite = room.drawn(height, (1.0 if lies else _AROUND) * room.wide, 1.5, most=_LONG if lies else _LARGER)
+    rim = -share * sprite.local[1]
+    return sprite, max(_FLOOR * rim, rim - (_LAIN if lies else _RIM) * room.tall)  # no feet below what they are in
 
 
 def _on(room: _Room) -> tuple[Sprite, float]:
@@ -157,18 +165,46 @@ def _against(room: _Room) -> tuple[Sprite, float]:
 
 
 def _before(room: _Room) -> tuple[Sprite, float]:
+    """Before what is as tall as they are it stands behind them; what is lower they have in front of them."""
     height = _natural(room, 24.0, _TALLEST)
-    return room.drawn(height, 0.0, -3.0), 0.0
+    sprite = room.drawn(height, 0.0, -3.0)
+    if room.thing.stands == "wall":
+        return replace(sprite, y=hung(room.thing, touched=True), grounded=False), 0.0
+    if height > 0.9 * room.tall:
+        return sprite, 0.0
+    edge = room.box[2] if room.facing > 0 else room.box[0]
+    return replace(sprite, depth=-0.4, x=edge + room.facing * (sprite.local[2] + 2 * _APART)), 0.0
+
+
+def _covered(room: _Room) -> tuple[Sprite, float]:
+    """Under a blanket: it hides them up to the chin, or from the shoulders to the feet of who lies."""
+    lies = room.wide > room.tall
+    cx, cy, r = room.head
+    left, right = room.box[0] - 4, room.box[2] + 4
+    if lies:
+        left, right = (cx + 0.7 * r, right) if cx < room.middle else (left, cx - 0.7 * r)
+    height = max(16.0, 0.8 * room.tall if lies else room.box[3] - cy - 0.8 * r)
+    plain = draw_thing(room.thing, height, room.facing)
+    across = (right - left) / (plain.bbox[2] - plain.bbox[0])
+    svg = gathered(plain.svg, transform=f"scale({across:.3f} 1)")
+    half = 0.5 * (right - left)
+    return Sprite(room.thing.id, svg, (-half, -height, half, 0.0), 1.8, (left + right) / 2, 0.0, key=True), 0.0
 
 
 def _around(room: _Room) -> tuple[Sprite, float]:
-    height = _natural(room, _LEAST, 0.55 * max(room.tall, 50.0))
-    sprite = room.drawn(height, 0.0, 2.2)
-    return replace(sprite, x=room.middle + room.facing * 0.5 * (room.wide + sprite.local[2])), 0.0
+    """One goes around what stands ahead; several are around what is in their middle."""
+    if room.wide < _SEVERAL * room.tall:
+        height = _natural(room, _LEAST, 0.55 * max(room.tall, 50.0))
+        sprite = room.drawn(height, 0.0, 2.2)
+        return replace(sprite, x=room.middle + room.facing * 0.5 * (room.wide + sprite.local[2])), 0.0
+    height = _natural(room, _LEAST, _TALLEST)
+    if height > 0.8 * room.tall:
+        return room.drawn(height, 0.0, -1.5), 0.0
+    return replace(room.drawn(min(height, 0.5 * room.tall), 0.0, 2.2), y=8.0), 0.0
 
 
 _WAYS: Mapping[str, Callable[[_Room], tuple[Sprite, float]]] = {
     "under": _under, "behind": _behind, "in": _inside, "on": _on, "over": _over, "beside": _beside,
-    "against": _against, "before": _before, "around": _around,
+    "against": _against, "before": _before, "around": _around, "covered": _covered, "between": _beside,
 }  # fmt: skip
 """The thing, and how far the actor is raised, by how the actor is beside it."""

@@ -170,7 +170,9 @@ class Cast:
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
-        count = how_many(entity.noun) or count
+        count = (
+            how_many(entity.noun) or (how_many(f"{entity.noun}s") if entity.count == 0 and count > 1 else None) or count
+        )
         actor = self.one(name, [phrase for phrase in phrases if phrase], looks, entity)
         mood = mood_of(entity.looks) or next(
             (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.scenes.cast import bare
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     alone_deed,
     base_form,
+    beside_of,
     concept_of,
     deed_of_verb,
     failed_deed,
+    hollow_of,
     in_table,
     lifeless_deed,
     means_deed,
@@ -25,20 +29,23 @@ from katha.renderers.sketch.scenes.senses import (
     on_foot,
     place_of,
     placed_deed,
+    rim_of,
     said_sign,
     sign_of,
     state_deed,
     states_of,
+    stirred_mood,
     stopped_deed,
     struck_deed,
 )
 from katha.renderers.sketch.scenes.wearing import Having
 from katha.text.types import Entity, Event, Role
+from katha.text.words import load_words
 
 __all__ = ["Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
-_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over"})
+_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over", "rub_hands"})
 """Deeds done to what stands after "on", "at" or "against"."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
@@ -68,10 +75,19 @@ _GOING = frozenset({
     "fly", "land", "escape", "flee", "cross", "deliver", "go", "come", "chase", "travel", "follow", "race",
     "arrive", "return", "leave", "run", "rush", "hurry", "move"
 })  # fmt: skip
+_LEGS = frozenset({"walk", "run", "fly", "swim", "dance", "sit", "sleep", "wait", "swing", "play", "sneeze"})
+"""Deeds of the whole body that nobody does to what they hold."""
+_HANDY = frozenset({"hand", "table"})
 _PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
+_IN_A_ROW = frozenset({"pass_along"})
+"""What those who do it together do to nobody of them."""
 _ASTRIDE = frozenset({"ride", "gallop", "drive"})
 _ABOARD = frozenset({"", "on", "onto", "in", "by", "aboard", "upon", "with"})
 """How somebody is with what they ride or drive; along or over anything else they only go."""
+_IDLE = frozenset({"stand", "sit", "kneel", "wait", "listen", "look", "think", "cry"})
+"""Deeds beside which it is seen where hands and head are."""
+_HIDES = 150.0
+"""What is as tall (centimetres) would hide all of who hides behind it."""
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
 _IN_HAND = frozenset({"hand", "hands"})
@@ -94,7 +110,11 @@ _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
-_BECOMING = frozenset({"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn"})
+_VOICES = frozenset({"speech", "blast", "notes", "ha", "plea"})
+"""Signs of who is heard."""
+_BECOMING = frozenset(
+    {"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn", "look", "sound", "stay"}
+)
 """What a state goes with ("grew thin" is no gardening)."""
 
 
@@ -129,9 +149,22 @@ class Doing(Having):
         ):
             return "lean_out"
         roles = event.all("goal", "place", "source", "instrument", *(("patient",) if name == "climb" else ()))
-        return (
-            placed_deed(name, [word for one in roles for word in (f"{one.preposition} {one.head}", one.head)]) or name
-        )
+        words = [word for one in roles for word in (f"{one.preposition} {one.head}", one.head)]
+        if name in _IDLE and (held := self._held_so(event, words)) is not None:
+            return held
+        words += [
+            f"{beside_of(one.preposition, one.head)} {self._entity(one.entity).noun}" for one in roles if one.entity
+        ]
+        return placed_deed(name, [*words, *event.state, *event.manner, self.place or ""]) or name
+
+    def _held_so(self, event: Event, words: Sequence[str]) -> str | None:
+        """The deed of who does nothing but hold a part of the body somewhere: "sat with her hands over her mouth"."""
+        for role in event.all("instrument"):
+            if role.entity is not None and _is_body(self._entity(role.entity)):
+                found = placed_deed(object_deed("put", [role.head]) or "", words)
+                if found is not None:
+                    return found
+        return None
 
     def _done(self, event: Event) -> str | None:
         """The deed that an event's verb and what it is done to and with say."""
@@ -144,7 +177,7 @@ class Doing(Having):
             return dressing
         if verb in _BECOMING and event.state:
             named = state_deed(word.lower() for text in event.state for word in text.split())
-            if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn"):
+            if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn", "look", "sound"):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
@@ -164,12 +197,20 @@ class Doing(Having):
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
-        about = [word for role in patients or event.all("recipient", "goal") for word in self._sorts(role)]
+        whereto = [role for role in event.all("goal") if role.entity is None or not self._alive(role.entity)]
+        told_of = patients or (*event.all("recipient"), *whereto)
+        about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
         if special == "pocket" and self._touched(event):
             special = "pat"
-        phrases = [f"{verb} {role.head}" for role in event.all("patient", "place", "goal", "companion")]
+        phrases = [f"{verb} {word}" for word in event.state]  # "shook her awake"
+        where = [role for role in event.all("place", "goal") if not self._aside(role, event)]
+        phrases += [f"{verb} {role.head}" for role in (*event.all("patient", "companion"), *where)]
         if event.particle and not (event.particle == "away" and patients):  # "pulls the curtain away" is no running
+            up_to = [role.preposition for role in event.all("goal", "source", "place") if role.preposition]
+            phrases += [
+                f"{verb} {event.particle} {preposition}" for preposition in up_to
+            ]  # "went up to" is no climbing
             phrases.append(f"{verb} {event.particle}")
         told = [role.preposition for role in event.roles if role.preposition and self._meets(role)]
         told.sort(key=lambda one: one != "through")
@@ -185,8 +226,17 @@ class Doing(Having):
         if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
             return alone
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
-        found = self._riding(event) or means_deed(verb, means) or special or deed_of_verb(*phrases, verb)
-        return found or near_deed(verb) or ("handle" if self._handled(event) else None)
+        meant = self._riding(event) or means_deed(verb, means) or special
+        found = meant or deed_of_verb(*phrases, verb) or near_deed(verb)
+        if meant is None and (found is None or found in _LEGS) and self._handled(event):
+            return "handle"  # who skims a stone or shuffles cards goes nowhere
+        return found
+
+    def _aside(self, role: Role, event: Event) -> bool:
+        """Whether a place is a part of somebody that makes no other verb: to hold something behind the back is not to
+        hold back, and who walks with a cap in the hand walks hand in hand with nobody."""
+        body = role.entity is not None and _is_body(self._entity(role.entity))
+        return body and (role.head == "back" or bool(event.all("instrument")))
 
     def _meets(self, role: Role) -> bool:
         """Whether a preposition makes another verb: one rows with a friend at home, and with oars or a loaf at sea."""
@@ -208,8 +258,9 @@ class Doing(Having):
         return noun is not None and (noun.stands not in _FLOATING or noun.kind in ("toy", "plant", "sky"))
 
     def _handled(self, event: Event) -> bool:
-        """Whether something that can be drawn is in the hands of who does what no table has."""
-        return any(self._drawable(role) and not self._alive(str(role.entity)) for role in event.all("patient"))
+        """Whether something that hands can hold is what is done something to."""
+        things = [role for role in event.all("patient") if self._drawable(role) and not self._alive(str(role.entity))]
+        return any((noun := noun_of(role.head)) is not None and noun.stands in _HANDY for role in things)
 
     def _riding(self, event: Event) -> str | None:
         """Going somewhere on or in something: "chased him on her bicycle", "went by car"."""
@@ -223,8 +274,18 @@ class Doing(Having):
                 return "ride"
         return None
 
-    def _sorts(self, role: Role) -> list[str]:
+    def _sorts(self, role: Role, doers: Sequence[str] = ()) -> list[str]:
+        """The words of by_object for a thing or somebody: its noun, `self` for who does it to nobody else, `own_body`
+        or `other_body` for a part of that one or of somebody else, and its kind."""
         found = [role.head]
+        if role.entity is not None and role.entity in doers:
+            return [*found, "self"]
+        part = self._entity(role.entity) if role.entity is not None else None
+        owner = part.owner if part is not None and _is_body(part) else None
+        if owner is not None and owner in doers:
+            return [*found, "own_body"]
+        if owner is not None and self._alive(owner):
+            found = ["other_body", *found]
         if role.entity is not None and self._alive(role.entity):
             beast = noun_of(self._entity(role.entity).noun)
             small = beast is not None and beast.kind == "animal" and beast.cm <= _PET
@@ -257,12 +318,20 @@ class Doing(Having):
         if unknown or name == "handle":
             self.missing.append(event.predicate)
         first = self._id(agents[0])
-        others = [key for key in self._partners(event, name) if key not in agents]
-        targets = [self._id(key) for key in others]
+        far = self._far(event) if in_table("absent", base_form(event.verb)) else []
+        self.pictured |= {word for key in far for word in (key, bare(self._entity(key).name)) if self._alive(key)}
+        others = [key for key in self._partners(event, name) if key not in (*agents, *self.pictured)]
+        for key in agents if name in _IN_A_ROW else ():
+            self._id(key)
+        there = [self._id(key) for key in others]
+        targets = there if name not in _IN_A_ROW else []
         held = self._objects(event, row, first, agents)
         if name == "put":
             name = self._putting(event, first, others)
             row = deed(name)
+            for key, thing in self.things.items() if name == "tuck_in" else ():
+                if thing.held_by == first and thing.role == "instrument":
+                    self.things[key] = replace(thing, held_by=None, role="object")  # the child is in it
         if name == "drive" and held is not None and _sat_on(self.things[held]):
             name = "ride"  # a sledge has no windows
             row = deed(name)
@@ -299,8 +368,20 @@ class Doing(Having):
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
         for key in event.who("companion"):
-            if self._alive(key) and key not in agents and self.actors[key].deed == "stand" and row.partner == "side":
-                self.actors[key] = replace(self.actors[key], deed=name)
+            idle = self._alive(key) and key not in agents and self.actors[key].deed == "stand"
+            if idle and (row.partner == "side" or name == "play_board"):
+                facing = first if name == "play_board" else self.actors[key].target
+                self.actors[key] = replace(self.actors[key], deed=name, target=facing)
+
+    def _far(self, event: Event) -> list[str]:
+        """To whom something is written or sent, also where that stands behind the thing: "a letter to his aunt"."""
+        assert self.reading is not None
+        used = {role.entity for one in self.reading.events for role in one.roles}
+        own = {owner for one in self.reading.entities if (owner := one.owner) is not None}
+        behind = [
+            one.id for one in self.reading.entities if one.id not in used | own and event.sentence in one.sentences
+        ]
+        return self._spread([*event.who("recipient", "goal"), *behind])
 
     def _putting(self, event: Event, holder: str, others: Sequence[str]) -> str:
         """What putting something is: into another thing, on somebody's finger, a child to bed."""
@@ -341,6 +422,19 @@ class Doing(Having):
         said = said_sign(event.predicate, base_form(event.verb))
         self.actors[agents[0]] = replace(self.actors[agents[0]], says=said or self.actors[agents[0]].says)
 
+    def _speaks(self, event: Event) -> None:
+        """Who speaks is seen to, whatever else they do, and who is spoken to hears it: "handed him the ball and said
+        sorry"."""
+        if event.negated or not in_table("voiced", base_form(event.verb)):
+            return
+        heard = [self._id(key) for key in self._partners(event, "talk")]
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is None or _VOICES & {*deed(actor.deed).pose.emanata}:
+                continue
+            others = [one for one in heard if one != actor.id]
+            self.actors[key] = replace(actor, voice=True, tells=others[0] if others else None)
+
     def _lend_thing(self, event: Event) -> None:
         """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:
         "brought two apples and handed one over"."""
@@ -356,7 +450,7 @@ class Doing(Having):
     def _carried_along(self, event: Event) -> None:
         """Whoever took something and then ran, climbed or spoke has it in the hand, and so has who sits with it."""
         name = self._deed(event)
-        rests = event.all("instrument") if name in ("sit", "stand", "walk") else ()
+        rests = event.all("instrument") if name in ("sit", "sit_floor", "stand", "walk") else ()
         if name not in _TAKING and not rests:
             return
         for key in self._spread(event.who("agent")):
@@ -389,7 +483,8 @@ class Doing(Having):
 
     def _partners(self, event: Event, name: str) -> list[str]:
         """Whom the deed is done to, in the order of the text: whose sleeve is pulled, whose bag is stolen as well."""
-        roles = event.all("recipient", "patient", "companion", "goal", "place", "source")
+        thought = ("topic",) if deed(name).partner == "thought" else ()
+        roles = event.all("recipient", "patient", "companion", "goal", "place", "source", *thought)
         rank = {"patient": 0} if deed(name).partner == "carried" else {"recipient": 0, "patient": 1}
         ordered = sorted(roles, key=lambda role: rank.get(role.role, 2))
         keys = [role.entity for role in ordered if role.entity and self._alive(role.entity) and self._is_somebody(role)]
@@ -434,16 +529,19 @@ class Doing(Having):
         for role in event.all("place", "goal", "source", "companion"):
             seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"
             on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
-            on = on and not seat
+            on = on and not seat and not self._apart(role, row)
             on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
             on = on or (main is None and self._is_own(role, row))
             on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
+            on = on or (main is None and row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
             if self._worn_at(event, role, agents):
                 continue
             noun = noun_of(role.head)
+            if role.preposition == "by" and noun is not None and noun.kind == "clothing":
+                continue  # held by the collar that they have on
             filled = row.id == "write" and noun is not None and noun.kind == "document"
             on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
             if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
@@ -454,12 +552,53 @@ class Doing(Having):
                 continue
             if self._is_setting(role, row):
                 continue
-            goes = main is not None and not on and role.preposition in _TOUCHED and not _is_vehicle(role)
-            key = self._role_thing(role, holder if on or goes else None, "goal" if goes else "object")
+            goes = main is not None and not on and self._is_touched(role) and not _is_vehicle(role)
+            # Where the deed's own thing would stand (the pot whose lid is lifted) the story's own one stands.
+            named = goes and row.own is not None and row.far == "table"
+            part: Literal["instrument", "goal", "object"] = "instrument" if named else "goal" if goes else "object"
+            key = self._role_thing(role, holder if on or goes else None, part)
+            if goes and key is not None and main is not None and in_table("laid", row.id):
+                self._set_down(main, key, role)
             main = main or (key if on else None)
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
+
+    def _is_touched(self, role: Role) -> bool:
+        """Whether what is done ends or begins at the thing of a role; beside or before it nothing is put on it."""
+        way = beside_of(role.preposition, role.head) if role.preposition != "at" else None
+        return role.preposition in (*_TOUCHED, "out") and way not in ("before", "beside", "behind", "between")
+
+    def _set_down(self, what: str, where: str, role: Role) -> None:
+        """Put the verb's object on or in what it goes to: a candle on the cake, a coin in the jar."""
+        way, there = beside_of(role.preposition, role.head), self.things[where]
+        if way == "on" or (way == "over" and there.kind == "furniture"):
+            self.things[what] = replace(self.things[what], at=where, where="on")
+        elif way == "in" and hollow_of(there.pictogram) is not None:
+            self.things[what] = replace(self.things[what], at=where, where="in")
+            self.things[where] = replace(there, states=(*there.states, "open"))
+
+    def _hollow(self, role: Role) -> str | None:
+        """How what is in the thing of a role is seen; None where nothing can be in it."""
+        noun = noun_of(self._entity(role.entity).noun if role.entity is not None else role.head, role.head)
+        return hollow_of(noun.pictogram) if noun is not None else None
+
+    def _apart(self, role: Role, row: Deed) -> bool:
+        """Whether somebody is in, under or before a thing where the deed alone would have it under or before them:
+        "sat in a box", "slept in the basket", "sat in front of the fire", "hid under the bed"."""
+        way = beside_of(role.preposition, role.head)
+        noun = noun_of(self._entity(role.entity).noun if role.entity is not None else role.head, role.head)
+        if row.thing == "around" or noun is None:
+            return False
+        if way == "in" or role.preposition == "out":
+            return hollow_of(noun.pictogram) is not None or (noun.kind == "vehicle" and row.thing == "under")
+        if role.preposition == "at" and row.thing == "under":
+            return not in_table("seats", role.head) and noun.kind != "animal"  # at the sewing machine, not on it
+        if row.thing == "cover" and way == "behind":
+            return noun.cm >= _HIDES and noun.kind != "plant"  # they peep out at the side of a door
+        if row.thing == "cover":
+            return way in ("under", "in", "on") and not in_table("covers", noun.pictogram)
+        return way in ("before", "between", "around") or (way == "under" and row.thing == "ahead")
 
     def _into(self, event: Event) -> Role | None:
         """The large thing that something is put into: an oven, a chest, a car."""
@@ -467,7 +606,9 @@ class Doing(Having):
             noun = noun_of(role.head)
             if noun is None or noun.cm <= _LOW or noun.pictogram in _FLAT or noun.kind not in _HOLLOW:
                 continue
-            if role.preposition in ("in", "into", "on", "onto"):
+            if role.preposition in ("in", "into", "on", "onto") and (
+                beside_of(role.preposition) == "in" or noun.kind != "container"
+            ):
                 return role
         return None
 
@@ -494,6 +635,8 @@ class Doing(Having):
         noun = noun_of(role.head)
         if row.id in _INSIDE and noun is not None and noun.kind in ("vehicle", "animal"):
             return False
+        if beside_of(role.preposition, role.head) == "in" and rim_of(noun.pictogram if noun is not None else None):
+            return False  # who sits in a rowing boat is seen in it
         inside = role.preposition in _WITHIN
         return inside and place_of(role.head) is not None and not in_table("captors", role.head)
 
@@ -510,14 +653,20 @@ class Doing(Having):
             return
         feeling = mood_of(word for text in event.state for word in text.lower().split()) or event.feeling
         told = bool(event.state or event.manner)
-        for key in self._spread(event.who("agent", "patient", "recipient", "companion")):
+        feelings = load_words().feelings
+        felt = next((feelings[role.head] for role in event.all("agent") if role.head in feelings), None)
+        stirred = (stirred_mood(base_form(event.verb)) or felt) if not event.negated else None  # "Fear gripped her"
+        dreaded = [role.entity for role in event.all("topic") if feeling and role.preposition == "of" and role.entity]
+        for key in self._spread((*event.who("agent", "patient", "recipient", "companion"), *dreaded)):
             if not self._alive(key) or key in self.pictured:
                 continue
             self._id(key)
             if key in self._spread(event.who("agent")) and feeling and not event.negated:
                 if self.actors[key].mood and not told:
                     continue  # a verb's own feeling ("smiled") says less than "the sly fox"
-                self.actors[key] = replace(self.actors[key], mood=_known_mood(feeling))
+                self.actors[key] = replace(self.actors[key], mood=feeling)
+            if stirred and key in self._spread(event.who("patient")):
+                self.actors[key] = replace(self.actors[key], mood=stirred)
         self._sign(event)
         if acted:
             return
@@ -567,17 +716,5 @@ def _sat_on(thing: SceneThing) -> bool:
 
 
 def _is_body(entity: Entity) -> bool:
-    return entity.sort in ("body", "abstract") or entity.noun in (
-        "hand",
-        "head",
-        "neck",
-        "arm",
-        "paw",
-        "face",
-        "cheek",
-        "back",
-    )
-
-
-def _known_mood(feeling: str) -> str | None:
-    return "calm" if feeling == "bored" else feeling
+    own = entity.owner is not None and load_words().has("parts", entity.noun)
+    return own or entity.sort in ("body", "abstract")

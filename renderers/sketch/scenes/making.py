@@ -9,7 +9,8 @@ from typing import Literal
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.deeds import deed
-from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.pictograms import Noun, find_noun
+from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import Cast, bare
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
@@ -18,6 +19,7 @@ from katha.renderers.sketch.scenes.senses import (
     bodily_mood,
     colour_of,
     done_state,
+    held_in,
     here_called,
     in_table,
     is_heap,
@@ -30,10 +32,12 @@ from katha.renderers.sketch.scenes.senses import (
     size_of,
     source_state,
     states_of,
+    unseen_part,
+    whole_of,
 )
 from katha.text.types import Entity, Event, Reading, Role
 
-__all__ = ["LIVING", "QUOTED", "Making", "of_owners", "phrase_of"]
+__all__ = ["LIVING", "QUOTED", "Making", "of_owners", "one_of", "phrase_of"]
 
 _LIVING = frozenset({"person", "animal", "being", "group"})
 
@@ -101,6 +105,14 @@ _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
 """Sorts of nouns that are no things: a shape for one of them tells nothing."""
+_HEAVENLY = frozenset({
+    "sun", "full-moon", "crescent-moon", "star", "glowing-star", "comet", "ringed-planet",
+    "globe-showing-europe-africa",
+    "cloud", "cloud-with-rain", "cloud-with-lightning", "cloud-with-snow", "high-voltage", "rainbow", "fireworks",
+})  # fmt: skip
+"""Pictograms of what is far up in the sky."""
+_POURED = frozenset({"drink"})
+"""Kinds of things that bring their own vessel."""
 _LINKS = frozenset({"with", "in", "of", "and", "or", "on", "the", "a", "an", "to", "his", "her", "their", "its"})
 """What parts a thing from a colour before it: a pink dress with leaves."""
 _OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person"})
@@ -233,13 +245,29 @@ class Making:
             return None
         if not head or in_table("skip", head) or (entity.sort == "body" and entity.noun not in _LOOSE):
             return None
-        if is_heap(head, self.prompt.lower()):
+        if is_heap(head, self.prompt.lower()) or unseen_part(entity.name):
             return None
+        if own and (told := self._told_whole(head, entity)) is not None:
+            return told.id if told.id in self.things else self._thing(told, holder, what, told.noun)
+        if (part_of_it := whole_of(head, self.prompt)) is not None and not own:
+            return self._whole(part_of_it, entity, holder, what)
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
         named = [] if measured or own else [*([entity.name] if whole else []), entity.noun]
         filled = self._measure(head) or self._measure(entity.noun)
         noun = find_noun(filled) if filled else noun_of(*named, head)  # a photo of the wife is a photo
         noun = noun or near_noun(head)
+        vessel = held_in(entity.noun or head, self.prompt) if not filled else None
+        content = noun
+        if vessel is not None and (noun is None or noun.kind not in _POURED):
+            noun = find_noun(vessel)
+        if filled and noun is not None:  # a reel of thread is one thing, and two of the text's
+            again = next((one.id for one in self.things.values() if one.word == noun.word), None)
+            if again is not None:
+                return again
+        if noun is not None and (there := self._vessel(noun, filled=vessel is not None)) is not None:
+            if vessel is not None and content is not None:
+                self._fill(there, content)
+            return there
         if noun is None:
             if (
                 entity.kind in ("abstract", "place")
@@ -266,7 +294,63 @@ class Making:
         shade = self._shade(entity, thing.word) if thing.kind not in _OWN_COLOURS else None
         self.things[entity.id] = replace(thing, cm=by * thing.cm, states=self._states(entity), colour=shade)
         self.things[entity.id] = replace(self.things[entity.id], shows=self._shown_by(entity))
+        self._through_window(entity.id)
+        if vessel is not None and noun is not None and content is not None and content.pictogram != noun.pictogram:
+            self._fill(entity.id, content)
         return entity.id
+
+    def _through_window(self, key: str) -> None:
+        """What stands in the sky is seen through a window by who is in a room."""
+        thing, indoors = self.things[key], self.place is not None and place_data(self.place).indoors
+        if indoors and thing.kind == thing.stands == "sky" and thing.pictogram in _HEAVENLY:
+            self.things[key] = replace(
+                thing,
+                word="window",
+                pictogram="window",
+                kind="building",
+                cm=110.0,
+                stands="wall",
+                shows=thing.pictogram,
+            )
+
+    def _vessel(self, noun: Noun, filled: bool) -> str | None:
+        """The vessel that is there already, where its name and what is in it are two of the text's things."""
+        there = next((one.id for one in self.things.values() if one.pictogram == noun.pictogram), None)
+        return there if there is not None and (filled or f"{there} inside" in self.things) else None
+
+    def _fill(self, key: str, content: Noun) -> None:
+        """Put into a vessel what is told to be in it: a sack of potatoes, a basket of apples."""
+        if content.kind in _POURED:
+            return
+        inside = f"{key} inside"
+        self.things[key] = replace(self.things[key], count=1)
+        self.things[inside] = SceneThing(
+            inside, content.word, content.pictogram, content.kind, content.cm, content.stands, at=key, where="in"
+        )
+
+    def _whole(
+        self, word: str, part: Entity, holder: str | None, what: Literal["object", "instrument", "goal", "scenery"]
+    ) -> str | None:
+        """The thing of which a part is told; None where somebody has it."""
+        assert self.reading is not None
+        whole, noun = self._told_whole(word, part), find_noun(word)
+        if whole is None and noun is not None and noun.kind not in ("animal", "person"):
+            self.things[part.id] = SceneThing(
+                part.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder
+            )
+            return part.id
+        if whole is None or whole.kind in LIVING or not whole.noun:
+            return None
+        if whole.id in self.things:
+            return whole.id
+        return self._thing(whole, holder, what, whole.noun)
+
+    def _told_whole(self, word: str, part: Entity) -> Entity | None:
+        """What of the text the whole is that `word` says: its phone is the mobile phone of "the phone's screen"."""
+        assert self.reading is not None
+        noun, others = find_noun(word), [one for one in self.reading.entities if one.id != part.id]
+        alike = (one for one in others if noun and one.noun in part.name.split() and _drawn(one) == noun.pictogram)
+        return next((one for one in others if one.noun == word), None) or next(alike, None)
 
     def _shade(self, entity: Entity, head: str) -> str | None:
         """The colour that the text tells of a thing, also where a measure stands before it: "a pair of red shoes"."""
@@ -295,11 +379,11 @@ class Making:
 
     def _measure(self, noun: str) -> str | None:
         """The measure that the prompt names it by, where that has a picture of its own: "bag of coffee"."""
-        pattern = rf"\b(?:{re.escape(noun)} of (?:\w+ )?\w+|[\w-]+ of (?:\w+ )?{re.escape(noun)})\b"
+        pattern = rf"\b(?:{re.escape(noun)}s? of (?:\w+ )?\w+|[\w-]+ of (?:\w+ )?{re.escape(noun)})\b"
         for found in re.finditer(pattern, self.prompt.lower()) if noun else ():
             words = found.group().split()
             for phrase in (" ".join(words), f"{words[0]} of {words[-1]}", " ".join(words[:3])):
-                one = next((one for one in (phrase, _one_of(phrase)) if find_noun(one) is not None), None)
+                one = next((one for one in (phrase, one_of(phrase)) if find_noun(one) is not None), None)
                 if one is not None:
                     return one
         return None
@@ -343,7 +427,12 @@ class Making:
         return tuple(dict.fromkeys((*(one for one in found if not alive or one in _BODILY), *states_of(words))))
 
 
-def _one_of(phrase: str) -> str:
+def _drawn(entity: Entity) -> str | None:
+    noun = find_noun(entity.noun) if entity.noun else None
+    return noun.pictogram if noun is not None else None
+
+
+def one_of(phrase: str) -> str:
     """ "Slices of bread" as "slice of bread"."""
     head, _, rest = phrase.partition(" of ")
     return f"{singular(head)} of {rest}"

@@ -46,7 +46,12 @@ def plainly_called(prompt: str, characters: Sequence[Character]) -> tuple[str, d
         word = name.lower()
         titled = len(name.split()) > 1 and name.istitle()
         ambiguous = titled or word in NUMBERS or deed_of_verb(word) is not None or noun_of(word) is not None
-        if not ("'s " in name or " and " in name or (name[:1].isupper() and (titled or " " not in name) and ambiguous)):
+        if not (
+            "'s " in name
+            or "s' " in name
+            or " and " in name
+            or (name[:1].isupper() and (titled or " " not in name) and ambiguous)
+        ):
             continue
         names = left[nature_of(f"{character.kind} {character.appearance} {name}")[0]]
         pattern = rf"\b(?:[Tt]he )?{re.escape(name)}(?!\w)"

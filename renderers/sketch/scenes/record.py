@@ -12,14 +12,19 @@ __all__ = ["Beside", "Laid", "Scene", "SceneActor", "SceneThing", "Shot"]
 Shot = Literal["wide", "medium", "close"]
 
 Beside = Literal[
-    "on", "in", "under", "behind", "over", "beside", "against", "before", "around",
-    "at", "head", "shoulder", "hand", "lap", "back",
+    "on", "in", "under", "covered", "behind", "over", "beside", "against", "before", "around", "between",
+    "towards", "at", "head", "shoulder", "hand", "lap", "back",
 ]  # fmt: skip
-"""How somebody is beside a thing or somebody else (`at`: the table or bed of their posture); the last five are parts of
+"""How somebody is beside a thing or somebody else (`towards`: on the way to them, `at`: the table or bed of their
+posture); the last five are parts of
 the other's body."""
 
-Laid = Literal["on", "in", "under", "above", "behind", "beside", "against", "head"]
-"""How a thing is beside another; on somebody it is at the head."""
+Laid = Literal[
+    "on", "in", "under", "above", "behind", "beside", "against", "before", "head", "below", "across", "out",
+    "aloft",
+]  # fmt: skip
+"""How a thing is beside another; on somebody it is at the head, or across the body. `below` hangs down from a hook,
+`across` over the back of a chair, `out` of a window; `aloft` is over something without touching it."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class SceneActor:
     deeds.yaml. target: the id of the actor or thing acted on. place: where in the frame. facing: 1 right, -1 left,
     None free. count: how many of them. says: the pictogram of what is spoken about. at: the id of the thing or actor
     that they are `where` of. posture: a deed of resting (sit) in which the hands do the deed.
-    states: what became of it.
+    states: what became of it. voice: they speak while they do something else; tells: the id of whom they speak to then.
     """
 
     id: str
@@ -55,6 +60,8 @@ class SceneActor:
     where: Beside | None = field(default=None, repr=False)
     posture: str | None = field(default=None, repr=False)
     states: tuple[str, ...] = field(default=(), repr=False)
+    voice: bool = field(default=False, repr=False)
+    tells: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

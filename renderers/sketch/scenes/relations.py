@@ -11,9 +11,11 @@ from katha.renderers.sketch.scenes.doing import Doing
 from katha.renderers.sketch.scenes.making import LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
 from katha.renderers.sketch.scenes.senses import (
+    base_form,
     beside_of,
     force_leaves,
     force_way,
+    hollow_of,
     in_table,
     noun_of,
     part_of,
@@ -26,11 +28,11 @@ __all__ = ["Relations"]
 _LEAPING = frozenset({"jump", "fly", "climb"})
 """What goes over or across something."""
 _LAID: Mapping[Beside, Laid] = {
-    "over": "above", "around": "beside", "before": "beside", "on": "on", "in": "in", "under": "under",
+    "over": "above", "around": "beside", "before": "before", "on": "on", "in": "in", "under": "under",
     "behind": "behind", "beside": "beside", "against": "against",
 }  # fmt: skip
 """How a thing lies beside another, by how somebody would stand there."""
-_RESTING = frozenset({"sit", "kneel", "lean_out", "sit_at", "in_bed"})
+_RESTING = frozenset({"sit", "sit_floor", "kneel", "lean_out", "sit_at", "in_bed"})
 _AT = frozenset({"sit_at", "in_bed"})
 """Postures that bring the furniture along."""
 _SURFACES = frozenset({"table", "counter"})
@@ -40,6 +42,11 @@ _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over"
 """Where a deed has a thing for which it takes more than hands."""
 _BOOK = 35.0
 """Nobody stands on what is smaller than this (centimetres)."""
+_BEARING = frozenset({"carry", "lift_on_back"})
+_WALL, _BOARDED = "wall", 200.0
+"""What people hang pictures on, and how large vehicles are in which they are when they are on them (centimetres)."""
+_DRAPED = frozenset({"furniture", "building", "plant", "container"})
+"""What cloths hang over."""
 _RISING = frozenset({"smoke", "steam", "fire", "dashing-away"})
 
 
@@ -53,12 +60,14 @@ class Relations(Doing):
         for event in events:
             self._forced(event)
             self._gives_way(event)
+            self._laid_over(event)
             self._lying(event)
         for event in sorted(events, key=lambda one: self._deed(one) != "hit"):
             self._struck_by(event)  # a ball that bounces off one and hits another is at the other's head
         for event in events:
             self._standing(event)
             self._resting(event)
+            self._going(event)
 
     # People and animals beside things and each other.
 
@@ -66,13 +75,15 @@ class Relations(Doing):
         """Those of an event who are under, behind, in or on something of it, or of somebody's body."""
         for role in event.all("place", "goal", "source"):
             where = self._way(role, event)
-            if where is None:
+            if where is None or (where == "between" and self._between(event, role)):
                 continue
             for key in self._placed(event, role):
                 if where in ("on", "under", "in") and self._in_hand(role, key):
                     continue
-                at = self._anchor(role, key)
+                at = self._anchor(role, key, event)
                 actor = self.actors.get(key)
+                if role.preposition in ("at", "through") and at not in self.things:
+                    continue
                 if at is None or actor is None or actor.at is not None or at == actor.id:
                     continue
                 row = deed(actor.deed)
@@ -84,10 +95,56 @@ class Relations(Doing):
                     and (row.partner != "side" or actor.posture is not None)
                 ):
                     continue
+                there = self.things.get(at)
+                if where == "under" and there is not None and in_table("covers", there.pictogram or ""):
+                    where = "covered"
+                host = next((one for one, other in self.actors.items() if other.id == at), None)
+                if where == "around" and host is not None and actor.count > 1 and self.actors[host].at is None:
+                    self.actors[host] = replace(self.actors[host], at=actor.id, where="between")  # in their middle
+                    continue
+                large = (
+                    there is not None and there.kind == "vehicle" and there.cm >= _BOARDED and actor.kind == "person"
+                )
+                if where == "on" and large:
+                    where = "in"  # who is on the bus is aboard
+                borne = at not in self.things and where == "on" and actor.deed == "stand" and actor.kind == "person"
+                if borne:
+                    actor = replace(actor, deed="sit")  # a child carried on the back
                 self.actors[key] = replace(actor, at=at, where=self._on_body(at, where, role),
                                            target=None if actor.target == at else actor.target)  # fmt: skip
-                if at in self.things:
-                    self.things[at] = replace(self.things[at], held_by=None, role="object")
+                if there is not None:
+                    self.things[at] = replace(there, held_by=None, role="object", states=self._ajar(there, where))
+
+    def _going(self, event: Event) -> None:
+        """Who goes to somebody faces them: "ran to his mother"."""
+        for role in event.all("goal", "place"):
+            for key in self._spread(event.who("agent")) if in_table("whereto", role.preposition) else ():
+                actor, other = self.actors.get(key), self.actors.get(role.entity or "")
+                if actor is None or other is None or actor is other or actor.at is not None or other.at is not None:
+                    continue
+                row = deed(actor.deed)
+                if row.partner == "side" and row.pose.moving and other.target != actor.id:
+                    self.actors[key] = replace(actor, at=other.id, where="towards", target=None)
+
+    def _between(self, event: Event, role: Role) -> bool:
+        """Whether somebody is between others, who stand to both sides: a group, or two that are named."""
+        sides = [one.entity for one in event.all("place", "goal") if self._beside(one) == "between" and one.entity]
+        others = [key for key in self._spread(sides) if key in self.actors]
+        for key in self._placed(event, role):
+            actor = self.actors.get(key)
+            if actor is None or not others or key in others or actor.at is not None:
+                continue
+            first = self.actors[others[0]].id
+            target = None if actor.target == first else actor.target
+            self.actors[key] = replace(actor, at=first, where="between", target=target)
+            if len(others) > 1 and self.actors[others[1]].at is None:
+                self.actors[others[1]] = replace(self.actors[others[1]], at=actor.id, where="before")
+        return bool(others)
+
+    def _ajar(self, thing: SceneThing, where: Beside | Laid | None) -> tuple[str, ...]:
+        """The states of a thing, open where somebody or something is in it, so that this is seen."""
+        shut = {"closed", "locked", "open"} & set(thing.states)
+        return thing.states if where != "in" or shut or hollow_of(thing.pictogram) is None else (*thing.states, "open")
 
     def _in_hand(self, role: Role, key: str) -> bool:
         """Whether a person would stand on or under what is no larger than a book: they have it in hand ("reads the name
@@ -126,8 +183,10 @@ class Relations(Doing):
         where = self._beside(role)
         if role.preposition == "across" and self._deed(event) in _LEAPING:
             return "over"
-        if where == "over" and self._deed(event) not in _LEAPING:
+        if where == "over" and role.preposition != "above" and self._deed(event) not in _LEAPING:
             return None
+        if role.role == "source" and role.preposition == "out" and self._hollow(role) is not None:
+            return "in"  # who climbs out of a barrel is seen above its rim
         if role.role == "source":
             spoken = role.preposition == "from" and in_table("seats", role.head)
             spoken = spoken and in_table("aimed", self._deed(event) or "")  # gives orders from the chair
@@ -135,14 +194,17 @@ class Relations(Doing):
         return where
 
     def _beside(self, role: Role) -> Beside | None:
-        found: Beside | None = beside_of(role.preposition)  # type: ignore[assignment]
+        found: Beside | None = beside_of(role.preposition, role.head)  # type: ignore[assignment]
+        if role.preposition == "through" and role.entity in self.actors:
+            return "between"  # through the crowd
         return "on" if found == "in" and in_table("seats", role.head) else found
 
     def _placed(self, event: Event, role: Role) -> list[str]:
         """Who of an event is where a role says: those it is done to, or its doers."""
         name = self._deed(event) or "stand"
         objects = [key for key in event.who("patient") if key not in event.who("agent")]
-        if objects and (in_table("placing", name) or role.role == "goal"):
+        borne = name in _BEARING and (self._beside(role) != "on" or part_of(role.head) not in ("back", "shoulder"))
+        if objects and not borne and (in_table("placing", name) or role.role == "goal"):
             return self._spread(key for key in objects if key in self.actors)
         given = [one for one in event.all("recipient") if one.start < role.start and one.entity]
         if given and self._beside(role) == "in":
@@ -151,7 +213,7 @@ class Relations(Doing):
         away = in_table("aimed", name) and role.role != "source" and not hidden
         return [] if away else self._spread(event.who("agent") or objects)
 
-    def _anchor(self, role: Role, key: str) -> str | None:
+    def _anchor(self, role: Role, key: str, event: Event) -> str | None:
         """The id of the thing or actor that a role names, of whose head, lap or back it speaks as well."""
         if role.entity is None or role.entity == key:
             return None
@@ -164,7 +226,9 @@ class Relations(Doing):
             ahead = ahead and self._beside(role) in ("under", "behind", "on", "over", "around")
             return thing.id if (thing.held_by is None or ahead) and thing.at is None else None
         entity = self._entity(role.entity)
-        name = role.entity if role.entity in self.actors else entity.owner if entity.sort == "body" else None
+        doers = [one for one in self._spread(event.who("agent")) if one != key]
+        owner = entity.owner or (doers[0] if doers else None)  # carries the child on the back
+        name = role.entity if role.entity in self.actors else owner if entity.sort == "body" else None
         return self.actors[name].id if name is not None and name in self.actors and name != key else None
 
     def _resting(self, event: Event) -> None:
@@ -195,9 +259,9 @@ class Relations(Doing):
 
     def _posture(self, event: Event, key: str) -> str | None:
         """How somebody rests in an event: as its verb says, or on, in or at what they do another thing."""
-        name = self._deed(event)
-        if name in _RESTING:
-            return name
+        name, own = self._deed(event), self._done(event)
+        if name in _RESTING or (own in _RESTING and name != own and event.all("instrument")):
+            return name if name in _RESTING else own  # "sits with the hands over the mouth"
         roles = event.all("place", "goal", "source") if name not in (None, "stand") else []
         if name == "seat":
             return next(
@@ -271,14 +335,79 @@ class Relations(Doing):
             if thing is not None and self._put_behind(event, thing):
                 continue
             held = thing is not None and thing.held_by is not None and event.verb not in ("find", "see", "leave")
-            if thing is None or thing.at is not None or held:
+            if thing is None or thing.at is not None or held or self._hung(event, thing):
                 continue
             for role in event.all("place", "goal"):
                 where = self._beside(role)
+                if where == "between" and role.preposition != "between":
+                    where = "beside"  # among trees
                 there = self.things.get(role.entity or "")
-                if where is not None and there is not None and there is not thing and there.held_by is None:
+                if (
+                    where is not None
+                    and where in _LAID
+                    and there is not None
+                    and there is not thing
+                    and there.held_by is None
+                ):
                     self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
+                    self.things[there.id] = replace(there, states=self._ajar(there, where))
                     break
+
+    def _hung(self, event: Event, thing: SceneThing) -> bool:
+        """Whether the thing hangs: on the wall, from the ceiling or a hook, over a chair, out of a window."""
+        if not in_table("hanging", base_form(event.verb)):
+            return False
+        for role in event.all("place", "goal", "source"):
+            there, way = self.things.get(role.entity or ""), self._beside(role)
+            if there is None and in_table("overheads", role.head):
+                self.things[thing.id] = replace(thing, stands="sky")
+                return True
+            if there is None or there is thing:
+                continue
+            if there.pictogram == _WALL and way == "on":
+                del self.things[there.id]  # every room has walls
+                self.things[thing.id] = replace(thing, stands="wall")
+                return True
+            hung: Laid | None = (
+                "out" if role.preposition == "out" and there.stands == "wall"
+                else "below" if in_table("hangers", there.pictogram or "")
+                else "across" if way in ("on", "over") and there.kind in _DRAPED and self._is_cloth(thing)
+                else "aloft" if way == "over"
+                else None
+            )  # fmt: skip
+            if hung is not None:
+                self.things[thing.id] = replace(thing, at=there.id, where=hung, held_by=None)
+                if hung in ("out", "below"):
+                    states = ("open",) if hung == "out" else ()
+                    self.things[there.id] = replace(there, stands="wall", held_by=None, states=(*there.states, *states))
+                return True
+        return False
+
+    def _is_cloth(self, thing: SceneThing) -> bool:
+        return thing.kind == "clothing" or in_table("covers", thing.pictogram or "")
+
+    def _laid_over(self, event: Event) -> None:
+        """A blanket that somebody puts over another covers them; a cap put on an animal is on its head."""
+        things = [self.things[role.entity] for role in event.all("patient", "instrument") if role.entity in self.things]
+        places = [role for role in event.all("place", "goal") if self._beside(role) in ("over", "around", "on")]
+        keys = self._spread([*event.who("patient"), *(str(role.entity) for role in places if role.entity)])
+        heads = [self._entity(role.entity) for role in places if role.entity]
+        owners = [one.owner for one in heads if one.sort == "body" and one.owner and part_of(one.noun) == "head"]
+        for thing in things:
+            under = [key for key in keys if key in self.actors and key not in event.who("agent")]
+            if under and in_table("covers", thing.pictogram or "") and thing.at is None:
+                self.things[thing.id] = replace(thing, at=self.actors[under[0]].id, where="across", held_by=None)
+                self._reaches(event, thing.id, under[0])
+            elif thing.kind == "clothing" and owners and owners[0] in self.actors and thing.at is None:
+                self.things[thing.id] = replace(thing, at=self.actors[owners[0]].id, where="head", held_by=None)
+                self._reaches(event, thing.id, owners[0])
+
+    def _reaches(self, event: Event, thing: str, other: str) -> None:
+        """Those of an event who had a thing in hand reach for whom they put it on."""
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is not None and key != other and actor.target in (thing, self.actors[other].id, None):
+                self.actors[key] = replace(actor, deed="reach_out", target=self.actors[other].id)
 
     def _forced(self, event: Event) -> None:
         """What a force of nature does something to is in it or under it: the boat in the wave, the tent in the snow."""
@@ -324,7 +453,7 @@ class Relations(Doing):
 
     def _put_behind(self, event: Event, thing: SceneThing) -> bool:
         """Whether somebody puts the thing behind, under or against another: it is there, and they reach for it."""
-        if thing.at is not None or self._deed(event) not in ("put", "lean_over", "push", "throw"):
+        if thing.at is not None or self._deed(event) not in ("put", "prop", "lean_over", "push", "throw"):
             return False
         for role in event.all("place", "goal"):
             where, there = self._beside(role), self.things.get(role.entity or "")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from katha.renderers.sketch.deeds import deed_words, people
 from katha.renderers.sketch.pictograms import Noun, find_noun
-from katha.renderers.sketch.places import place_words
+from katha.renderers.sketch.places import place_data, place_words
 from katha.renderers.sketch.scenes.record import Shot
 from katha.renderers.sketch.tables import load_table
+from katha.text.words import inflected, load_words
 from katha.vocabulary import load_vocabulary
 
 __all__ = [
@@ -26,7 +27,9 @@ __all__ = [
     "force_leaves",
     "force_way",
     "hair_of",
+    "held_in",
     "here_called",
+    "hollow_of",
     "how_many",
     "implied_place",
     "in_table",
@@ -45,6 +48,7 @@ __all__ = [
     "place_of",
     "placed_deed",
     "platform_of",
+    "rim_of",
     "said_sign",
     "seen_from_outside",
     "shot_of",
@@ -55,9 +59,12 @@ __all__ = [
     "stage_by_kinds",
     "state_deed",
     "states_of",
+    "stirred_mood",
     "stopped_deed",
     "struck_deed",
     "time_of",
+    "unseen_part",
+    "whole_of",
     "worn_in",
 ]
 
@@ -70,7 +77,34 @@ _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|port
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
 _HELD = re.compile(r"(?:(?:the|a|an|some|his|her|their|its|my|our|your) )?([\w-]+) of ")
+_OWNING = frozenset({"the", "a", "an", "his", "her", "its", "their", "my", "our", "your"})
+_WHOLES = frozenset(
+    {"furniture", "vehicle", "device", "container", "tool", "instrument", "document", "toy", "clothing", "sport"}
+)
+"""Kinds of things whose parts are drawn as the whole."""
+_NAMING = frozenset(
+    {
+        "thing",
+        "body",
+        "building",
+        "structure",
+        "furniture",
+        "clothing",
+        "food",
+        "vehicle",
+        "plant",
+        "water",
+        "animal",
+        "land",
+    }
+)
+"""Sorts of nouns that stand before another to say which it is."""
 _LISTS = (
+    "materials",
+    "parts",
+    "vessels",
+    "packed",
+    "loose",
     "weak",
     "skip",
     "captors",
@@ -93,6 +127,14 @@ _LISTS = (
     "ashore",
     "horsemen",
     "giving",
+    "voiced",
+    "absent",
+    "hanging",
+    "whereto",
+    "overheads",
+    "covers",
+    "hangers",
+    "laid",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
@@ -222,9 +264,28 @@ def stopped_deed(verb: str) -> str | None:
     return next((name for name, listed in _data()["stopped"].items() if verb in listed.split()), None)
 
 
-def beside_of(preposition: str) -> str | None:
-    """How a preposition has somebody or something beside a thing ("beneath" is under)."""
-    return next((name for name, listed in _data()["beside"].items() if preposition in listed.split()), None)
+def beside_of(preposition: str, part: str = "") -> str | None:
+    """How a preposition has somebody or something beside a thing ("beneath" is under), with the part of the thing that
+    it names before all ("in front of")."""
+    region = f"{preposition}_{part}"
+    named = next((name for name, listed in _data()["regions"].items() if region in listed.split()), None)
+    return named or next((name for name, listed in _data()["beside"].items() if preposition in listed.split()), None)
+
+
+def hollow_of(pictogram: str | None) -> str | None:
+    """How what is in a thing is seen, above its rim or through its front; None for what is not hollow."""
+    return "rim" if pictogram in _rims() else "front" if pictogram in _data()["hollow"]["front"].split() else None
+
+
+def rim_of(pictogram: str | None) -> float | None:
+    """How high the rim of a hollow thing is beside its height; None for what has no rim."""
+    return _rims().get(pictogram or "")
+
+
+@cache
+def _rims() -> Mapping[str, float]:
+    rows = (entry.partition("=") for entry in _data()["hollow"]["rim"].split())
+    return {name: float(share or 1.0) for name, _, share in rows}
 
 
 def part_of(noun: str) -> str | None:
@@ -266,7 +327,10 @@ def is_idiom(verb: str, noun: str) -> bool:
 def here_called(place: str | None, noun: str, told: str = "") -> str:
     """What a noun is in a place or by the words told with it: a ball on a tennis court is a tennis ball, a pipe that
     somebody smokes is a tobacco pipe; "" where the place shows it itself."""
-    found: str = _data()["here"].get(place or "", {}).get(noun, noun)
+    rows: Mapping[str, Mapping[str, str]] = _data()["here"]
+    found = rows.get(place or "", {}).get(noun, noun)
+    if found == noun and place is not None and place_data(place).indoors:
+        found = rows["indoors"].get(noun, noun)
     if found == noun and told:
         words = {form for word in _WORD.findall(told.lower()) for form in (word, singular(word), base_form(word))}
         by = _data()["told_with"].get(noun, {})
@@ -290,6 +354,11 @@ def mood_of(words: Iterable[str]) -> str | None:
     return next(found, None)
 
 
+def stirred_mood(verb: str) -> str | None:
+    """What somebody feels to whom this is done ("frighten")."""
+    return next((name for name, listed in _data()["stirs"].items() if verb in listed.split()), None)
+
+
 def implied_place(deed: str) -> str | None:
     """Where a deed happens when nothing says where."""
     found: str | None = _data()["implied"].get(deed)
@@ -311,14 +380,22 @@ def _place_named(phrase: str) -> str | None:
         for size in (3, 2, 1):
             for at in range(len(words) - size, -1, -1):
                 spelt = " ".join(words[at : at + size])
-                whole = find_noun(" ".join(words[at - 1 : at + size])) if at > 0 else None
+                joined = " ".join(words[at - 1 : at + size]) if at > 0 else ""
+                whole = find_noun(joined) or find_noun(singular(joined))
                 toy = at > 0 and words[at - 1] == "toy"
+                if in_table("loose", spelt) and any(_is_thing(words, at, size + more) for more in (1, 2)):
+                    continue  # a water bottle, an ice cream
                 if toy or (whole is not None and whole.kind not in ("vehicle", "building", "furniture")):
                     continue  # a toy house, a hand plane
                 found = known.get(spelt) or known.get(singular(spelt)) or known.get(f"{spelt}s")
                 if found is not None:
                     return found
     return None
+
+
+def _is_thing(words: Sequence[str], at: int, size: int) -> bool:
+    spelt = " ".join(words[at : at + size])
+    return at + size <= len(words) and (find_noun(spelt) or find_noun(singular(spelt))) is not None
 
 
 def is_heap(noun: str, phrase: str) -> bool:
@@ -411,10 +488,68 @@ def noun_of(*phrases: str) -> Noun | None:
         for at in range(len(words)):
             spelt = " ".join(words[at:])
             found = find_noun(spelt) or find_noun(singular(spelt))
+            if at > 0 and (other := _behind(words[at - 1], spelt)) is not None:
+                return find_noun(other)
             if found is not None:
                 return found
     bare = [_OWN_NAME.sub("", phrase) for phrase in phrases if phrase[:1].islower() and _OWN_NAME.search(phrase)]
     return noun_of(*bare) if bare else None
+
+
+def _behind(before: str, head: str) -> str | None:
+    """What a noun is behind another that no table has together with it: a fridge door is the fridge, a gas ring no
+    jewel ("": nothing that is drawn by itself). None: what it is alone."""
+    whole = find_noun(before)
+    if in_table("materials", before):
+        return None
+    if whole is not None and whole.kind in _WHOLES and _in_parts(head):
+        return whole.word
+    named = whole is not None or before in _places() or load_words().sort(before) in _NAMING
+    found: Mapping[str, str] = _data()["behind"]
+    return found.get(head, found.get(singular(head))) if named else None
+
+
+def unseen_part(phrase: str) -> bool:
+    """Whether a phrase names what nothing shows by itself: a picture rail."""
+    words = _AFTER.sub("", phrase.lower().strip()).split()
+    spelt = " ".join(words[-2:])
+    return len(words) > 1 and not (find_noun(spelt) or find_noun(singular(spelt))) and _behind(*words[-2:]) == ""
+
+
+def _in_parts(noun: str) -> bool:
+    return in_table("parts", noun) or in_table("parts", singular(noun))
+
+
+def whole_of(part: str, phrase: str) -> str | None:
+    """The noun of which a part is told: "guitar" of "the string of his old guitar" or "the guitar's string"."""
+    if not _in_parts(part):
+        return None
+    ending = rf"\b{re.escape(part)}(?:e?s)? of ((?:[\w-]+ ){{0,3}}[\w-]+)"
+    for told in re.findall(ending, phrase.lower()):
+        first, *words = told.split()
+        whole = next((word for word in words if find_noun(word) is not None), None)
+        if first in _OWNING and whole is not None:
+            return str(whole)
+    found = re.search(rf"([\w-]+)(?:'s|\u2019s) (?:[\w-]+ )?{re.escape(part)}(?:e?s)?\b", phrase.lower())
+    return found.group(1) if found and find_noun(found.group(1)) is not None else None
+
+
+def held_in(noun: str, phrase: str) -> str | None:
+    """The vessel in which something is: "sack" of "a sack of potatoes"."""
+    one, words = singular(noun), phrase.lower()
+    if not noun or {noun, one} & _sets()["packed"]:
+        return None
+    forms = "|".join(re.escape(form) for form in dict.fromkeys((noun, one, inflected(one), f"{one}es")))
+    found = re.search(rf"\b([\w-]+) (?:full )?of (?:(?!the\b)[\w-]+ ){{0,2}}(?:{forms})\b", words)
+    vessel = next((form for form in _forms(found.group(1)) if in_table("vessels", form)), None) if found else None
+    if vessel == "bag":
+        by: Mapping[str, str] = _data()["vessel_of"]
+        vessel = next((name for name, listed in by.items() if {noun, one} & set(listed.split())), vessel)
+    return vessel
+
+
+def _forms(word: str) -> tuple[str, str]:
+    return word, singular(word)
 
 
 def concept_of(*phrases: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from katha.renderers.sketch.deeds import (
     Body,
@@ -35,6 +35,7 @@ from katha.renderers.sketch.scenes.beside import put_beside
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
+from katha.renderers.sketch.scenes.senses import hollow_of
 from katha.renderers.sketch.scenes.things import (
     Box,
     Cluster,
@@ -60,6 +61,7 @@ from katha.renderers.sketch.scenes.together import (
     groups_of,
     join,
     on_left,
+    paired,
     resting,
     settled,
     spread,
@@ -69,8 +71,8 @@ from katha.renderers.sketch.svg import group, number, rect
 
 __all__ = ["arrange"]
 
-_COPIES, _ROW = 9, 4
-"""At most so many of the same are drawn, and so many stand side by side."""
+_COPIES, _ROW, _STEP = 9, 4, 0.8
+"""At most so many of the same are drawn, so many stand side by side, and so far apart beside their width."""
 _ALOFT = -26.0
 """How far above the ground a bird of the rig flies."""
 _BEAKS: Mapping[str, str] = dict.fromkeys(
@@ -82,8 +84,13 @@ _WATERY = frozenset({"under_water"})
 _SPOKEN, _SMALL = 34.0, 60.0
 _BENCH = 1.4
 """How much larger a thing is drawn on which several sit."""
+_BED, _LONGEST, _BEHIND = 1.15, 2.4, -2.0
+"""How much wider than who lies on it a bed is drawn, how much larger than by itself at most, and how far behind all."""
 _MINDED = frozenset({"thought", "overhead"})
 """Places of signs that nobody holds."""
+_BENT = 25.0
+"""Who leans forward more has the bubble above the head."""
+_OPEN_MOUTHS = frozenset({"grin", "shout", "o", "sing", "wail"})
 _BUBBLES = frozenset({"thought", "speech"})
 _ALONG = "pass_along"
 _WINDOW, _STOREY = "window_sill", 124.0
@@ -138,6 +145,9 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
     scene = replace(scene, actors=tuple(actor for actor in scene.actors if actor.id not in seated))
     groups = groups_of(scene)
     turned = _directions(groups, seed, previous)
+    scene = _faced(scene, groups, turned)
+    groups = groups_of(scene)
+    turned = _directions(groups, seed, previous)
     lent = _lent(scene)
     clusters = {
         actor.id: _cluster(scene, actor, turned[actor.id], lent.get(actor.id), aboard.get(actor.id, ()))
@@ -149,6 +159,8 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
         if len(group_) > 1:
             join(*group_)
         for cluster in group_:
+            if any(one.id == cluster.actor.at and _boarded(things[one.id], cluster.actor) for one in cluster.sprites):
+                continue
             if cluster.actor.at in things and cluster.actor.where != "at":
                 put_beside(cluster, things[cluster.actor.at], group_)
     spread(row)
@@ -156,6 +168,17 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
     sprites += _scenery(scene, sprites, rng)
     sprites += _view(seen, sprites, [turned[group_[0].id] for group_ in groups])
     return sorted(sprites, key=lambda sprite: sprite.depth)
+
+
+def _faced(scene: Scene, groups: Sequence[Sequence[SceneActor]], turned: Mapping[str, int]) -> Scene:
+    """The scene in which who is spoken to stands before who speaks and does something else to somebody or something."""
+    lead = groups[0][0] if groups else None
+    others = {group_[0].id for group_ in groups[1:]}
+    if lead is None or lead.tells not in others:
+        return scene
+    side: Literal["left", "right"] = "right" if turned[lead.id] > 0 else "left"
+    placed = (replace(one, place=side) if one.id == lead.tells and one.place is None else one for one in scene.actors)
+    return replace(scene, actors=tuple(placed))
 
 
 def _looked_out(scene: Scene) -> tuple[Scene, tuple[SceneThing, ...]]:
@@ -218,9 +241,11 @@ def _directions(groups: Sequence[Sequence[SceneActor]], seed: int, previous: Fra
             usual = 1 if on_left(nth, first) else -1
         chosen[first.id] = kept or usual
         for at, other in enumerate(group_[1:]):
-            same = at > 0 or deed(first.deed).partner in ("side", "ahead", "behind", "under", "carried")
+            same = at > 0 or paired(first, other).partner in ("side", "ahead", "behind", "under", "carried")
             if at_board(first) and at_board(other):
                 same = at % 2 == 1
+            if other.where == "towards":
+                same = False  # who comes to somebody faces them
             chosen[other.id] = other.facing or chosen[first.id] * (1 if same else -1)
     return chosen
 
@@ -254,6 +279,7 @@ def _cluster(
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = deed(actor.deed)
     row = replace(row, pose=lent) if lent is not None else row
+    row = _voiced(row, near=actor.target is not None) if actor.voice else row
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
     if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
@@ -265,11 +291,17 @@ def _cluster(
     fellows = {other.id for other in scene.actors if other.deed == actor.deed}
     has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
     goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
+    if aboard := [thing for thing in scene.things if thing.id == actor.at and _boarded(thing, actor)]:
+        row, objects, goals = replace(row, thing="around", own=None, set=None), aboard, []
     placed = settled(row, actor) is not row
     if row.id == "put" and objects and not tools and not placed:
         row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
+    laid = {thing.at for thing in objects} & {goal.id for goal in goals}
+    if laid and row.set == "table" and goals[0].pictogram not in _TABLES:
+        row = replace(row, set=None)  # it is seen on what it is put on, and not on a table beside that
     open_air = scene.setting is not None and not place_data(scene.setting).indoors
-    if row.id == "put" and not has_object and not goals and not tools and not placed:
+    within = any(one.id == actor.target and one.at is not None for one in scene.actors)
+    if row.id == "put" and (within or not has_object) and not goals and not tools and not placed:
         row = replace(row, set=None)  # nothing is laid on a table
     if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
         row = replace(row, set=None)
@@ -303,8 +335,20 @@ def _cluster(
     if actor.kind != "pictogram":
         drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
         inside = scene.setting is None or place_data(scene.setting).indoors
-        return _at_goal(drawn, goals[0], row, indoors=inside) if goals and drawn.body is not None else drawn
+        return _at_goal(drawn, goals[0], objects, row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _voiced(row: Deed, *, near: bool) -> Deed:
+    """The deed of who speaks meanwhile: the mouth is open, and there is a bubble."""
+    mouth = row.pose.mouth if row.pose.mouth in _OPEN_MOUTHS else "o"
+    sign = "speech_over" if (row.close is not None and near) or row.pose.lean > _BENT else "speech"
+    return replace(row, act="speak", pose=replace(row.pose, mouth=mouth, emanata=(*row.pose.emanata, sign)))
+
+
+def _boarded(thing: SceneThing, actor: SceneActor) -> bool:
+    """Whether somebody is in a vehicle that has windows, at which their face is seen."""
+    return actor.where == "in" and thing.kind == "vehicle" and hollow_of(thing.pictogram) is None
 
 
 def _put_down(row: Deed, goals: Sequence[SceneThing], *, outdoors: bool) -> Deed:
@@ -366,6 +410,9 @@ def _person(
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
     broad = _BENCH if bench is not None else 1.0
     seats = [bench] if bench is not None else sits_on
+    many = min(actor.count, _ROW)
+    if sits_on and (pose.lying or many > 1):
+        broad = max(1.0, min(_LONGEST, _lain_on(sits_on[0], body) * (1 + _STEP * (many - 1))))
     lift -= max((seat_of(thing, broad * sized(thing, "under", 100.0)) - 8 for thing in seats), default=0.0)
     sprites = [_figure_sprite(actor, body, facing, lift)]
     if around:
@@ -374,8 +421,9 @@ def _person(
     for thing in objects:
         for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
             sprite = put_thing(thing, row.thing, row, body, facing, nth)
-            if sprite is not None and thing is bench:
-                sprite = replace(shrunk(sprite, broad), grounded=True)
+            if sprite is not None and broad > 1.0 and (thing is bench or thing in sits_on):
+                middle = -0.5 * facing * _STEP * (body.solid[2] - body.solid[0]) * (many - 1)
+                sprite = replace(shrunk(sprite, broad), grounded=True, depth=_BEHIND).moved(middle, 0.0)
             if sprite is not None:
                 apart = 0.0 if row.thing == "table" else 9.0 * nth
                 sprites.append(sprite.moved(apart, -0.25 * apart))
@@ -402,7 +450,15 @@ def _person(
     return Cluster(actor, facing, sprites, body, solid, holds=bool(objects), board=board)
 
 
-def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -> Cluster:
+def _lain_on(thing: SceneThing, body: Body) -> float:
+    """How much larger a bed must be drawn for whoever lies on it."""
+    plain = draw_thing(thing, sized(thing, "under", 100.0), 1)
+    return _BED * (body.solid[2] - body.solid[0]) / (plain.bbox[2] - plain.bbox[0])
+
+
+def _at_goal(
+    cluster: Cluster, thing: SceneThing, objects: Sequence[SceneThing], row: Deed, *, indoors: bool
+) -> Cluster:
     """The cluster with what its object goes to or comes from close before it: small things on a table under the hands,
     others on the ground."""
     assert cluster.body is not None
@@ -426,8 +482,10 @@ def _at_goal(cluster: Cluster, thing: SceneThing, row: Deed, *, indoors: bool) -
         x += f * 44.0
     depth = 0.6 if (height < _LOW_GOAL or on_table) and not hung(thing) else -0.6
     sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=y == 0.0)
-    solid = union([cluster.solid, sprite.box, *(one.box for one in more)])
-    return replace(cluster, sprites=[*cluster.sprites, *more, sprite], solid=solid)
+    put = {one.id: lay(one, sprite, thing) for one in objects if one.at == thing.id}
+    kept = [one for one in cluster.sprites if one.id not in put]
+    solid = union([cluster.solid, sprite.box, *(one.box for one in (*more, *put.values()))])
+    return replace(cluster, sprites=[*kept, *more, sprite, *put.values()], solid=solid)
 
 
 def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
@@ -457,7 +515,7 @@ def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float, place: str |
     more = []
     for nth in range(1, min(actor.count, _COPIES)):
         body = _body(actor, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), facing)
-        step, back = 0.8 * (body.solid[2] - body.solid[0]), nth // _ROW
+        step, back = _STEP * (body.solid[2] - body.solid[0]), nth // _ROW
         sprite = _figure_sprite(actor, body, facing, lift)
         if place is not None:
             own = _furniture(place, facing)
@@ -549,6 +607,7 @@ def _before(thing: SceneThing, size: float, box: Box, facing: int) -> Sprite:
 def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprite]:
     """Things that nobody acts on: tall ones behind the actors, small ones beside them, some on walls or in the sky."""
     used = {sprite.id for sprite in sprites}
+    used |= {one.id for one in scene.things if one.role == "goal" and one.held_by and one.pictogram in _TABLES}
     unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
     used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     used |= {actor.at for actor in scene.actors if actor.at is not None and actor.where == "at"}
@@ -560,7 +619,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     for thing in sorted(loose, key=lambda one: one.at is not None):
         there = next((one for one in (*sprites, *drawn) if one.id == thing.at), None)
         if there is not None:
-            drawn.append(lay(thing, there))
+            drawn.append(lay(thing, there, next((one for one in scene.things if one.id == thing.at), None)))
             continue
         tabled = bool(acting) and _on_table(scene, thing)
         size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)

@@ -19,6 +19,7 @@ from katha.renderers.sketch.pictograms import (
 )
 from katha.renderers.sketch.scenes.framing import Box, union
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
+from katha.renderers.sketch.scenes.senses import rim_of
 from katha.renderers.sketch.style import colour
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
 from katha.renderers.sketch.tables import load_table
@@ -80,11 +81,22 @@ _SLENDER = 1.35
 """What is small and drawn larger so that it is seen is at most so much wider than the least height."""
 _TOP = 0.14
 """How far below its highest point something lies on a thing, beside that thing's height."""
+_SUNK, _FITS, _CLEAR, _SEEN = 0.35, 0.8, 12.0, 0.4
+"""The share of a thing that the rim of what it is in hides, how wide it is at most beside that, and
+how far what hangs over something is above it; how tall it is at least beside what it is in."""
 _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 """Where a deed has things on the ground."""
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
+_ARMS_APART = 26.0
+"""Hands further apart than this hold nothing between them: it is in the foremost."""
+_SHOWN_AT = -46.0
+"""How high on the wall a map or paper is that somebody points at."""
 _HANDY = 40.0
 """A thing of the hand or table that is smaller than this is taken in hand by whoever works on it."""
+_BY_DAY = frozenset({"sun", "cloud", "rainbow", "cloud-with-rain", "cloud-with-snow", "cloud-with-lightning"})
+"""What is seen in a sky by day."""
+_BEAM = 74.0
+"""How far the light of a lamp in the hand is drawn."""
 _IN_FRAME = 0.66
 """How tall what a picture is of is beside the picture."""
 _HELD_WHERE = frozenset(
@@ -179,9 +191,14 @@ def _picture_of(shows: str, thing: SceneThing, height: float) -> Picture:
     found, frame = draw_pictogram(shows, _IN_FRAME * height), "brown" if thing.stands == "wall" else "white"
     wide = max(found.bbox[2] - found.bbox[0], _IN_FRAME * height) + (1 - _IN_FRAME) * height
     rim = 0.07 * height
-    paper = rect(-wide / 2 + rim, -height + rim, wide - 2 * rim, height - 2 * rim, fill="#fffdf6", line_width=1.2)
+    back = "#fffdf6" if thing.pictogram != "window" else colour("sky" if shows in _BY_DAY else "navy")
+    paper = rect(-wide / 2 + rim, -height + rim, wide - 2 * rim, height - 2 * rim, fill=back, line_width=1.2)
     svg = rect(-wide / 2, -height, wide, height, round_=2, fill=colour(frame), line_width=2.0) + paper
     svg += group(found.svg, transform=f"translate(0 {number(-0.5 * (1 - _IN_FRAME) * height)})")
+    if thing.pictogram == "window":
+        svg += line((0.0, -height), (0.0, 0.0), width=2.0) + line(
+            (-wide / 2, -height / 2), (wide / 2, -height / 2), width=2.0
+        )
     box: Box = (-wide / 2, -height, wide / 2, 0.0)
     return Picture(svg, box, box, (0.0, -0.7 * height, 0.25 * height))
 
@@ -265,6 +282,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
     if where in _STOOD and thing.stands in ("sky", "wall"):
         y, depth = hung(thing, touched=where != "ahead"), min(depth, -0.9)
+    if where == "ahead" and row.id == "point" and thing.kind == "document":
+        y, depth = _SHOWN_AT, -0.9
     if thing.pictogram in _FLOATING and where not in _KEEPS_HOLD:
         return _floating(thing, body, facing)
     if where == "table":
@@ -273,7 +292,11 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     if where in ("flying", "foot"):
         svg = _path(facing, wide, height) + svg
     if where == "dropped":
-        svg = _plunge(wide, height) + svg
+        top = min(body.joints["hand"][1], body.joints["far"][1]) - y
+        hung_on = row.trail == "string"
+        svg = (
+            line((0.0, top), (0.0, -height), stroke="#7a4f35", width=2.0) if hung_on else _plunge(wide, height)
+        ) + svg
     if where == "pictured":
         svg = _page(row, wide, height) + svg
     if where == "behind":
@@ -281,6 +304,11 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         svg = line((hx - x, hy - y), (ax - x, ay - y), stroke="#7a4f35", width=3.0) + svg
     if row.trail == "drops" and where in ("hand", "hands"):
         svg += _drops(facing, wide, height)
+    if row.trail == "beam" and where == "hand":
+        svg, box = (
+            _beam(facing, wide, height) + svg,
+            (min(box[0], facing * _BEAM), box[1], max(box[2], facing * _BEAM), box[3]),
+        )
     if row.trail == "bits" and where == "hand":
         svg += _bits(facing, wide, height)
     grounded = y > -2.0
@@ -312,6 +340,8 @@ def _hand(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[floa
 
 def _hands(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     (ax, ay), (bx, by) = body.joints["hand"], body.joints["far"]
+    if abs(ax - bx) > _ARMS_APART:
+        return _hand(body, f, wide, tall, row)
     return (ax + bx) / 2 + f * (3 + 0.22 * wide), (ay + by) / 2 + 0.42 * tall, 1.0
 
 
@@ -440,7 +470,7 @@ def _staff(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[flo
 
 def _roof(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     x, y = body.joints["hand"]
-    return x, y + 4.0, 1.0
+    return x, y + 4.0, -0.2
 
 
 def _between(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -526,6 +556,13 @@ def _drops(facing: int, wide: float, tall: float) -> str:
     return "".join(ellipse(a, b - 0.2 * tall, 2.2, 3.6, fill="#8fc3d8", width=1.2) for a, b in spots)
 
 
+def _beam(facing: int, wide: float, tall: float) -> str:
+    """The light that falls from a lamp in the hand, wider and wider."""
+    x, y = facing * 0.4 * wide, -0.5 * tall
+    cone = trace("M", (x, y - 4), "L", (facing * _BEAM, y - 34), "L", (facing * _BEAM, y + 30), "L", (x, y + 4), "Z")
+    return path(cone, fill="#ffe98a", stroke=None, opacity=0.75)
+
+
 def _bits(facing: int, wide: float, tall: float) -> str:
     """What falls out of something turned upside down."""
     x = facing * 0.3 * wide
@@ -533,24 +570,61 @@ def _bits(facing: int, wide: float, tall: float) -> str:
     return "".join(ellipse(x + a, b - 0.1 * tall, 2.6, 2.2, fill="#8a5a3c", width=1.2) for a, b in spots)
 
 
-def lay(thing: SceneThing, there: Sprite) -> Sprite:
-    """A thing on, in, under, behind or above another that is drawn already, or on somebody's head."""
+def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Sprite:
+    """A thing on, in, under, behind, before or above another (`host`) that is drawn already, or on somebody."""
     x0, y0, x1, y1 = there.box
     if there.acts:
-        return _at_head(thing, there)
-    tall = min(max(stage_height(thing.cm), 15.0), 0.9 * max(y1 - y0, 22.0)) if thing.where != "above" else 0.0
-    if thing.where in ("behind", "beside", "against"):
-        tall = max(stage_height(thing.cm), 20.0)
-    drawn = draw_thing(thing, tall or max(50.0, 0.8 * (y1 - y0)), 1, 14.0 if thing.where == "against" else 0.0)
-    tall, top = drawn.bbox[3] - drawn.bbox[1], y0 + _TOP * (y1 - y0)
-    spots = {"on": (top, 0.1), "in": (y0 + 0.5 * (y1 - y0) + 0.5 * tall, 0.1), "above": (y0 + 0.1 * tall, 0.2),
-             "behind": (y1, -0.1)}  # fmt: skip
+        return _across_body(thing, there) if thing.where == "across" else _at_head(thing, there)
+    wide, high = x1 - x0, y1 - y0
+    natural = stage_height(thing.cm)
+    if thing.where == "above":
+        tall = max(50.0, 0.8 * high)
+    elif thing.where in ("on", "in", "under", "across"):
+        tall = min(max(natural, 15.0), (0.6 if thing.where == "across" else 0.9) * max(high, 22.0))
+    else:
+        tall = max(natural, 20.0)
+    drawn = draw_thing(thing, tall, 1, 14.0 if thing.where == "against" else 0.0)
+    broad = drawn.bbox[2] - drawn.bbox[0]
+    if thing.where == "in" and tall < _SEEN * high:
+        drawn = draw_thing(thing, _SEEN * high, 1)
+        broad, tall = drawn.bbox[2] - drawn.bbox[0], _SEEN * high
+    if thing.where == "in" and broad > _FITS * wide:  # what is in a thing is no wider than it
+        drawn = draw_thing(thing, tall * _FITS * wide / broad, 1)
+        broad = drawn.bbox[2] - drawn.bbox[0]
+    tall = drawn.bbox[3] - drawn.bbox[1]
+    rim = rim_of(host.pictogram) if thing.where == "in" and host is not None else None
+    spots = {
+        "on": (y0 + _TOP * high, 0.1),
+        "in": (y0 + _SUNK * tall + (1.02 - rim) * high, -0.05) if rim else (y0 + 0.5 * high + 0.5 * tall, 0.1),
+        "above": (y0 + 0.1 * tall, 0.2),
+        "behind": (y1, -0.1),
+        "below": (y1 + 0.94 * tall, 0.1),
+        "aloft": (y0 - _CLEAR, 0.1),
+        "across": (y0 + 0.95 * tall, 0.2),
+        "out": (y1 + 0.7 * tall, 0.2),
+    }
     y, depth = spots.get(thing.where, (max(y1, y0 + 0.4 * tall), 0.1))
-    beyond = {"under": 0.42 * (x1 - x0), "behind": 0.5 * (x1 - x0), "against": 0.2 * (x1 - x0)}
+    beyond = {"under": 0.42 * wide, "behind": 0.5 * wide, "against": 0.2 * wide,
+              "before": -0.3 * wide, "beside": 0.5 * (wide + broad) + 4}  # fmt: skip
     x = (x0 + x1) / 2 + beyond.get(thing.where, 0.0)
-    if thing.where == "beside":
-        x = x1 + 0.5 * (drawn.bbox[2] - drawn.bbox[0]) + 4
     return Sprite(thing.id, drawn.svg, drawn.bbox, there.depth + depth, x, y, key=True, grounded=False)
+
+
+def _across_body(thing: SceneThing, there: Sprite) -> Sprite:
+    """A blanket or coat over somebody, from below the face down."""
+    x0, y0, x1, y1 = there.box
+    cx, cy, r = there.face or ((x0 + x1) / 2, y0 + 12, 12.0)
+    lies = x1 - x0 > y1 - y0
+    top = y0 + 0.3 * (y1 - y0) if lies else cy + 0.9 * r
+    left, right = (cx + 0.8 * r, x1 + 3) if lies and cx < (x0 + x1) / 2 else (x0 - 3, cx - 0.8 * r if lies else x1 + 3)
+    plain = draw_thing(thing, max(0.8 * (y1 - top), 16.0), 1)
+    px0, py0, px1, py1 = plain.bbox
+    across = (right - left) / (px1 - px0)
+    svg = group(plain.svg, transform=f"scale({across:.3f} 1)")
+    box: Box = (px0 * across, py0, px1 * across, py1)
+    return Sprite(
+        thing.id, svg, box, there.depth + 0.4, (left + right) / 2, top + (py1 - py0), key=True, grounded=False
+    )
 
 
 def _at_head(thing: SceneThing, there: Sprite) -> Sprite:
@@ -559,7 +633,8 @@ def _at_head(thing: SceneThing, there: Sprite) -> Sprite:
     cx, cy, r = there.face or ((x0 + x1) / 2, y0 + 12, 12.0)
     height = min(max(stage_height(thing.cm), 22.0), 60.0)
     drawn = draw_thing(thing, height, 1)
-    svg = _plunge(drawn.bbox[2] - drawn.bbox[0], height) + drawn.svg
+    fallen = thing.kind != "clothing"  # a cap is put on
+    svg = (_plunge(drawn.bbox[2] - drawn.bbox[0], height) if fallen else "") + drawn.svg
     return Sprite(thing.id, svg, drawn.bbox, there.depth + 0.3, cx, cy - 0.8 * r, key=True, grounded=False)
 
 
@@ -574,7 +649,7 @@ def think_bubble(thought: Sprite, facing: int) -> Sprite:
     cloud = ellipse(0, 0, reach * 1.15, reach, fill="#fffdf6", width=2.0)
     svg = trail + group(cloud, transform=f"translate({number(x)} {number(y)})")
     box = (x - 1.3 * reach, y - reach, x + 1.3 * reach, y + reach + 12)
-    return Sprite("thought", svg, box, thought.depth - 0.1, grounded=False)
+    return Sprite("thought", svg, box, thought.depth - 0.1, key=True, grounded=False)
 
 
 def speech_bubble(x: float, y: float, mouth: tuple[float, float], wide: float, tall: float) -> str:

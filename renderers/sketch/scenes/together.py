@@ -22,6 +22,7 @@ __all__ = [
     "groups_of",
     "join",
     "on_left",
+    "paired",
     "resting",
     "settled",
     "spread",
@@ -69,7 +70,7 @@ def across(one: Cluster, others: Sequence[Cluster]) -> None:
 
 FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
 """Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
-_GAP = 14.0
+_GAP, _COMING = 14.0, 26.0
 _MOST = 4
 """So many are drawn as one group."""
 _CARRIED, _ON_BODY = 0.62, 0.5
@@ -100,9 +101,10 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
     for one_of in sorted(scene.actors, key=lambda one: one is not lead):
         if one_of.id in placed:
             continue
-        host = by_id.get(one_of.at or "")
-        actor = host if host is not None and host.id not in placed else one_of
-        other = by_id.get(actor.target or "")
+        actor = one_of
+        while (host := by_id.get(actor.at or "")) is not None and host.id not in placed and host is not one_of:
+            actor = host
+        other = by_id.get(actor.target or "") or by_id.get(actor.tells or "")
         pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
         if len(pair) > 1 and deed(actor.deed).close is not None:
             pair += [one for one in scene.actors if one.target == actor.id and one not in pair and one.id not in placed]
@@ -111,12 +113,19 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
                              and one is not actor and one.id not in placed)]  # fmt: skip
         if at_board(actor):
             pair += [one for one in scene.actors if one.target == actor.id and at_board(one) and one not in pair]
-        ids = {one.id for one in pair}
-        beside = ids | ({actor.at} & things)
-        pair += [one for one in scene.actors if one.at in beside and one.id not in ids | placed]
+        beside = {one.id for one in pair} | ({actor.at} & things)
+        while more := [one for one in scene.actors if one.at in beside and one not in pair and one.id not in placed]:
+            pair += more
+            beside |= {one.id for one in more}
         groups.append(pair[:_MOST])
         placed |= {one.id for one in pair[:_MOST]}
     return groups
+
+
+def paired(one: SceneActor, other: SceneActor) -> Deed:
+    """The deed that says how two are beside each other: what one does to the other, else that one speaks to the
+    other."""
+    return deed("talk") if one.tells == other.id != one.target else deed(one.deed)
 
 
 def on_left(nth: int, first: SceneActor) -> bool:
@@ -142,7 +151,7 @@ def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
         across(one, dining)
     elif rest:
         _partners(one, *rest)
-    for guest in near:
+    for guest in sorted(near, key=lambda one: _host(one, near) is not None):
         host = _host(guest, (one, other, *others))
         if host is not None:
             _perch(host, guest)
@@ -157,7 +166,10 @@ def _perch(host: Cluster, guest: Cluster) -> None:
     """Put somebody on a part of another's body, or behind or beside them."""
     where, f = guest.actor.where or "beside", host.facing
     x0, y0, x1, y1 = host.sprites[0].box
-    if where in ("behind", "beside", "before", "against", "around"):
+    if where in ("between", "before", "towards"):
+        _between(host, guest)
+        return
+    if where in ("behind", "beside", "against", "around"):
         a0, _, a1, _ = guest.sprites[0].box
         wide, back = a1 - a0, x0 if f > 0 else x1
         apart = -0.1 * wide if where == "behind" else 0.5 * wide + 6
@@ -172,7 +184,29 @@ def _perch(host: Cluster, guest: Cluster) -> None:
     b0, _, b1, b3 = guest.sprites[0].box
     guest.move(x - (b0 + b1) / 2, y - b3)
     guest.solid = union([sprite.box for sprite in guest.sprites])
-    guest.deepen(0.6)
+    guest.deepen(-0.6 if where == "back" else 0.6)
+
+
+def _between(host: Cluster, guest: Cluster) -> None:
+    """Put somebody into the middle of a group, whose halves make room, or before the one who stands alone."""
+    a0, _, a1, _ = guest.sprites[0].box
+    several = sorted((sprite for sprite in host.sprites if sprite.acts), key=lambda one: one.x)
+    if len(several) == 1 or guest.actor.where != "between":
+        x0, _, x1, _ = host.sprites[0].box
+        edge = x1 if host.facing > 0 else x0
+        gap = _COMING if guest.actor.where == "towards" else 6.0
+        guest.move(edge + host.facing * (0.5 * (a1 - a0) + gap) - (a0 + a1) / 2)
+        return
+    left = several[: len(several) // 2]
+    middle = 0.5 * (max(one.box[2] for one in left) + min(one.box[0] for one in several[len(left) :]))
+    apart = 0.5 * (a1 - a0) + 4
+    host.sprites = [
+        one if not one.acts else one.moved(-apart if any(one is other for other in left) else apart, 0.0)
+        for one in host.sprites
+    ]
+    host.solid = union([host.solid, *(sprite.box for sprite in host.sprites if sprite.acts)])
+    guest.move(middle - (a0 + a1) / 2)
+    guest.deepen(0.1)
 
 
 def _spot(host: Cluster, where: str) -> tuple[float, float]:
@@ -188,7 +222,7 @@ def _spot(host: Cluster, where: str) -> tuple[float, float]:
         "shoulder": (sx - f * 14, sy),
         "hand": host.body.joints["far"],
         "lap": (hx + f * 16, hy - 2),
-        "back": (sx - f * 12, hy),
+        "back": (sx - f * 20, hy),
     }
     x, y = spots.get(where, spots["shoulder"])
     return x + own.x, y + own.y
@@ -217,7 +251,7 @@ def _seat(one: Cluster, others: Sequence[Cluster]) -> None:
 
 
 def _pair(one: Cluster, other: Cluster) -> None:
-    row, f = deed(one.actor.deed), one.facing
+    row, f = paired(one.actor, other.actor), one.facing
     where = row.partner
     if where == "under":
         lift = 0.62 * (other.solid[3] - other.solid[1])

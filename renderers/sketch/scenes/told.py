@@ -13,16 +13,17 @@ from dataclasses import dataclass, replace
 
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.deeds import deed
-from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
 from katha.renderers.sketch.scenes.doing import is_shown
-from katha.renderers.sketch.scenes.making import LIVING, phrase_of
+from katha.renderers.sketch.scenes.making import LIVING, one_of, phrase_of
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.relations import Relations
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
     features_of,
+    hollow_of,
     implied_place,
     in_table,
     noun_of,
@@ -31,6 +32,8 @@ from katha.renderers.sketch.scenes.senses import (
     seen_from_outside,
     singular,
     stage_by_kinds,
+    state_deed,
+    whole_of,
     worn_in,
 )
 from katha.renderers.sketch.scenes.where import Where
@@ -54,7 +57,9 @@ _IN_CAR = frozenset(
 _GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
 _HANDY = 40.0
 """What is smaller (centimetres) is in the hand of whose it is."""
-_FREE_HANDED = frozenset({"stand", "walk", "sit", "argue", "laugh", "look", "wait", "run", "sit_at", "sigh"})
+_FREE_HANDED = frozenset(
+    {"stand", "walk", "sit", "sit_floor", "argue", "laugh", "look", "wait", "run", "sit_at", "sigh"}
+)
 """Deeds for which one hand is enough."""
 _LARGE = 80.0
 """What is larger (centimetres) nobody passes on by hand."""
@@ -68,6 +73,12 @@ def _meant(words: str) -> str:
     last, tables = head.split()[-1] if head else "", load_words()
     measured = tables.has("quantity", singular(last)) or tables.has("relational", last) or noun_of(head) is None
     return rest if rest and measured else head
+
+
+def _measured(words: str) -> Noun | None:
+    """The entry of a measure with what it measures ("two sheets of paper"), where the two have a picture together."""
+    found = noun_of(one_of(words)) if " of " in words else None
+    return found if found is not None and " of " in found.word else None
 
 
 @dataclass(frozen=True)
@@ -125,9 +136,12 @@ class _Teller(Relations):
                 self._carried_along(event)
         for event in [*events, *(one for one in told if one.negated and one not in events)]:
             self._present(event, acted=event in chosen or event.negated)
+        for event in events:
+            self._speaks(event)
         for event in wearing:
             self._dress(event)
         self._bystanders(events)
+        self._at_it()
         self._fragments()
         self._panel_cast()
         self._related(events)
@@ -142,6 +156,8 @@ class _Teller(Relations):
         if setting is None and not self.request.place:
             setting = stage_by_kinds(thing.kind for thing in self.things.values())
         outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        vehicles = {one.id for one in self.things.values() if one.kind == "vehicle"}
+        outdoors = outdoors or any(one.where == "in" and one.at in vehicles for one in self.actors.values())
         outdoors = outdoors or (setting == "car" and any(one.deed not in _IN_CAR for one in self.actors.values()))
         if setting is not None and outdoors:
             setting = seen_from_outside(setting)
@@ -266,6 +282,15 @@ class _Teller(Relations):
                     self.actors[key] = replace(actor, target=name)
                     break
 
+    def _at_it(self) -> None:
+        """Who is told with what they are doing and does nothing else: "past the sleeping dog"."""
+        moved = {actor.target for actor in self.actors.values() if deed(actor.deed).lends is not None}
+        for entity in self.reading.entities if self.reading is not None else ():
+            actor = self.actors.get(entity.id)
+            name = state_deed(word.lower() for word in entity.looks)
+            if actor is not None and name is not None and actor.deed == "stand" and actor.id not in moved:
+                self.actors[entity.id] = replace(actor, deed=name)
+
     def _is_grouped(self, key: str) -> bool:
         """Whether somebody is shown already as one of several."""
         assert self.reading is not None
@@ -348,9 +373,10 @@ class _Teller(Relations):
             place = place_of(words)
             if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
                 continue
-            if in_table("skip", words):
+            hung = words == "wall" and any(one.stands == "wall" for one in self.things.values())
+            if hung or in_table("skip", words) or whole_of(words.partition(" of ")[0], self.prompt) is not None:
                 continue
-            noun = find_noun(words) or noun_of(_meant(words))
+            noun = find_noun(words) or _measured(words) or noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
             if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
                 continue
@@ -372,6 +398,11 @@ class _Teller(Relations):
                         f"shown {words}", noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object"
                     )
 
+    def _holds(self, key: str | None) -> bool:
+        """Whether a thing is drawn with those who are in it, wherever that is: a rowing boat on a pond."""
+        thing = self.things.get(key or "")
+        return thing is not None and (thing.kind != "vehicle" or hollow_of(thing.pictogram) is not None)
+
     def _scenery(self, setting: str | None) -> tuple[SceneThing, ...]:
         """The things; a whole house is not drawn before its own door or among others, nor a train in its carriage."""
         housed = setting in ("doorstep", "street", "village", "city")
@@ -380,7 +411,8 @@ class _Teller(Relations):
             for one in self.things.values()
             if setting is not None and (one.held_by is None or one.kind == "building")
         ]
-        loose = [one for one in loose if one.at is None]  # what is in the wave is no place
+        within = {actor.at for actor in self.actors.values() if self._holds(actor.at)}
+        loose = [one for one in loose if one.at is None and one.id not in within]  # what is in the wave is no place
         around = {one.id for one in loose if place_of(one.word) == setting and one.kind in _SETTINGS}
         if len(self.things) > 1 or self.actors:  # a whole mountain beside a nail
             around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}

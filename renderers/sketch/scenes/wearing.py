@@ -130,7 +130,8 @@ class Wearing(Making):
             return True
         parts = [self._entity(one.entity) for one in event.all("patient") if one.entity is not None]
         things = [one for one in parts if not _of_body(one) and not self._alive(one.id)]
-        own = role.preposition in ("in", "under", "inside", "beneath") and not things
+        people = any(self.actors[key].kind == "person" for key in agents if key in self.actors)
+        own = role.preposition in ("in", "under", "inside", "beneath") and not things and people
         if own or (role.preposition in ("on", "with") and parts and not things):
             self._put_on(role, agents)
             return True

@@ -65,7 +65,8 @@ class Where:
             if is_heap(place.noun, self.prompt.lower()) or self._only_seen(place.noun):
                 continue
             toy = f"toy {place.noun}" in place.text
-            found = place_of(place.text) or (None if toy else place_of(place.noun))
+            thing = toy or find_noun(" ".join(place.text.split()[-2:])) is not None  # an iron bar is no bar
+            found = place_of(place.text) or (None if thing else place_of(place.noun))
             if place.noun not in self.roads | shown and found is not None:
                 return found
         for event in events:
@@ -101,7 +102,11 @@ class Where:
         shown = {thing.word.lower() for thing in self.things.values() if thing.kind == "vehicle"}
         for event in self.reading.events if self.reading is not None else ():
             acting = [self.reading.entity(key) for key in event.who("agent")] if self.reading is not None else []
-            shown |= {one.name.lower() for one in acting if one.kind not in ("person", "group", "animal")}
+            # A part of it that has no picture (a compartment) is seen from inside.
+            things = [one for one in acting if one.kind not in ("person", "group", "animal")]
+            shown |= {
+                one.name.lower() for one in things if place_of(one.noun) != place or find_noun(one.noun) is not None
+            }
         missed = any(place_of(word) == place for word in shown) and not self.roads
         return platform_of(place) if missed else place
 

@@ -27,9 +27,13 @@ _AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "
 _MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
-_NOT = frozenset(("never", "hardly", "barely", "seldom", "rarely", "scarcely", "almost", "nearly"))
+_NOT = frozenset(("never", "hardly", "seldom", "rarely", "scarcely", "almost", "nearly"))
+_BEHIND = frozenset(("though", "although", "after", "before", "until", "where", "with", "since"))
+"""What begins a clause that tells the background of the deed that it hangs from."""
 _JUST = frozenset(("only", "even", "just", "then"))  # "only one boy" is called one boy
 _WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
+_PORTABLE = frozenset(("tool", "container", "thing", "device", "document", "toy", "food", "drink", "music"))
+"""Sorts of things that somebody has in the hand, one at a time: "with glasses", "with freckles" tell of looks."""
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
 
@@ -65,6 +69,9 @@ class Clause:
     imperative: bool = False
     parent: Clause | None = None
     link: str = ""
+    noun: Token | None = None
+    """The noun that says what is done where the verb is as good as empty ("gave a shout")."""
+    aside: bool = False
 
     def of(self, *roles: str) -> list[Token]:
         """Return the heads in these roles."""
@@ -106,7 +113,7 @@ def _verb_lemma(token: Token, words: Words) -> str:
 def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     """The verb that `verb` only modifies: that verb, and modality, phase, "not" or standing that it gives."""
     lemma = _verb_lemma(verb, words)
-    inner = child_of(verb, "xcomp")
+    inner = child_of(verb, "xcomp") or _going(verb, lemma, words)
     released = child_of(verb, "ccomp", "xcomp")
     if released is not None and words.group("folded_into", f"{lemma}_{_verb_lemma(released, words)}"):
         return (released, "", "", "") if released.i == verb.i + 1 else None  # "let go of the rope"
@@ -120,8 +127,12 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     attr = child_of(verb, "attr")
     if lemma == "be" and attr is not None and attr.lower_ in ("first", "last", "only") and inner is not None:
         return inner, "", "", ""  # "was the first to reach her"
-    if inner is None or inner.pos_ not in ("VERB", "AUX") or child_of(verb, "dobj", "dative") is not None:
+    things = [one for one in verb.children if one.dep_ in ("dobj", "dative")]
+    spent = inner is not None and inner.tag_ == "VBG" and all(is_time(one, words) for one in things)
+    if inner is None or inner.pos_ not in ("VERB", "AUX") or (things and not spent):
         return None
+    if things:
+        return inner, "", "", ""  # "spent the morning fixing the roof"
     if child_of(inner, "nsubj") is not None:
         return None
     to = has_to(inner)
@@ -138,14 +149,29 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     if lemma == "use" and to:
         return inner, "", "", ""
     for name, modality, mark in (("try", "try", ""), ("manage", "can", ""), ("fail", "try", "not")):
-        if words.has(name, lemma) and (to or lemma in ("try", "dare", "help")):
-            return inner, modality if lemma not in ("refuse", "help", "remember") else "", "", mark
+        if words.has(name, lemma) and (to or name == "fail" or lemma in ("try", "dare", "help")):
+            return inner, modality if lemma not in ("refuse", "avoid", "help", "remember") else "", "", mark
     if words.has("pretend", lemma) and to:
         return inner, "", "", "imagined"
     if words.has("intend", lemma) and (to or inner.tag_ == "VBG"):
-        loved = lemma in ("love", "like", "hate") and inner.tag_ == "VBG"
+        loved = words.has("enjoy", lemma) and inner.tag_ == "VBG"
         return inner, "" if loved else "want", "", "" if loved else "intended"
     return None
+
+
+def _going(verb: Token, lemma: str, words: Words) -> Token | None:
+    """The deed that somebody goes to do, goes on with or longs for: "went swimming", "kept on walking"."""
+    on = next((child for child in verb.rights if child.dep_ in ("prep", "prt") and child.lower_ == "on"), None)
+    above = [verb] if on is None else [verb, on]
+    if lemma in ("go", "come", "keep") or words.has("enjoy", lemma):
+        inner = next((one for up in above for one in up.rights if one.tag_ == "VBG" and one.i == above[-1].i + 1), None)
+        if inner is not None and lemma == "come" and not words.has("motion", _verb_lemma(inner, words)):
+            return None  # "came panting after her"
+        if inner is not None:
+            inner.dep_ = "xcomp"
+        return inner
+    aim = child_of(verb, "advcl") if words.has("intend", lemma) else None
+    return aim if aim is not None and has_to(aim) and aim.left_edge.i == verb.i + 1 else None
 
 
 def _heads(doc: Doc, words: Words) -> list[Clause]:
@@ -154,6 +180,7 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
     folded: dict[int, list[tuple[Token, str, str, str]]] = {}
     for token in doc:
         gerund = token.tag_ == "VBG" and token.dep_ in ("pobj", "nsubj", "dobj", "attr")
+        gerund = gerund and token.i not in folded
         gerund = gerund or (token.dep_ == "pcomp" and token.head.head.pos_ == "NOUN")  # "years of laying bricks"
         clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         if token.pos_ not in ("VERB", "AUX") or not clausal or gerund or token.tag_ == "MD":
@@ -201,6 +228,8 @@ class _Builder:
                 for child in token.children:
                     self._modifier(clause, child)
         for clause in self.clauses:
+            self._lighten(clause)
+        for clause in self.clauses:
             self._share(clause)
             self._negation(clause)
             self._perceived(clause)
@@ -234,6 +263,21 @@ class _Builder:
             clause.link = "noun"
         else:
             clause.link = dep if dep in ("conj", "advcl", "pcomp") else ""
+        clause.aside = self._in_passing(clause)
+
+    def _in_passing(self, clause: Clause) -> bool:
+        """Whether a clause only tells more of a noun, or what lies behind the deed that it hangs from."""
+        top, parent = clause.chain[0], clause.parent
+        if clause.link == "conj" and parent is not None:
+            return parent.aside and child_of(top, "nsubj", "nsubjpass") is None
+        if clause.link == "noun":
+            return not (top.dep_ == "acl" and top.head.dep_ == "attr")  # "there was a man sleeping"
+        marks = _marks(top)
+        behind = clause.link == "because" or bool(marks & _BEHIND) or (top.i < top.head.i and "when" in marks)
+        if top.dep_ == "pcomp":
+            return True
+        state = top.tag_ == "VBN" and not any(child.dep_ == "aux" for child in top.children)
+        return top.dep_ == "advcl" and (behind or state)
 
     def _speaks(self, verb: Token) -> bool:
         return any(self.words.has(name, lemma_of(verb)) for name in ("say", "think", "report"))
@@ -258,7 +302,8 @@ class _Builder:
                     clause.existential = True
         verb = clause.verb
         bare = verb.tag_ == "VBN" and not any(child.dep_ in ("aux", "auxpass") for child in verb.children)
-        if bare and (verb.dep_ == "acl" or (verb.dep_ == "advcl" and child_of(verb, "nsubj") is None)):
+        had = verb.dep_ == "ccomp" and self.words.has("make", lemma_of(verb.head)) and verb.head.i < verb.i
+        if bare and (had or verb.dep_ == "acl" or (verb.dep_ == "advcl" and child_of(verb, "nsubj") is None)):
             clause.passive = True
         if bare and verb.dep_ == "conj" and clause.parent is not None and clause.parent.passive:
             clause.passive = child_of(verb, "nsubj") is None
@@ -272,9 +317,19 @@ class _Builder:
             for subject in subjects:
                 whole = conjuncts(self._antecedent(subject))  # "Ann, who had a dog, and Bo": it is Ann's
                 clause.add(role, [one for one in whole if one.i <= subject.i or subject.tag_ not in ("WP", "WDT")])
+                self._along(clause, subject)
+                if clause.existential:
+                    self._inner_places(clause, subject)  # "There stood a man on the roof"
             if subjects:
                 return
         clause.add(role, self._borrowed(clause))
+
+    def _along(self, clause: Clause, subject: Token) -> None:
+        """What the subject has along: "a woman with a basket came in"."""
+        for prep in subject.children if self._lives(subject) else ():
+            had = child_of(prep, "pobj") if prep.dep_ == "prep" and prep.lower_ == "with" else None
+            if had is not None and had.tag_ == "NN" and self.words.sort(lemma_of(had)) in _PORTABLE:
+                clause.add("instrument", [had], "with")
 
     def _antecedent(self, token: Token) -> Token:
         """The noun that "who", "which" or "that" stands for."""
@@ -282,6 +337,9 @@ class _Builder:
             node = token.head
             while node.dep_ in ("conj", "xcomp", "ccomp") and node.head is not node:
                 node = node.head
+            pointed = child_of(node, "attr") if lemma_of(node) == "be" else None
+            if pointed is not None and node != token.head and pointed.i < token.i:
+                return pointed  # "It was Miguel who caught the ball"
             if node.dep_ in ("relcl", "acl") and node.head.i < token.i:
                 return self._living(node.head) if token.lower_ == "who" else node.head
         return token
@@ -311,8 +369,11 @@ class _Builder:
         if top.dep_ == "conj" and (top.head.i in self.by_token or own):  # "was ashamed and slept"
             clause.imperative = parent.imperative
             return parent.of("patient") if parent.passive else parent.of("agent")
-        if top.dep_ in ("xcomp", "ccomp"):
+        left = top.tag_ == "VBG" and (self.words.has("found_so", parent.lemma) or parent.lemma == "send")
+        left = left and any(self._lives(one) and one.i < top.i for one in self._late_objects(parent))
+        if top.dep_ in ("xcomp", "ccomp") or (left and top.dep_ == "advcl" and top.nbor(-1).text != ","):
             controlled = self.words.has("control", parent.lemma) or self.words.has("make", parent.lemma)
+            controlled = controlled or parent.lemma == "take"  # "It took him an hour to climb the tower"
             bare = top.tag_ == "VB" and not any(child.lower_ == "to" for child in top.children)
             if bare and not controlled and (top.dep_ == "ccomp" or self.quoted[top.i]):
                 clause.imperative = True
@@ -320,6 +381,7 @@ class _Builder:
             objects = parent.of("recipient") or parent.of("patient")
             if objects and (controlled or self.words.has("perceive", parent.lemma)):
                 return objects
+            controlled = controlled or left  # "left the baby sleeping"
             late = self._late_objects(parent)
             if late and (controlled or self.words.has("perceive", parent.lemma)):
                 return late
@@ -329,7 +391,7 @@ class _Builder:
 
     def _late_objects(self, parent: Clause) -> list[Token]:
         found = child_of(parent.verb, "dobj", "dative")
-        named = found is not None and found.pos_ in ("NOUN", "PROPN", "PRON") and not is_time(found, self.words)
+        named = found is not None and found.pos_ in ("NOUN", "PROPN", "PRON", "NUM") and not is_time(found, self.words)
         return conjuncts(found) if found is not None and named else []
 
     def _agent_of(self, parent: Clause | None) -> list[Token]:
@@ -346,6 +408,8 @@ class _Builder:
             noun = child.pos_ in ("NOUN", "PROPN", "PRON", "NUM", "DET", "ADJ")
             if child.dep_ == "dobj" and noun:
                 self._object(clause, child)
+            elif child.dep_ == "dative" and child.tag_ == "WDT":
+                self._object(clause, child)  # "the box that Ben had found"
             elif child.dep_ == "dative":
                 heads = [child] if noun else [word for word in child.children if word.dep_ == "pobj"]
                 whom = [each for head in heads for each in conjuncts(head)]
@@ -354,8 +418,43 @@ class _Builder:
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
                 clause.state.append(child)
-        if clause.link == "noun" and clause.chain[0].dep_ == "relcl" and not clause.of("patient"):
+        gives = words.has("give", clause.lemma) and not clause.of("recipient")
+        if clause.link == "noun" and clause.chain[0].dep_ == "relcl" and (gives or not clause.of("patient")):
             self._gap(clause)
+
+    def _lighten(self, clause: Clause) -> None:
+        """Give a clause whose verb says nothing the deed of its noun: "took a sip of water" is "sipped water"."""
+        whole = f"{clause.lemma}_{clause.particle}" if clause.particle else clause.lemma
+        own = f"light.{whole}" in self.words.sets
+        plain = not clause.particle or self.words.has("ways", clause.particle)  # "took a step back", not "a photo out"
+        name = whole if own else clause.lemma if plain else ""
+        nouns = self.words.sets.get(f"light.{name}", frozenset())
+        noun = next((token for token in clause.of("patient") if lemma_of(token) in nouns), None) or self._outing(clause)
+        definite = noun is not None and any(
+            child.dep_ == "poss" or child.lower_ in ("the", "this", "that") for child in noun.children
+        )
+        if noun is None or definite or clause.passive:
+            return  # who takes the bow from the wall holds a weapon
+        clause.noun, clause.particle = noun, "" if own else clause.particle
+        clause.lemma = self.words.group("acted", lemma_of(noun)) or lemma_of(noun)
+        clause.fillers = [filler for filler in clause.fillers if filler.token.i != noun.i]
+        for filler in clause.fillers:
+            filler.role = "patient" if filler.role == "recipient" else filler.role
+        for prep in noun.children:
+            if prep.dep_ == "prep" and prep.lower_ == "of":
+                heads = [head for head in prep.children if head.dep_ == "pobj"]
+                clause.add("patient", [each for head in heads for each in conjuncts(head)])
+            elif prep.dep_ == "prep":
+                self._preposition(clause, prep)
+
+    def _outing(self, clause: Clause) -> Token | None:
+        """What somebody goes or takes another for: "took the dog for a walk"."""
+        nouns = self.words.sets.get(f"light.{clause.lemma}_for", frozenset())
+        preps = [
+            prep for token in (clause.verb, *clause.of("patient")) for prep in token.children if prep.lower_ == "for"
+        ]
+        targets = (child_of(prep, "pobj") for prep in preps)
+        return next((token for token in targets if token is not None and lemma_of(token) in nouns), None)
 
     def _gap(self, clause: Clause) -> None:
         """Give a relative clause without a relative pronoun its noun: "the ball he kicked"."""
@@ -363,6 +462,12 @@ class _Builder:
         subject = {token.i for token in clause.of("agent")}
         bare = not any(child.dep_ in ("attr", "acomp") or child.tag_ == "WP" for child in clause.verb.children)
         where = any(child.lower_ in ("where", "when", "why", "whose") for child in clause.verb.subtree)
+        where |= any(word.tag_ == "WDT" for child in clause.verb.children for word in child.children)  # "from which"
+        gives = self.words.has("give", clause.lemma) and noun.i not in subject
+        whom = child_of(clause.verb, "dobj") if gives else None
+        if whom is not None and not where and whom.tag_ != "WDT" and (whom.pos_ == "PRON" or self._lives(whom)):
+            clause.fillers = [one for one in clause.fillers if one.token != whom]
+            clause.add("recipient", [whom])  # "the ring that the old woman gave her"
         stranded = any(child.dep_ == "prep" and not list(child.children) for child in clause.verb.children)
         if (
             noun.i not in subject
@@ -392,12 +497,17 @@ class _Builder:
     def _inner_places(self, clause: Clause, noun: Token) -> None:
         """A place told with the object: "saw a cat on the roof", "there was a castle on a hill"."""
         for prep in noun.children:
-            if prep.dep_ == "prep" and prep.lower_ == "for" and self.words.has("give", clause.lemma):
-                self._preposition(clause, prep)
+            whom = child_of(prep, "pobj") if prep.dep_ == "prep" and prep.lower_ == "to" else None
+            given = (prep.dep_ == "prep" and prep.lower_ == "for") or (whom is not None and self._lives(whom))
+            if given and self.words.has("give", clause.lemma):
+                self._preposition(clause, prep)  # "handed the key to the old man"
+            if prep.dep_ == "prep" and prep.lower_ in ("with", "for") and not self._lives(noun):
+                self._beside_object(clause, prep)
             if prep.dep_ == "prep" and self.words.has("prep_place", prep.lower_):
                 target = child_of(prep, "pobj")
                 sort = self.words.sort(lemma_of(target)) if target is not None else ""
-                worn = ("clothing", "body") if prep.lower_ == "in" else ()
+                own = self.words.sort(lemma_of(noun)) == "body"  # "with his face in his hands"
+                worn = ("clothing", "body") if prep.lower_ == "in" and not own else ()
                 placed = sort not in ("time", "feeling", "abstract", "", *worn)
                 if target is not None and (placed or self.words.is_place(lemma_of(target))):
                     self._preposition(clause, prep)
@@ -465,6 +575,19 @@ class _Builder:
     def _place_adverb(self, clause: Clause, child: Token) -> None:
         moves = self.words.has("motion", clause.lemma)
         clause.add("goal" if moves else "place", [child])
+
+    def _beside_object(self, clause: Clause, prep: Token) -> None:
+        """With whom or for whom something is done, told behind the thing: "played chess with his uncle"."""
+        target = child_of(prep, "pobj")
+        known = target is not None and (
+            target.tag_ == "NNP"
+            or target.pos_ == "PRON"
+            or any(child.dep_ == "poss" or child.lower_ == "the" for child in target.children)
+        )
+        given = prep.lower_ == "for" and self.words.has("give", clause.lemma)
+        if target is None or not known or given or not (self._lives(target) or target.lower_ in _WHOM):
+            return
+        self._preposition(clause, prep)
 
     def _preposition(self, clause: Clause, prep: Token) -> None:
         word = prep.lower_
@@ -549,6 +672,9 @@ class _Builder:
             clause.manner.append(phrase)
         else:
             clause.add("instrument", nouns, "with")
+            below = (child_of(prep, "pobj") for prep in head.children if prep.dep_ == "prep")
+            if sort == "body" or all(one is None or self.words.sort(lemma_of(one)) != "body" for one in below):
+                self._inner_places(clause, head)  # "sits with a newspaper on the bench", "with her hands over her ears"
 
     def _local(self, clause: Clause, nouns: list[Token], prep: str, *, alive: bool, phrase: str) -> None:
         words, lemma = self.words, clause.lemma
@@ -556,7 +682,9 @@ class _Builder:
         worn = prep == "in" and words.sort(lemma_of(head)) == "clothing" and child_of(head, "poss") is None
         if worn or (words.has("mood_place", lemma_of(head)) and prep in ("in", "at", "with", "on")):
             clause.manner.append(phrase)
-        elif prep in ("to", "at") and alive and words.has("give", lemma):
+        elif alive and (
+            (prep in ("to", "at") and words.has("give", lemma)) or (prep == "to" and words.has("say", lemma))
+        ):
             clause.add("recipient", nouns, prep)
         elif words.has("prep_source", prep) or (prep == "out" and lemma not in ("look", "stare", "peer", "lean")):
             clause.add("source", nouns, prep)
@@ -595,6 +723,9 @@ class _Builder:
         if words.has("control", parent.lemma) and not parent.of("recipient") and clause.chain[0].dep_ == "xcomp":
             for filler in parent.fillers:
                 filler.role = "recipient" if filler.role == "patient" else filler.role
+        told = words.has("control", parent.lemma) and clause.chain[0].dep_ == "ccomp" and has_to(clause.chain[0])
+        if told and not parent.of("recipient", "patient"):
+            parent.add("recipient", clause.of("agent"))  # "warned Peter not to smoke"
         if any(child.lower_ == "too" for state in parent.state for child in state.children):
             clause.negated, clause.modality, clause.link = True, "can", "result"
 
@@ -626,6 +757,8 @@ class _Builder:
         before = top.head.nbor(-1).lower_ if top.head.i else ""
         if top.dep_ == "pcomp" and (top.head.lower_ == "without" or before == "instead"):
             clause.negated = True
+        if clause.negated and clause.phase == "stop":
+            clause.negated, clause.phase = False, ""  # who would not stop crying cries
 
     def _standing(self, clause: Clause) -> Standing:
         if self.quoted[clause.verb.i]:
@@ -637,7 +770,7 @@ class _Builder:
             own = self._from_modality(clause)
         if own == "told":
             own = self._from_edge(clause)
-        if clause.link == "result":
+        if clause.link == "result" or self._cleft(clause):
             return "told"
         hangs = clause.link in ("content", "conj", "purpose", "advcl", "because", "pcomp")
         if own == "told" and clause.parent is not None and hangs:
@@ -647,7 +780,8 @@ class _Builder:
             alone = alone and not _marks(clause.chain[0]) & {"that", "whether", "if"}
             late = clause.link == "advcl" and _marks(clause.chain[0]) == {"when"} and clause.verb.tag_ == "VBD"
             first = clause.chain[0].left_edge
-            if clause.link == "advcl" and (higher == "said" or (late and first.i and first.nbor(-1).text == ",")):
+            late = late and (clause.parent.modality == "will" or (first.i > 0 and first.nbor(-1).text == ","))
+            if clause.link == "advcl" and (higher == "said" or late):
                 higher = "told"  # "with nobody to talk to, when the phone rang"
             own = "told" if alone or self._real_subject_clause(clause) else higher
         return own
@@ -658,15 +792,31 @@ class _Builder:
         return clause.link == "conj" and finite and clause.parent is not None and clause.parent.verb.tag_ == "VB"
 
     def _from_modality(self, clause: Clause) -> Standing:
+        helpers = {child.lower_ for token in clause.chain for child in token.children if child.dep_ == "aux"}
         if clause.modality == "will" and not clause.negated:
             return "intended"
+        if helpers & {"must", "could", "would"} and "have" in helpers:
+            return "imagined"  # "must have dropped his key"
+        hangs = [child for token in clause.chain for child in token.children if child.dep_ == "advcl"]
+        if helpers & {"would", "could", "'d"} and any(_marks(child) & {"if", "unless"} for child in hangs):
+            return "imagined"  # "If the rain stopped, they would go"
         return "imagined" if clause.modality in ("may", "should") else "told"
 
     def _from_edge(self, clause: Clause) -> Standing:
-        top, parent = clause.chain[0], clause.parent
+        top, parent, words = clause.chain[0], clause.parent, self.words
         marks = _marks(top)
         if top.dep_ == "advcl" and (marks & {"if", "unless"} or {"as", "though"} <= marks):
             return "imagined"
+        if top.dep_ == "advcl" and "before" in marks and clause.modality == "can":
+            return "intended"  # "shut the window before the wasp could get in"
+        if top.dep_ == "pcomp" and parent is not None and top.head.head.i == parent.verb.i < top.i:
+            spoken = any(words.has(name, parent.lemma) for name in ("think", "wish", "intend", "report"))
+            spoken = spoken and top.head.lower_ in ("of", "about")
+            return "imagined" if spoken else "told"  # "dreamed of sailing"
+        thought = parent is not None and words.has("think", parent.lemma) and not words.has("perceive", parent.lemma)
+        within = parent is not None and (top.dep_ in ("xcomp", "ccomp") or top.head in parent.of("patient"))
+        if thought and within and top.tag_ == "VBG" and top.i > top.head.i:
+            return "imagined"  # "imagined a dragon eating the teacher"
         if clause.link == "purpose":
             return "intended" if not {"so", "that"} <= marks or clause.modality or clause.verb.tag_ == "VB" else "told"
         if top.dep_ in ("acl", "relcl") and has_to(top):
@@ -677,8 +827,13 @@ class _Builder:
 
     def _content(self, clause: Clause, parent: Clause, top: Token) -> Standing:
         words, lemma = self.words, parent.lemma
-        if words.has("make", lemma):
-            return "told"
+        so = any((child.lower_, child.dep_) == ("so", "advmod") for child in top.head.children)
+        if words.has("make", lemma) or so:
+            return "told"  # "laughed so hard that she fell"
+        if words.has("perceive", lemma) and top.tag_ == "VB" and not has_to(top):
+            return "told"  # "felt a hand touch her shoulder"
+        if has_to(top) and any(child.tag_ in ("WRB", "WP") for child in top.children):
+            return "intended"  # "explained how to open it"
         if top.dep_ == "xcomp":
             if words.has("perceive", lemma) or top.tag_ == "VBG":
                 return "told"
@@ -697,6 +852,21 @@ class _Builder:
         if words.has("think", lemma) or lemma == "be" or parent.state:
             return "imagined"
         return "told"
+
+    def _cleft(self, clause: Clause) -> bool:
+        """Whether what a clause hangs from only points at a part of it: "It was in the attic that they found
+        the chest", "It was the dog that ate it", "It took him an hour to climb the tower"."""
+        top, parent = clause.chain[0], clause.parent
+        if parent is None or [token.lower_ for token in parent.of("agent")] != ["it"]:
+            return False
+        placed = parent.lemma == "be" and top.dep_ == "ccomp" and not parent.state and bool(parent.of("place"))
+        who = parent.lemma == "be" and top.dep_ == "relcl" and top.head.dep_ == "attr" and top.head.head == parent.verb
+        who = who or (parent.lemma == "be" and top.dep_ == "ccomp" and any(one.tag_ == "WP" for one in top.lefts))
+        if not (placed or who or (parent.lemma == "take" and has_to(top) and clause.link != "noun")):
+            return False
+        parent.standing, clause.aside = "imagined", False
+        clause.fillers += [filler for filler in parent.fillers if placed and filler.role == "place"]
+        return True
 
     def _statal(self, clause: Clause) -> None:
         """A passive that tells how something is, not what is done to it: "the door was locked"."""

@@ -205,7 +205,7 @@ class Resolver:
         sort = words.sort(noun)
         if mention.made and not mention.name and sort in ("person", "animal"):
             return "thing"  # a plastic dancer
-        if not noun and words.sort(mention.name.lower()) == "region" and not mention.titles:
+        if not noun and words.sort(mention.name.lower()) == "region" and not mention.titles and not self._acts(mention):
             return "place"  # "Africa slid past"
         if noun and (words.has("kin", noun) or sort == "person"):
             return "person"
@@ -224,6 +224,12 @@ class Resolver:
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):
             return "place"
         return "abstract" if sort in ("abstract", "feeling", "time") else "thing"
+
+    def _acts(self, mention: Mention) -> bool:
+        """Whether a name does what no country does, or is given something: "Maria stood in the kitchen"."""
+        verb = mention.clause.lemma if mention.clause is not None else ""
+        idle = verb in ("", "be", "have", "lie", "become") or self.words.has("motion", verb)
+        return (mention.role == "agent" and not idle) or mention.role == "recipient" or mention.speaks
 
     def _canonical(self, noun: str) -> str:
         return self.words.group("kin_same", noun) or noun
@@ -307,7 +313,7 @@ class Resolver:
         "the friends" for the two of them."""
         words, noun, memory = self.words, mention.noun, self.memory
         beside = self._named_beside(mention)
-        near = [e for e in memory.near(mention) if not beside & self._names(e)]
+        near = [e for e in memory.near(mention) if not beside & self._names(e) and not self._acts_here(e, mention)]
         if mention.plural:
             return self._plural_alias(mention, near)
         alone = [e for e in near if not e.plural]
@@ -345,6 +351,14 @@ class Resolver:
         fillers = mention.clause.fillers if mention.clause is not None else ()
         others = self.memory.beside(mention, (filler.token for filler in fillers))
         return {one.entity for one in others if one is not mention and one.entity is not None}
+
+    def _acts_here(self, entity: Known, mention: Mention) -> bool:
+        """Whether somebody does the deed itself: "The lawyer accused the man" is about two."""
+        last, owned = entity.last, self.memory.owned.get(mention.key)
+        clause = mention.clause or (owned.clause if owned is not None else None)
+        here = last is not None and last.clause is not None and last.clause is clause
+        own = last is not None and last.role == "agent" != mention.role and not last.plural and not last.pronoun
+        return here and own
 
     def _named_beside(self, mention: Mention) -> set[str]:
         """The names in the same clause: "The young man helped Henry up" is not about Henry alone."""

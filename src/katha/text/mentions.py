@@ -166,6 +166,17 @@ def _wanted(token: Token, words: Words) -> bool:
     )
 
 
+def _is_measure(token: Token) -> bool:
+    """Whether a noun only says what somebody told before is like: "laughed at so small a friend"."""
+    before = [word.lower_ for word in token.doc[token.left_edge.i : token.i]]
+    return before[:1] == ["so"] and before[-1] in ("a", "an")
+
+
+def _is_noun(token: Token, words: Words) -> bool:
+    """Whether what could be a pronoun has an article: "in the mine"."""
+    return words.has("own_pronouns", token.lower_) and any(child.dep_ in ("det", "amod") for child in token.children)
+
+
 def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     lower = token.lower_
     name = next(
@@ -284,9 +295,12 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
     """Return every mention of a text, by its word, in the order of the text. names: words known to be names."""
     found: dict[Key, Mention] = {}
     for part in parsed:
+        deeds = {clause.noun.i for clause in part.clauses if clause.noun is not None}  # "gave a shout"
         for token in part.tokens:
+            if token.i in deeds:
+                continue
             skipped = token.dep_ in ("oprd",) and words.has("naming", token.head.lemma_.lower())
-            if not _wanted(token, words) or skipped or token.text in "\"'":
+            if not _wanted(token, words) or skipped or _is_measure(token) or token.text in "\"'":
                 continue
             key = (part.number, token.i)
             mention = Mention(key, token, part.piece.sentence, phrase_of(token), part.quoted[token.i])
@@ -294,7 +308,8 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
             parts = [word.lower_ for one in token.children if one.lower_ == "of" for word in one.children]
             counted = token.pos_ == "NUM" and bool({"them", "us", "you"} & set(parts))  # "the two of them"
             most = token.tag_ in ("JJS", "JJR") and any(child.lower_ == "the" for child in token.children)
-            if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most:
+            pronoun = token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most
+            if pronoun and not _is_noun(token, words):
                 _pronoun(mention, token, words)
                 mention.pronoun = "all" if counted and not listed else "one" if most else mention.pronoun
                 mention.adjectives = (token.lower_,) if most else mention.adjectives  # "the youngest"

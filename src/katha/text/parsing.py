@@ -86,6 +86,8 @@ class Parser:
         index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
         self._verbs = frozenset(index["verb"])
         self._adverbs = frozenset(index["adv"])
+        irregular: Mapping[str, list[str]] = lemmatizer.lookups.get_table("lemma_exc")["verb"]
+        self._irregular = {form: bases[0] for form, bases in irregular.items() if form not in self._verbs}
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
         words = self._words = load_words()
         self._plural = words.sets["plural_only"]
@@ -110,8 +112,12 @@ class Parser:
         again = [_with(parsed[at], *found) for at, found in hints.items()]
         for at, doc in zip(hints, self._nlp.pipe(again), strict=True):
             parsed[at] = _renamed(doc, parsed[at], *hints[at])
-        for token in (token for doc in parsed for token in doc if token.lower_ in self._plural):
-            token.lemma_ = token.lower_  # "shorts" are no "short"
+        for token in (token for doc in parsed for token in doc):
+            if token.lower_ in self._plural:
+                token.lemma_ = token.lower_  # "shorts" are no "short"
+            elif token.pos_ == "VERB" and token.lemma_ == token.lower_ in self._irregular:
+                token.lemma_ = self._irregular[token.lower_]  # "They ate, drank and danced"
+                token.tag_ = "VBD" if token.tag_ in ("VB", "VBP") else token.tag_
         return parsed
 
     def _hints(self, doc: Doc) -> dict[int, Hint]:
@@ -132,13 +138,39 @@ class Parser:
                 found[token.i] = Hint("Anna", "NNP", token.text)
                 continue
             stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
-            base = next((one for one in stems if one in self._verbs), "")
+            base = self._irregular.get(low) or next((one for one in stems if one in self._verbs), "")
             if before is None or token.text != low or not (base or low in self._past):
                 continue
-            hint = self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
+            hint = self._shown_to_act(token, base) if told and base and tag in ("NN", "JJ", "RB") else None
+            hint = hint or self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
             if hint is not None:
                 found[token.i] = hint
         return found
+
+    def _shown_to_act(self, token: Token, base: str) -> Hint | None:
+        """What to put in place of a noun that must be a deed without a tense: "heard the door slam", "made the baby
+        laugh", "a coin lying in the grass", "They sat there, singing", "went swimming", "his scarf flapping"."""
+        words, before, low = self._words, token.nbor(-1), token.lower_
+        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        alive = words.sort(before.lemma_) in ("person", "animal", "being", "body")
+        lives = before.tag_ == "NNP" or (before.tag_ in ("NN", "NNS") and alive)
+        thing = words.sort(low) not in ("", "abstract", "time", "feeling") and not words.has("things_do", base)
+        if (thing and not lives) or (after is not None and after.tag_ in ("NN", "NNS", "NNP", "POS", "JJ")):
+            return None
+        shown = words.has("perceive", token.head.lemma_) or words.has("make", token.head.lemma_)
+        doer = (lives or before.dep_ in ("compound", "nsubj")) and token.dep_ in ("dobj", "ccomp")
+        doer = doer and before.head == token
+        if low.endswith("ing"):
+            goes = before.lemma_ == "go" or (before.lower_ == "on" and before.head.lemma_ in ("go", "keep"))
+            placed = doer and (shown or (after is not None and after.tag_ in ("IN", "RB", "RP")))
+            listed = token.dep_ == "conj" and any(child.dep_ == "cc" for child in token.head.children)
+            apart = before.text == "," and token.dep_ in _APART and not listed
+            opens = _opens(before) if before.tag_ in ("NN", "NNS") and (after is None or after.tag_ != "CC") else None
+            beside = opens is not None and (opens.i == 0 or opens.nbor(-1).lower_ in (",", "with"))
+            return Hint("walking", "VBG", base) if goes or placed or apart or beside else None
+        wants = after is not None and after.tag_ in ("DT", "PRP$", "PRP", "CD")
+        able = lives or words.has("motion", base) or words.has("things_do", base) or not words.sort(low) or not wants
+        return Hint("take" if wants else "go", "VB", base) if doer and shown and able and low == base else None
 
     def _hint(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
         """What to put in place of one word, if it must be a verb.
@@ -150,8 +182,13 @@ class Parser:
         noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
         doer = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         bare = not any(child.dep_ in ("aux", "cop") for child in token.children)
-        if tag == "VBZ" and told and (before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)):
+        things = before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)
+        if tag == "VBZ" and told and not token.is_stop and things:
             return Hint("things", "NNS", base)  # "both chairs", "from the church steps"
+        if tag == "VBG" and before.text == "," and before.i > 1 and after is not None and after.tag_ == "NN":
+            first, opens_it = before.nbor(-1), before.nbor(-2)
+            if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
+                return Hint("big", "JJ", low)  # "the cold, driving rain"
         if low == "round" and tag in ("VB", "VBP") and before.tag_ in ("NN", "NNS"):
             return Hint("around", "IN", low)  # "a towel round his neck"
         if tag == "JJ" and low.endswith("ing") and not bare:
@@ -161,8 +198,12 @@ class Parser:
         opens = after is None or after.tag_ in _AFTER_VERB
         wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
         pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
-        if noun and low in self._past and (named or pronoun or before.tag_ in ("CC", ",", "NN", "NNS", "CD")):
+        beside = before.tag_ in ("CC", ",", "NN", "NNS", "CD") or before.lower_ in _SOME
+        if noun and low in self._past and (named or pronoun or beside):
             return Hint("took" if wants else "walked", "VBD", self._past[low])
+        whole = _opens(before) is not None and (after is None or after.is_punct) and base == low
+        if noun and whole and doer and bare and (token.dep_ == "advcl" or (token.dep_ == "ROOT" and not told)):
+            return Hint("fell", "VBD", base)  # "The balloon burst"
         if tag == "VBN" and token.dep_ == "acl" and not told and opens:
             return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
         around = _segment(token)
@@ -172,7 +213,7 @@ class Parser:
         subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
         subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
         joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
-        joined = joined and _determined(token.head) and token.doc[:].root.tag_ == "VBZ"
+        joined = joined and (_determined(token.head) or wants) and token.doc[:].root.tag_ == "VBZ"
         if pronoun:
             return Hint("take" if wants else "go", "VBP", base)
         if third and ((opens and (named or subject)) or joined):
@@ -189,6 +230,9 @@ _AFTER_VERB = frozenset(
     ("DT", "IN", "TO", "RB", "RP", "PRP", "PRP$", "NNP", "CC", ",", ".", "CD", "JJ", "NNS", "NN", "''")
 )
 _DOERS = frozenset(("i", "he", "she", "we", "they"))
+_APART = frozenset(("advcl", "appos", "dep", "conj", "prep", "npadvmod"))
+_PHRASE = frozenset(("DT", "PRP$", "JJ", "NN", "POS", "NNP"))
+_SOME = frozenset(("some", "others", "all", "both"))
 _SHORT = 2
 _ANYBODY = ("nobody", "somebody", "someone", "everybody", "everyone")
 _AT_LAST = ("at last", "at first", "at once")
@@ -200,6 +244,15 @@ class Hint(NamedTuple):
     word: str
     tag: str
     lemma: str
+
+
+def _opens(noun: Token) -> Token | None:
+    """The article or owner with which a noun's phrase begins, right before it or its adjectives; None for none."""
+    first = noun
+    while first.i and first.tag_ not in ("DT", "PRP$") and first.nbor(-1).tag_ in _PHRASE:
+        first = first.nbor(-1)
+    bare = first == noun and first.i and first.nbor(-1).text == ","  # "rain dripping from his hat"
+    return first if bare or first.tag_ in ("DT", "PRP$", "NNP") else None
 
 
 def _segment(token: Token) -> list[Token]:
@@ -266,7 +319,7 @@ def _renamed(parsed: Doc, doc: Doc, hints: Mapping[int, Hint], parted: Collectio
         spaces=[bool(token.whitespace_) for token in doc],
         heads=[place.get(token.head.i, at) for at, token in enumerate(kept)],
         deps=[token.dep_ for token in kept],
-        pos=[token.pos_ for token in kept],
+        pos=["VERB" if at in hints and hints[at].tag[:2] == "VB" else token.pos_ for at, token in enumerate(kept)],
         tags=[hints[at].tag if at in hints else token.tag_ for at, token in enumerate(kept)],
         lemmas=[hints[at].lemma if at in hints else token.lemma_ for at, token in enumerate(kept)],
     )

@@ -29,6 +29,7 @@ __all__ = ["Scene", "joint_of", "read_story"]
 
 _FINITE = ("VBD", "VBZ", "VBP")
 _SUBJECTS = ("nsubj", "nsubjpass", "expl")
+_PARTS = frozenset((",", ";", ":", "-", "\u2013", "\u2014"))
 _ASIDE = ("relcl", "acl", "appos", "advcl")
 """What of a subject is not said again: "the old man, who was tired, and ..."."""
 
@@ -40,6 +41,11 @@ def joint_of(clause: Clause) -> tuple[int, str] | None:
     None for a clause that is joined to none, or whose verb cannot stand alone ("wanted to run and shout").
     """
     top = clause.chain[0]
+    first = [one for one in top.lefts if one.dep_ == "ccomp" and one.tag_ in _FINITE and child_of(one, *_SUBJECTS)]
+    if clause.link == "" and first and child_of(top, *_SUBJECTS):  # "First she washed them, then she cut them up"
+        rest = top.doc[max(token.i for token in first[-1].subtree) + 1 : top.i]
+        opens = next((token for token in rest if not token.is_punct and token.tag_ != "CC"), None)
+        return (opens.idx, "") if opens is not None and rest[0].text in _PARTS else None
     if clause.link != "conj" or top.dep_ != "conj":
         return None
     above, root = top.head, top.head
@@ -52,10 +58,10 @@ def joint_of(clause: Clause) -> tuple[int, str] | None:
     finite = top.tag_ in _FINITE or helped or shared or mistaken
     if has_to(top) or not finite or root.dep_ not in ("ROOT", "ccomp", "parataxis"):
         return None
-    first = min(token.i for token in top.subtree)
-    if first <= above.i:
+    opening = min(token.i for token in top.subtree)
+    if opening <= above.i:
         return None
-    start: int = top.doc[first].idx
+    start: int = top.doc[opening].idx
     if own:
         return start, ""
     subject = _subject(above)
@@ -106,6 +112,8 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     resolver.said(speaking)
     _ages(parsed, mentions, resolver, words)
     kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
+    told = [entity for entity in resolver.entities.values() if entity.id in kept]
+    kept |= {key for entity in told for key in (entity.owner, *entity.members) if key is not None}
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
@@ -369,7 +377,8 @@ class _Events:
         parent = self.ids.get(id(clause.parent)) if clause.parent is not None else None
         tags = {child.tag_ for token in clause.chain for child in token.children if child.dep_ in ("aux", "auxpass")}
         finite = {token.tag_ for token in clause.chain} | tags
-        had = any(child.lemma_ == "have" and child.dep_ == "aux" for token in clause.chain for child in token.children)
+        helpers = [child for token in clause.chain for child in token.children if child.dep_ == "aux"]
+        had = any(child.lemma_ in ("have", "having") for child in helpers)
         above = clause.parent.verb if clause.link == "conj" and clause.parent is not None else None
         if above is not None and not tags and clause.verb.tag_ == above.tag_ == "VBN":  # "had hit the nail and bent it"
             had = any(child.lemma_ == "have" and child.dep_ == "aux" for child in above.children)
@@ -404,6 +413,7 @@ class _Events:
             passive=clause.passive,
             existential=clause.existential,
             speech=speech,
+            aside=clause.aside,
             joint=part.piece.start + joint[0] if joint is not None else -1,
             shared=joint[1] if joint is not None else "",
         )
@@ -430,6 +440,8 @@ class _Events:
             found = feelings.get(token.text.lower()) or feelings.get(token.lemma_.lower())
             if found and not any(child.dep_ == "neg" for child in token.children):
                 return found
+        if event.passive and not event.who("agent") and (found := feelings.get(clause.verb.text.lower())):
+            return found  # "was astonished"
         calls = event.verb in ("cry", "sigh", "laugh") and any(part.quoted)
         if self.words.has("feel_verbs", event.verb) and event.verb in feelings and not calls:
             return feelings[event.verb]
@@ -459,7 +471,8 @@ class _Events:
         concrete = [self.entities[item].kind != "abstract" for item in event.who("agent", "patient", "recipient")]
         if concrete and not any(concrete):
             return False
-        return not self.words.has("unseen", event.verb)
+        whole = event.verb if event.who("patient") else event.predicate.replace(" ", "_")  # "it turned out that ..."
+        return not (self.words.has("unseen", event.verb) or self.words.has("unseen", whole))
 
 
 def _sentence(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["child_of", "has_to", "is_time", "lemma_of", "repair"]
 
 _MEASURES = frozenset(("size", "colour", "color", "shape", "height", "length", "weight", "age"))
-_NAMED = ("NN", "NNP")
+_HELD = ("dobj", "advcl", "pobj", "ccomp")
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
 
@@ -32,8 +31,9 @@ def lemma_of(token: Token) -> str:
 
 
 def is_time(token: Token, words: Words) -> bool:
-    if token.lower_ == "spring" and token.dep_ == "dobj":
-        return False  # what is unscrewed is a coil
+    lemma = lemma_of(token)
+    if token.dep_ == "dobj" and (lemma == "spring" or words.is_a("food", lemma) or not words.tells_when(lemma)):
+        return False  # what is unscrewed is a coil, what is eaten is lunch, what one has is a picnic
     return words.is_time(lemma_of(token), token.pos_)
 
 
@@ -45,6 +45,11 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
     an object ("slammed shut").
     """
     for token in doc:
+        if token.i == 0 and len(doc) > 1 and token.head.i == 1 and words.has("away", token.lower_):
+            token.pos_, token.tag_, token.dep_ = "ADV", "RB", "advmod"  # "Off went the captain", "Up climbed Miguel"
+            token.head.tag_ = "VBD" if token.head.tag_ == "VBN" else token.head.tag_
+        if token.i > 1 and quoted[token.i - 2] and not quoted[token.i] and words.has("say", lemma_of(token)):
+            _repair_saying(token, quoted)
         _repair_tags(token, words)
     for token in doc:
         _repair_compared(token)
@@ -58,9 +63,6 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
             token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
-            late = child_of(token, "appos")
-            if late is not None:
-                late.dep_ = "dobj"
         if token.lower_ == "home" and token.dep_ == "pobj" and (ride := child_of(token, "compound")) is not None:
             ride.head, ride.dep_ = token.head, "pobj"
             token.dep_ = "nmod"
@@ -76,12 +78,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _find_subject(token, words)
         if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
             owner = child_of(token, "nsubj")
-            if owner is not None and owner.i == token.i - 1 and owner.tag_ in ("NN", "NNP") and list(owner.lefts):
-                # "found a teddy bear": one thing, not a bear for a teddy
-                for child in list(owner.lefts):
-                    child.head = token
-                owner.dep_, token.dep_ = "compound", "dobj"
-            elif owner is not None and token.head.i < owner.i:
+            if owner is not None and token.head.i < owner.i:
                 owner.head, owner.dep_ = token.head, "dative"
                 token.dep_ = "dobj"
         if token.dep_ == "dobj" and words.has("give", lemma_of(token.head)):
@@ -90,6 +87,10 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _split_name(token)
         _repair_rows(token)
         _repair_objects(token, words)
+        if token.dep_ == "prep" and token.lower_ == "up" and (thing := child_of(token, "pobj")) is not None:
+            moves = any(words.has(name, lemma_of(token.head)) for name in ("motion", "look_verbs"))
+            if not moves and words.sort(lemma_of(thing)) == "thing" and child_of(token.head, "dobj") is None:
+                token.dep_, thing.head, thing.dep_ = "prt", token.head, "dobj"  # "hung up the washing"
         if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
             thing = child_of(token.head, "dobj")
             passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
@@ -103,13 +104,15 @@ def _repair_tags(token: Token, words: Words) -> None:
     """Put right a word that was taken for another part of speech: "took off her shoe, sat down and left", "put on her
     goggles and her rubber boots", "made her brother Max cough", "found her asleep", "sheets of packing paper"."""
     head, doer = token.head, child_of(token, "nsubj")
-    joined = token.dep_ == "advcl" and head.tag_ == "VBD" and child_of(head, *_SUBJECTS) is None
+    speaks = token.dep_ == "ccomp" and words.has("say", lemma_of(head))
+    joined = token.dep_ in ("advcl", "ccomp") and head.tag_ == "VBD" and not speaks
+    joined = joined and child_of(head, *_SUBJECTS) is None
     if joined and token.tag_ == "VBD" and token.i < head.i and doer is not None and child_of(token, "mark") is None:
         between = [one.text for one in token.doc[token.i : head.i]]
         if between[-1] == "," and not any(one.tag_ in ("WRB", "IN") for one in token.lefts):
-            doer.head, token.dep_ = head, "conj"
-            for before in [one for one in token.lefts if one.dep_ == "advmod"]:
-                before.head = head
+            above, dep = head.head, head.dep_
+            token.head, token.dep_ = (token, dep) if above == head else (above, dep)
+            head.head, head.dep_ = token, "conj"
     elif token.tag_ == "JJ" and token.dep_ == "advcl" and token.lower_.endswith("ed") and head.tag_ == "VBD":
         thing = child_of(token, "npadvmod", "dobj")
         if thing is not None and thing.i > token.i > head.i and token.nbor(-1).text == ",":
@@ -117,17 +120,10 @@ def _repair_tags(token: Token, words: Words) -> None:
             thing.dep_ = "dobj"
     elif token.tag_ == "VBZ" and token.dep_ == "conj":
         _repair_plural(token, doer)
-    elif token.dep_ == "ccomp" and token.pos_ == "NOUN" and words.has("make", lemma_of(head)):
-        name = child_of(token, "appos", "compound", "nmod")
-        named = [one for one in token.lefts if one.dep_ == "compound"]
-        if name is not None and len(named) > 1 and named[-1].tag_ == "NNP" and words.has("kin", lemma_of(named[-2])):
-            kin = named[-2]
-            token.pos_, token.tag_, kin.dep_ = "VERB", "VB", "nsubj"
-            for one in [one for one in token.lefts if one != kin]:
-                one.head = kin
-            named[-1].dep_ = "appos"
-    elif token.dep_ == "ccomp" and token.pos_ == "ADJ" and words.has("found_so", lemma_of(head)):
-        if doer is not None and doer.i < token.i and child_of(token, "mark", "aux") is None:
+    elif token.dep_ == "ccomp" and token.pos_ == "ADJ" and doer is not None and doer.i < token.i:
+        so = words.has("found_so", lemma_of(head)) or doer.left_edge.i == head.i + 1  # "wiped the table dry"
+        so = so and not any(words.has(name, lemma_of(head)) for name in ("report", "think", "make", "wish"))
+        if so and child_of(token, "mark", "aux") is None:
             doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
@@ -151,6 +147,19 @@ def _repair_tags(token: Token, words: Words) -> None:
         if verb is not None and doer.head.dep_ in (*_SUBJECTS, "ROOT") and verb.i < doer.i and list(doer.lefts):
             doer.head, doer.dep_ = token, "nsubj"  # "and a robot in a bow tie swept the floor"
             token.head, token.dep_ = verb, "conj"
+
+
+def _repair_saying(said: Token, quoted: Sequence[bool]) -> None:
+    """Make the verb of what was taken for a part of the quotes: '"Who is there?" called Omar', '"Hurry," called Finn,
+    jumping into the boat'."""
+    for helper in [one for one in said.children if one.dep_ in ("aux", "auxpass") and quoted[one.i]]:
+        helper.dep_ = "ccomp"  # '"Where are you?" asked Grandpa'
+    words = said.head
+    said.tag_ = "VBD" if said.tag_ == "VBN" else said.tag_
+    if said.tag_ == "VBD" and said.pos_ == "VERB" and said.dep_ != "ROOT" and quoted[words.i] and words.dep_ == "ROOT":
+        for one in [one for one in words.children if one.i > said.i and not quoted[one.i]]:
+            one.head = said
+        said.head, said.dep_, words.head, words.dep_ = said, "ROOT", said, "ccomp"
 
 
 def _repair_compared(token: Token) -> None:
@@ -191,28 +200,45 @@ def _repair_done(token: Token, words: Words) -> None:
 
 
 def _repair_watched(token: Token, words: Words) -> None:
-    """Make a deed again of what somebody is seen or heard to do: "watched their table drift away", "heard Pia sobbing";
-    and a thing of what is done to it: "ate it standing up"."""
+    """Make a thing again of what was taken for a doer: "ate it standing up", "carried her shopping", "found a coin
+    lying there"."""
     verb, doer = token.head, child_of(token, "nsubj", "compound")
-    doer = doer or (child_of(verb, "dative") if token.dep_ == "dobj" else None)
+    if token.tag_ == "VB" and token.dep_ == "dobj" and doer is not None and doer.dep_ == "compound":
+        for one in [one for one in token.lefts if one != doer]:
+            one.head = doer
+        doer.dep_, token.dep_ = "nsubj", "ccomp"  # "felt a hand touch her shoulder"
+    beside = doer is not None and doer.i == token.i - 1 and (token.dep_ != "ccomp" or doer.dep_ == "compound")
+    if token.tag_ == "VBG" and doer is not None and beside and token.dep_ in _HELD:
+        first = token.left_edge
+        apart = first.i == 0 or first.nbor(-1).text == ","
+        if doer.dep_ == "compound":
+            for one in [one for one in token.lefts if one != doer]:
+                one.head = doer
+            doer.dep_ = "nsubj"
+        if token.dep_ == "pobj":
+            token.dep_ = "pcomp"  # "with his coat dripping"
+        elif apart:
+            token.dep_ = "advcl"  # "his scarf flapping, he limped along"
+        elif token.dep_ == "dobj":
+            doer.head, doer.dep_, token.head, token.dep_ = verb, "dobj", doer, "acl"
+        return
+    if token.tag_ == "VBG" and token.dep_ == "dobj" and child_of(verb, "dobj") not in (None, token):
+        token.dep_ = "xcomp"  # "left the nurse kneeling beside the bed"
+    if token.tag_ == "VBG" and token.i and token.nbor(-1).text == ",":
+        if token.dep_ in ("appos", "conj") and verb.pos_ in ("NOUN", "PROPN"):
+            token.dep_ = "acl"  # "Marco, laughing, threw it"
+        elif token.dep_ in ("prep", "nsubj", "dep"):
+            token.head = verb if verb.pos_ == "VERB" else verb.head
+            token.dep_ = "advcl"
+            if (thing := child_of(token, "pobj")) is not None:
+                thing.dep_ = "dobj"  # "following a book"
+    _repair_told(token, verb, words)
+    seen = any(words.has(name, lemma_of(verb)) for name in ("perceive", "make"))
+    if token.dep_ in ("relcl", "acl") and verb.dep_ == "dobj" and lemma_of(verb.head) == "get" and has_to(token):
+        token.head, token.dep_ = verb.head, "xcomp"  # "got the donkey to drink"
     if doer is None or doer.i > token.i or verb.pos_ != "VERB":
         return
-    sees = words.has("perceive", lemma_of(verb)) or words.has("make", lemma_of(verb))
-    falls = token.tag_ == "NN" and words.has("motion", lemma_of(token))
-    if sees and token.dep_ == "ccomp" and falls:
-        token.pos_, token.tag_ = "VERB", "VB"
-    elif token.dep_ == "dobj" and falls and lemma_of(verb) == "let" and doer.dep_ == "compound":
-        token.pos_, token.tag_, token.dep_, doer.dep_ = "VERB", "VB", "ccomp", "nsubj"  # "let the spoon fall"
-        for one in [one for one in token.lefts if one != doer]:
-            one.head = doer
-    elif (
-        sees and token.dep_ in ("dobj", "ccomp") and token.lower_.endswith("ing") and (token.tag_, doer.tag_) == _NAMED
-    ):
-        token.pos_, token.tag_, token.dep_, doer.dep_, doer.head = "VERB", "VBG", "ccomp", "nsubj", token
-        token.lemma_ = re.sub(r"([b-df-hj-np-rtv-z])\1$", r"\1", token.lower_[:-3])
-        for one in [one for one in token.lefts if one != doer]:
-            one.head = doer
-    elif (
+    if (
         token.dep_ == "ccomp"
         and doer.lower_ == "her"
         and doer.i == token.i - 1
@@ -220,8 +246,25 @@ def _repair_watched(token: Token, words: Words) -> None:
     ):
         token.pos_, token.tag_, token.dep_, doer.dep_ = "NOUN", "NN", "dobj", "poss"  # "carried her shopping"
         token.lemma_ = token.lower_
-    elif token.dep_ == "ccomp" and token.tag_ == "VBG" and doer.lower_ == "it" and doer.i == verb.i + 1 and not sees:
+    elif (token.dep_, token.tag_, doer.lower_, doer.i) == ("ccomp", "VBG", "it", verb.i + 1) and not seen:
         doer.head, doer.dep_, token.dep_ = verb, "dobj", "advcl"
+
+
+def _repair_told(told: Token, verb: Token, words: Words) -> None:
+    """Give a thing what is told of it right behind it: "washed the box Grandpa had hidden"."""
+    doer, thing, that = child_of(told, "nsubj"), child_of(verb, "dobj"), child_of(told, "dobj")
+    heard = any(words.has(name, lemma_of(verb)) for name in ("report", "told_to", "fact", "make", "think"))
+    sort = words.sort(lemma_of(thing)) if thing is not None else "person"
+    dead = not heard and sort not in ("person", "animal", "being", "abstract")
+    mark = child_of(told, "mark") if dead and that is None and told.dep_ == "ccomp" else None
+    if mark is not None and mark.lower_ == "that" and thing is not None and mark.i == thing.i + 1:
+        that, mark.dep_ = mark, "dobj"
+    if that is not None and that.lower_ == "that" and thing is not None and that.i == thing.i + 1:
+        told.head, told.dep_ = thing, "relcl"  # "dropped the coat that he had found"
+    if told.dep_ != "ccomp" or doer is None or thing is None or doer.left_edge.i != thing.i + 1:
+        return
+    if not heard and child_of(told, "dobj", "mark") is None and "VB" != told.tag_ != "VBG":
+        told.head, told.dep_ = thing, "relcl"
 
 
 def _repair_plural(token: Token, doer: Token | None) -> None:
@@ -272,9 +315,10 @@ def _repair_series(token: Token, words: Words) -> None:
         for child in [one for one in token.children if one.dep_ == "advcl"]:
             child.head = head
         return
-    stray = token.dep_ in ("dep", "ccomp") and token.tag_ == head.tag_ == "VBD" and head.i < token.i
+    alike = token.tag_ == "VBD" or (token.dep_ == "dep" and token.tag_ == "VB" and token.lower_ == lemma_of(token))
+    stray = token.dep_ in ("dep", "ccomp") and alike and head.tag_ == "VBD" and head.i < token.i
     if stray and "," in doc[head.i : token.i].text:
-        token.dep_ = "conj"  # "ate it, then took a picture out"
+        token.dep_, token.tag_ = "conj", "VBD"  # "ate it, then took a picture out"
     if token.tag_ == "VBN" and token.dep_ in ("advcl", "acl", "conj") and token.nbor(-1).text in (",", "and"):
         first = head if token.dep_ != "acl" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
@@ -309,12 +353,7 @@ def _last_doer(token: Token) -> Token | None:
 
 
 def _repair_counted(token: Token, words: Words) -> None:
-    """Make a look of what is told of things without a verb: "clocks, all broken"; and a deed of "the first to V"."""
-    some = child_of(token, "nsubj", "nsubjpass")
-    if some is not None and some.lower_ in ("all", "some", "both", "most", "each") and some.i == token.i - 1:
-        thing = child_of(token.head, "dobj", "nsubj") if token.dep_ in ("advcl", "ccomp", "conj") else None
-        if token.tag_ in ("VBN", "VBD") and thing is not None and token.nbor(-2 if token.i > 1 else -1).text == ",":
-            token.pos_, token.dep_, token.head, some.dep_ = "ADJ", "amod", thing, "dep"
+    """Make a deed of "the first to V"."""
     if token.tag_ == "VB" and has_to(token) and token.head.dep_ == "attr" and lemma_of(token.head.head) == "be":
         first = token.head.lower_ in ("first", "last", "only")
         if first and token.dep_ in ("relcl", "acl", "xcomp", "advcl"):
@@ -336,7 +375,7 @@ def _goes_on(doc: Doc, at: int) -> bool:
 
 def _repair_results(token: Token, words: Words) -> None:
     """Make what something ends up as a particle of its verb: "the door creaked open", "she pushed the window open"."""
-    if token.i == 0 or not words.has("results", token.lower_):
+    if token.i == 0 or not words.has("results", token.lower_) or words.has("make", lemma_of(token.head)):
         return
     before, thing = token.nbor(-1), child_of(token, "nsubj")
     verb = before if before.pos_ == "VERB" else token.head
@@ -366,20 +405,15 @@ def _repair_subjects(token: Token, words: Words) -> None:
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
     if len(subjects) > 1:
         first, second = subjects[:2]
-        if first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
+        if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:
+            first.dep_ = "dep"  # "Her arms full of books, Lucy pushed the door"
+        elif first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
             second.head, second.dep_ = first, "appos"  # "Mr Haddad the tailor cut"
         elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
             first.dep_ = "dep"  # "Two streets from the office a dog ran out"
-        filled = child_of(first, "acl")
         between = first.doc[first.i + 1 : second.i].text
         if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
             second.head, second.dep_ = first, "appos"
-        elif filled is not None and filled.tag_ == "VBN" and filled.i < second.i and child_of(first, "cc") is not None:
-            filled.head, filled.dep_, filled.tag_, first.head = token, "advcl", "VBD", filled
-    elif subjects and subjects[0].i > 1 and subjects[0].nbor(-1).tag_ == "CC":
-        before = subjects[0].nbor(-2)
-        if before.head == token and before.tag_ == "NNP" and before.dep_ in ("npadvmod", "dep"):
-            before.dep_, subjects[0].head, subjects[0].dep_ = "nsubj", before, "conj"
     if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
         other = child_of(subjects[0], "conj")
         known = any(
@@ -446,20 +480,23 @@ def _repair_objects(token: Token, words: Words) -> None:
     below, beside = child_of(token, "pobj"), child_of(token, "compound")
     verb = token.head
     first = child_of(verb, "dobj")
-    alone = first is not None and first.lower_.endswith(("self", "selves")) and token.tag_ == "WDT"
-    if token.dep_ == "dative" and token.pos_ == "PRON" and (first is None or alone):
+    alone = first is not None and first.lower_.endswith(("self", "selves")) and token != first
+    if first is not None and alone:
+        late = token.dep_ == "dative" and token.nbor(-1) != verb and token.i < first.i
+        alone = token.tag_ == "WDT" or late
+    if token.dep_ == "dative" and (alone or (token.pos_ == "PRON" and first is None)):
         token.dep_ = "dobj"  # "gave it all to him"
     if first is not None and alone:
-        first.dep_ = "dep"  # "a tree that she had painted herself"
+        first.dep_ = "dep"  # "a tree that she had painted herself", "had built the boat himself"
+    if token.dep_ == "appos" and token.lower_.endswith("self"):
+        token.dep_ = "dep"  # "had built the boat himself"
     whom, gives = token.head, words.has("give", lemma_of(token.head.head))
     thing = token.text.islower() and words.sort(lemma_of(token)) not in ("person", "animal", "being")
     apart = whom.dep_ in ("dobj", "dative") and "," not in token.doc[whom.i : token.i].text
     if token.dep_ == "appos" and gives and thing and apart:
         token.head, token.dep_, whom.dep_ = whom.head, "dobj", "dative"  # "showed her mother the cup"
         verb = token.head
-    beside_verb = token.dep_ == "appos" and verb.pos_ == "VERB" and token.i > verb.i and token.pos_ == "NOUN"
-    if beside_verb and child_of(verb, "dobj") is None and "," not in verb.doc[verb.i : token.i].text:
-        token.dep_ = "dobj"  # "the mouse bites the rope"
+    _repair_beside(token, words)
     other_thing = child_of(verb, "dobj")
     if token.dep_ == "dobj" and (token.lower_ == "each" or token.lower_ in _MEASURES) and token != other_thing:
         token.dep_ = "dep"  # "left the coast, each with a sack", "cut a tomato the size of a marble"
@@ -506,6 +543,22 @@ def _repair_objects(token: Token, words: Words) -> None:
         beside.dep_ = "nsubj"
 
 
+def _repair_beside(token: Token, words: Words) -> None:
+    """Make an object of a noun that stands right behind its verb ("climbed the mast"), and a result of an adjective
+    behind the object ("licked the plate clean", "painted the boat blue")."""
+    last = token.i + 1 < len(token.doc) and token.nbor(1).is_punct and token.i == token.head.i + 1
+    if last and (token.dep_, token.head.dep_, token.head.pos_) == ("amod", "dobj", "NOUN"):
+        token.dep_, token.head = "oprd", token.head.head  # "squashed the box flat"
+    verb, thing = token.head, child_of(token.head, "dobj")
+    if verb.pos_ != "VERB" or token.i <= verb.i:
+        return
+    if token.dep_ == "npadvmod" and token.pos_ == "NOUN" and not is_time(token, words) and thing is None:
+        near = token.left_edge.i == verb.i + 1 and any(child.dep_ in ("det", "poss") for child in token.children)
+        token.dep_ = "dobj" if near and words.sort(lemma_of(token)) not in ("abstract", "") else token.dep_
+    elif token.pos_ == "ADJ" and token.dep_ in ("dobj", "advcl") and thing is not None and token.i == thing.i + 1:
+        token.dep_ = "oprd" if child_of(token, *_SUBJECTS, "mark", "aux") is None else token.dep_
+
+
 def _split_name(name: Token) -> None:
     """Part who is named from the name: "They called the puppy Max"."""
     named = child_of(name, "compound")
@@ -542,6 +595,8 @@ def _find_subject(verb: Token, words: Words) -> None:
     moves = still or (words.has("motion", lemma_of(verb)) and not joined)
     if joined:  # "and in it lay a banana", "and there stood a dog"
         ahead = any(child.dep_ in ("prep", "expl") and child.i < verb.i for child in verb.children)
-    if (words.has("say", lemma_of(verb)) and (before or quoted)) or (ahead and moves and first < verb.i):
+    speaker = thing.pos_ in ("PROPN", "PRON") or words.sort(lemma_of(thing)) in ("person", "animal", "being")
+    speaks = words.has("say", lemma_of(verb)) and (verb.nbor(-1).text != "," if verb.i and not speaker else True)
+    if (speaks and (before or quoted)) or (ahead and moves and first < verb.i):
         thing.dep_ = "nsubj"
         verb.lemma_ = "lie" if verb.lower_ == "lay" else verb.lemma_

@@ -36,6 +36,8 @@ _LOUD = frozenset(("shout", "yell", "scream", "whisper"))
 _DIRECTIONS = frozenset(("back", "away", "in", "home", "along", "around", "together", "apart"))
 """Particles that stand behind a thing too; "blows out the candles" has its own before it."""
 _PREPOSITIONS = frozenset(("after", "for", "at", "into", "to", "with", "from", "through", "towards", "past", "of"))
+_PLAINER = {"round": "around"}
+"""Prepositions by those that are never a verb ("they sit round the table" is read as two deeds)."""
 _TALK = frozenset(
     ("say", "call", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak",
      "explain", "add", "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "report",
@@ -287,6 +289,8 @@ class Teller:
         children = [one for one in self._children.get(event.id, ()) if one.speech is None]
         if words.has("make", event.verb) and any(one.standing == "told" for one in children):
             return ""
+        if (felt := self._felt(event)) is not None:
+            return felt
         subject, doers, plural = self._subject(event)
         unsaid = all(_BARE_PRONOUN.match(one.text) or one.entity is None for one in event.all("patient"))
         named = event.passive and words.has("naming", event.verb)  # "was called Bao"
@@ -302,6 +306,16 @@ class Teller:
             return ""
         said = " ".join(f"{subject} {told}".split())
         return f"{said[:1].upper()}{said[1:]}."
+
+    def _felt(self, event: Event) -> str | None:
+        """What nobody does and somebody feels, as that: "The news shocked Emma" is "Emma is shocked."."""
+        words, whom = load_words(), self.people(event.who("patient"))
+        done = self.reading.surface(event).lower()
+        lifeless = all(self.reading.entity(key).kind == "abstract" for key in event.who("agent"))
+        if len(whom) != 1 or event.negated or not event.who("agent") or not lifeless or done not in words.feelings:
+            return None
+        name = self.name(whom[0])
+        return f"{name[:1].upper()}{name[1:]} {'are' if self._several(self.one(whom[0])) else 'is'} {done}."
 
     def clause(self, event: Event) -> str:
         """Return the event inside another sentence, without a full stop: names keep their capital."""
@@ -339,8 +353,9 @@ class Teller:
         if event.passive and not event.who("agent") and not self._goes(event):
             done = self.reading.surface(event)
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
-        if verb in _NEEDS_OBJECT and not event.all("patient"):
-            return ""
+        whole = event.particle or (event.all("place") and not self.people(doers))
+        if verb in _NEEDS_OBJECT and not event.all("patient") and not whole:
+            return ""  # but "the plane took off", "the kite caught on a branch"
         speaks = verb in _TALK and not event.particle and not event.negated
         if speaks and not event.who("patient") and not self._that(event):
             return self._speaking(event, plural)
@@ -369,12 +384,33 @@ class Teller:
                 continue
             if child.verb in _TALK and event.verb in _TALK:
                 continue  # "asked her to say nothing"
-            if child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
-                return f"to {self.infinitive(child)}"
+            asked = load_words().has("control", event.verb)  # how to do it is only explained
+            if asked and child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
+                return f"{'not ' * child.negated}to {self.infinitive(child)}"
             if child.standing in ("told", "reported") and load_words().has("fact", event.verb):
                 perceived = set(child.who("agent")) & set(event.who("patient"))
                 return "" if perceived else f"that {self.clause(child)}" if self.sentence(child) else ""
         return ""
+
+    def speaks(self, event: Event) -> bool:
+        """Return whether an event tells that somebody speaks."""
+        return event.verb in _TALK and event.happens
+
+    def says(self, who: str, to: Sequence[str], events: Iterable[Event]) -> str:
+        """Return as a sentence that somebody speaks, as loudly as one of the events tells: "Ben whispers to Ida."."""
+        loud = (one.verb for one in events if one.verb in _LOUD and who in self.people(one.who("agent")))
+        verb, whom = next(loud, "talk"), joined([self.name(key) for key in to])
+        told = present(verb if whom or verb != "talk" else "speak", plural=self._several(self.one(who)))
+        name = self.name(who)
+        rest = f" {'at' if verb in ('shout', 'yell', 'scream') else 'to'} {whom}" if whom else ""
+        return f"{name[:1].upper()}{name[1:]} {told}{rest}."
+
+    def does(self, who: str, deed: str, whom: Sequence[str]) -> str:
+        """Return as a sentence that somebody does something to others: "Mia looks at the man."."""
+        verb, _, rest = deed.partition(" ")
+        name, others = self.name(who), joined([self.name(key) for key in whom])
+        told = f"{name} {present(verb, plural=self._several(self.one(who)))} {rest} {others}."
+        return " ".join(f"{told[:1].upper()}{told[1:]}".split())
 
     def addressees(self, event: Event) -> list[str]:
         """Return to whom an event of speaking speaks: as told, else whoever else is there."""
@@ -477,6 +513,7 @@ class Teller:
                 continue  # "in opposite directions", "under her breath"
             if text and role.entity not in doers and not adverb and role.start not in seen:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
+                before = _PLAINER.get(before, before)
                 # "with Ann and Bo" are two of a kind, "in a tree in the forest" is one place within the other
                 same = (texts for lead, texts in listed if before and lead == before and role.role != "place")
                 if (texts := next(same, None)) is not None:

@@ -23,6 +23,18 @@ _AGES: tuple[tuple[str, Age], ...] = (
 )  # fmt: skip
 """The tables of nouns that tell an age, the surest last."""
 _GROWN, _AGED = 15, 60
+_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
+"""Where a sentence ends, roughly."""
+_BEFORE, _AFTER = re.compile(r"([\w-]+) $"), re.compile(r" ([\w-]+)")
+_DETERMINERS = frozenset(
+    re.findall(r"\w+", "the a an this that these those his her its their my our your some any no each every")
+)
+_OBJECTS = _DETERMINERS - {"that"} | frozenset(re.findall(r"\w+", "it him them me us up down out off away"))
+"""What stands behind a verb, and not behind a noun."""
+_SUBJECTS = frozenset(
+    re.findall(r"\w+", "he she it they we you i who to not never will can could would should must did does do")
+)
+_DOERS = frozenset({"person", "being", "animal"})
 PLACES = frozenset({"building", "structure", "land", "water", "region", "vehicle", "place"})
 
 
@@ -68,11 +80,15 @@ class Words:
         """Return the kinds of things that a verb asks for: wants("eat") is {"food"}."""
         return self.asked.get(verb, frozenset()) | self.asked.get(f"{verb}_{particle}", frozenset())
 
+    def tells_when(self, noun: str) -> bool:
+        """Return whether a lemma names a time of day or year, or a length of time."""
+        return self.has("time_nouns", noun) or self.has("seasons", noun) or self.group("times", noun) is not None
+
     def is_time(self, noun: str, part: str) -> bool:
         """Return whether a lemma, or a noun by its `part` of speech, tells when or how long."""
         day = noun.removesuffix("s") if part == "PROPN" else noun  # "on Sundays"
-        known = self.has("time_nouns", day) or self.has("seasons", noun) or self.group("times", noun) is not None
-        return known or (self.sort(noun) == "time" and part == "NOUN" and noun not in self.sets["place"])
+        lasts = self.sort(noun) == "time" and part == "NOUN" and noun not in self.sets["place"]
+        return self.tells_when(day) or self.tells_when(noun) or lasts
 
     def is_place(self, noun: str) -> bool:
         """Return whether a scene can be set in or on it."""
@@ -148,37 +164,59 @@ class _Sense:
         for word, phrase in self.said.items():
             before = "".join(rf"(?<!{re.escape(one)} )" for one in dict.fromkeys(phrase.split()[:-1]))
 
-            def meant(found: re.Match[str], phrase: str = phrase) -> str:
+            def meant(found: re.Match[str], word: str = word, phrase: str = phrase) -> str:
+                named = phrase.split()[0] == word and found.string[found.end() :].startswith(" of ")
+                if named or _does(found):  # a deck of playing cards is a deck of cards already
+                    return found[0]
                 return inflected(phrase) if found[1] else phrase
 
             text = re.sub(rf"{before}\b{word}((?:e?s)?)\b", meant, text)
         return text
 
 
+def _does(found: re.Match[str]) -> bool:
+    """Whether a word is a verb by what stands beside it: the king seals the letter, and breaks its seal."""
+    before, after = _BEFORE.search(found.string[: found.start()]), _AFTER.match(found.string[found.end() :])
+    if before is not None and before[1].lower() in _DETERMINERS:
+        return False  # pulls the plug out
+    if after is not None and after[1].lower() in _OBJECTS:
+        return True
+    if before is None:
+        return False
+    one = before[1].lower()
+    many = one.endswith("s") and not one.endswith("ss")
+    doer = load_words().sort(one.removesuffix("s") if many else one) in _DOERS and bool(found[1]) != many
+    return one in _SUBJECTS or before[1].istitle() or doer
+
+
 def about(words: Words, text: str) -> Words:
     """Return the tables for a text: a knight is a thing in a story about chess."""
     meant = _meant_in(text)
-    other = {
-        word: sense.kind
-        for at, sense in enumerate(_senses())
-        if sense.kind and not sense.near and at in meant
-        for word in sense.said
-    }
+    other: dict[str, str] = {}
+    for at, sense in enumerate(_senses()):
+        if at in meant:
+            for word in sense.said:
+                if sense.kind and (not sense.near or at in _first_meant(text, word)):
+                    other.setdefault(word, sense.kind)
     return _with(words, tuple(sorted(other.items()))) if other else words
 
 
 def said_plainly(text: str, sentence: str, story: str) -> str:
     """Return a text whose words say what they mean in this sentence of this story: "pushes the chess queen".
 
-    The first sense whose cues are found counts.
+    The first sense whose cues are found counts; a word without cues beside it means what it meant when the story first
+    had it: the crane that lifted a beam is that crane when it turns.
     """
     done: set[str] = set()
     near, far = _meant_in(sentence), _meant_in(story)
-    for at, sense in enumerate(_senses()):
-        fresh = {word: phrase for word, phrase in sense.said.items() if word not in done}
-        if fresh and at in (near if sense.near else far):
-            text = replace(sense, said=fresh).instead(text)
-            done |= set(fresh)
+    for later in (False, True):
+        for at, sense in enumerate(_senses()):
+            fresh = {word: phrase for word, phrase in sense.said.items() if word not in done}
+            if later:
+                fresh = {word: phrase for word, phrase in fresh.items() if at in _first_meant(story, word)}
+            if fresh and at in (far if later or not sense.near else near):
+                text = replace(sense, said=fresh).instead(text)
+                done |= set(fresh)
     return text
 
 
@@ -197,6 +235,14 @@ def _meant_in(text: str) -> frozenset[int]:
     """The senses, by their places, whose cues a text holds: one look at a long story, however many pictures it has."""
     lower = text.lower()
     return frozenset(at for at, sense in enumerate(_senses()) if sense.cues.search(lower))
+
+
+@lru_cache(maxsize=512)
+def _first_meant(text: str, word: str) -> frozenset[int]:
+    """The senses whose cues stand in the first sentence of a text that has a word."""
+    named = re.compile(rf"\b{re.escape(word)}(?:e?s)?\b")
+    first = next((one for one in _ENDS.split(text.lower()) if named.search(one)), "")
+    return _meant_in(first) if first else frozenset()
 
 
 def _with(words: Words, other: tuple[tuple[str, str], ...]) -> Words:
