@@ -364,7 +364,7 @@ def test_the_story_beside_the_board_leads_to_the_frames_as_they_are_counted(page
 
 def test_a_sentence_that_is_not_drawn_is_told_by_a_frame_of_its_own(browser: Chrome, tmp_path: Path) -> None:
     resize(browser, 1440, 1000)
-    lost = "Afterwards he bought Ana lunch in the park."
+    lost = '"On purpose."'
     told = f"""Ravi spilled coffee on his laptop before the big meeting. His colleague Ana laughed, but then she gave
 him her own. Ravi showed the slides and everybody clapped. {lost} A pigeon stole her sandwich. They both laughed."""
     with DeskProcess(tmp_path, *WORDS) as desk:
