@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, inner, is_gone, planning, worn
+from katha.planners.lasting import held_fast, still_so
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.telling import joined
@@ -469,7 +470,8 @@ class Moment:
         beside, teller = [one for one in self.events if one is not self.main], self.story.teller
         half = self.half
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
-        told += [*self._ends(), *self._still()]
+        told += self._ends()
+        told += still_so(self.story, self.events, self.main.sentence, " ".join(self.sentences).lower())
         weather = self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
@@ -479,6 +481,7 @@ class Moment:
         told[:0] = [teller.sentence(one) for one in inner(self.story, shown)]
         told += [one.text for one in (*self.voices, *self.seen_by)]
         told += worn(self.story, self.main, self.cast)
+        told += held_fast(self.story, shown, self.cast, self.main)
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 
     def _other_moods(self, told: str) -> Iterator[str]:
@@ -513,33 +516,6 @@ class Moment:
             if lies or (load_words().has("ends", event.verb) and doers <= things):
                 found.append(story.teller.sentence(event))
         return found
-
-    def _still(self) -> list[str]:
-        """What earlier sentences made of somebody or something in the picture and nobody has undone ("The cup is
-        broken."); who got wet is dry when time has passed."""
-        story, table = self.story, planning("lasting")
-        found: dict[str, str] = {}
-        for event in (one for one in story.reading.events if one.sentence < self.main.sentence):
-            keys = {*event.who("patient")} or {*event.who("agent")}
-            if event.verb in table["undone"]:
-                found = {key: state for key, state in found.items() if key not in keys}
-            if not event.happens or event.speech is not None:
-                continue
-            thing = not any(story.reading.entity(key).character for key in keys)
-            told = next((one for one in event.state if one in {*table["states"], *table["a_while"]}), None)
-            state = (table["becomes"].get(event.verb) if thing else None) or told
-            found |= dict.fromkeys(event.who("agent") if event.verb == "be" else sorted(keys), state) if state else {}
-            if state in table["a_while"] and any(
-                story.passes(at) for at in range(event.sentence + 1, self.main.sentence + 1)
-            ):
-                found = {key: state for key, state in found.items() if key not in keys}
-        seen = dict.fromkeys(role.entity for event in self.events for role in event.roles if role.entity in found)
-        own = " ".join(self.sentences).lower()
-        for key in seen:
-            name, state = story.teller.name(str(key)), found[str(key)]
-            if story.reading.entity(str(key)).count == 1 and state not in own:
-                return [f"{name[:1].upper()}{name[1:]} is {state}."]
-        return []
 
     def _weather(self) -> str:
         """ "in the rain", where it rains and nobody has gone in since, nor has the time passed."""

@@ -677,3 +677,33 @@ def test_a_thing_takes_off_and_gets_caught() -> None:
     assert "The plane takes off." in prompts
     assert "catches on a branch" in prompts
     assert "turns out" not in prompts
+
+
+@pytest.mark.parametrize(
+    ("told", "says", "never"),
+    [
+        (
+            "Marek lay in his hospital bed. His sister asked him a question. Marek laughed. Then he got up. Marek smiled.",
+            ["Marek lies in", "Marek lies in"],
+            "smile",
+        ),
+        (
+            "Amina climbed the tree. Her sleeve caught on a branch. She called her neighbour. He cut the sleeve free. "
+            "Amina thanked him. She jumped down. Amina laughed.",
+            ["Amina is on", "Amina is on"],
+            "laugh",
+        ),
+        (
+            "A fox was caught in a net. The fox cried. A boy saw the fox. The boy freed the fox. The fox smiled.",
+            ["fox is stuck in", "fox is stuck in"],
+            "smile",
+        ),
+    ],
+)
+def test_who_is_in_bed_in_a_tree_or_caught_stays_so_until_they_go_or_are_freed(
+    told: str, says: list[str], never: str
+) -> None:
+    captions = [panel.prompt for panel in plan(told, 9).panels]
+    found = [caption for caption in captions if says[0] in caption]
+    assert len(found) >= len(says), captions
+    assert not any(never in caption for caption in found)
