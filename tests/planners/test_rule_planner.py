@@ -438,7 +438,7 @@ def test_who_speaks_beside_another_deed_is_told_to_speak() -> None:
     assert panel.prompt == "Zoe holds the kitten up. Zoe talks to Zoe's mother."
     assert panel.characters == ["Zoe", "kitten", "Zoe's mother"]
     (panel,) = plan('Ben turned to his sister. "Where is the key?"', 1).panels
-    assert panel.prompt.endswith("Ben talks to Ben's sister.")
+    assert panel.prompt.endswith("Ben talks to Ben's sister about the key.")
 
 
 def test_who_sees_a_deed_is_in_its_picture() -> None:
@@ -683,7 +683,8 @@ def test_a_thing_takes_off_and_gets_caught() -> None:
     ("told", "says", "never"),
     [
         (
-            "Marek lay in his hospital bed. His sister asked him a question. Marek laughed. Then he got up. Marek smiled.",
+            "Marek lay in his hospital bed. His sister asked him a question. Marek laughed. Then he got up. "
+            "Marek smiled.",
             ["Marek lies in", "Marek lies in"],
             "smile",
         ),

@@ -32,6 +32,7 @@ from katha.renderers.sketch.scenes.senses import (
     rim_of,
     said_sign,
     sign_of,
+    spoken_sign,
     state_deed,
     states_of,
     stirred_mood,
@@ -407,20 +408,24 @@ class Doing(Having):
 
     def _about(self, event: Event, name: str, agents: Sequence[str]) -> None:
         """Put what is spoken about into the speaker's bubble."""
-        if "speech" not in deed(name).pose.emanata and name != "thank":
+        if not {"speech", "blast"} & {*deed(name).pose.emanata} and name not in ("thank", "whisper"):
             return
+        said = self._topic(event, deed(name).own, agents)
+        said = said or said_sign(event.predicate, base_form(event.verb)) or self.actors[agents[0]].says
+        self.actors[agents[0]] = replace(self.actors[agents[0]], says=said)
+
+    def _topic(self, event: Event, own: str | None, agents: Sequence[str]) -> str | None:
+        """The picture of what is spoken of, which is not there then; who answers the phone does not speak of it."""
         heads = [(role.entity, role.head) for role in event.all("topic", "patient") if role.entity not in agents]
         for key, head in heads:
             noun = noun_of(self._entity(key).noun if key else "", head)
             if noun is None or in_table("skip", head) or (key is not None and key in self.actors):
                 continue
             self.things.pop(key or "", None)
-            if noun.pictogram == deed(name).own:
-                continue  # who answers the phone does not speak of it
-            self.actors[agents[0]] = replace(self.actors[agents[0]], says=noun.pictogram)
-            return
-        said = said_sign(event.predicate, base_form(event.verb))
-        self.actors[agents[0]] = replace(self.actors[agents[0]], says=said or self.actors[agents[0]].says)
+            if noun.pictogram != own:
+                return noun.pictogram
+        signs = (spoken_sign(role.head) for role in event.all("topic"))
+        return next((sign for sign in signs if sign is not None), None)
 
     def _speaks(self, event: Event) -> None:
         """Who speaks is seen to, whatever else they do, and who is spoken to hears it: "handed him the ball and said
@@ -433,7 +438,8 @@ class Doing(Having):
             if actor is None or _VOICES & {*deed(actor.deed).pose.emanata}:
                 continue
             others = [one for one in heard if one != actor.id]
-            self.actors[key] = replace(actor, voice=True, tells=others[0] if others else None)
+            says = actor.says or self._topic(event, deed(actor.deed).own, (key,))
+            self.actors[key] = replace(actor, voice=True, tells=others[0] if others else None, says=says)
 
     def _lend_thing(self, event: Event) -> None:
         """Whoever gives, eats or throws without a named thing has what another event of the sentence puts there:

@@ -56,6 +56,7 @@ __all__ = [
     "singular",
     "size_of",
     "source_state",
+    "spoken_sign",
     "stage_by_kinds",
     "state_deed",
     "states_of",
@@ -302,6 +303,11 @@ def said_sign(*phrases: str) -> str | None:
     """The pictogram in the bubble of who asks, thanks or warns without saying of what."""
     words = {phrase.replace(" ", "_") for phrase in phrases}
     return next((name for name, listed in _data()["said"].items() if words & set(listed.split())), None)
+
+
+def spoken_sign(topic: str) -> str | None:
+    """The pictogram in the bubble of who speaks of what is no thing: a clock for "the time"."""
+    return next((name for name, listed in _data()["spoken"].items() if topic in listed.split()), None)
 
 
 def states_of(words: Iterable[str]) -> tuple[str, ...]:

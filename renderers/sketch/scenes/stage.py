@@ -92,6 +92,8 @@ _BENT = 25.0
 """Who leans forward more has the bubble above the head."""
 _OPEN_MOUTHS = frozenset({"grin", "shout", "o", "sing", "wail"})
 _BUBBLES = frozenset({"thought", "speech"})
+_EMPTY_BUBBLES = frozenset({"speech", "speech_over", "blast"})
+"""Signs of a voice in whose place a bubble stands with what is spoken of."""
 _ALONG = "pass_along"
 _WINDOW, _STOREY = "window_sill", 124.0
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
@@ -403,7 +405,9 @@ def _person(
     if row.set not in (None, BOARD):
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
     if actor.says is not None:
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "speech"))
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _EMPTY_BUBBLES))
+    if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "thought"))
     body = _body(actor, actor.id, pose, facing)
     if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
         row = replace(row, set=None)  # nobody of a mouse's size works at a sink
@@ -440,7 +444,7 @@ def _person(
         thought = (objects if row.thing == "thought" and objects else tools)[0].id
         sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
     if actor.says is not None:
-        sprites.append(_speech(actor.says, body, facing))
+        sprites.append(_speech(actor.says, body, facing, loud="blast" in row.pose.emanata))
     sprites += _crowd(actor, pose, facing, lift, row.set if row.set == _WINDOW else None)
     held = _outfit_hold(actor, row, body, facing, objects, tools)
     sprites += [held] if held is not None else []
@@ -547,15 +551,15 @@ def _furniture(name: str, facing: int) -> Sprite:
     return Sprite(name, svg, box, 0.8 if entry.get("before", True) and name != "stool" else -0.8)
 
 
-def _speech(name: str, body: Body, facing: int) -> Sprite:
-    """A speech bubble with the picture of what is spoken about."""
+def _speech(name: str, body: Body, facing: int, *, loud: bool) -> Sprite:
+    """A speech bubble with the picture of what is spoken about; that of who shouts is jagged."""
     cx, cy, r = body.head
     mx, my = body.joints["mouth"]
     picture = draw_pictogram(name, _SPOKEN)
     wide = min(1.0, 1.4 * _SPOKEN / max(picture.bbox[2] - picture.bbox[0], 1.0))
     x, y = cx + facing * (r + 16), cy - r - 33
     put = f"translate({number(x)} {number(y + 0.5 * _SPOKEN * wide)}) scale({wide:.3f})"
-    svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0) + group(picture.svg, transform=put)
+    svg = speech_bubble(x, y, (mx + 3 * facing, my), 36.0, 27.0, jagged=loud) + group(picture.svg, transform=put)
     return Sprite("speech", svg, (x - 38, y - 29, x + 38, y + 29), 3.0, key=True, grounded=False)
 
 

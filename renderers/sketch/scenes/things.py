@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -70,6 +71,8 @@ _UNHANDY: Mapping[str, float] = {
 }
 """Kinds of things that nobody holds when they are taller than this (centimetres)."""
 _FLOATING = frozenset({"balloon", "kite"})
+_SPIKES = 12
+"""Points of the bubble of who shouts."""
 _KEEPS_HOLD = frozenset({"back", "thought", "flying", "around", "under", "cover"})
 """Where even a balloon does not float."""
 _ALOFT = -104.0
@@ -652,12 +655,28 @@ def think_bubble(thought: Sprite, facing: int) -> Sprite:
     return Sprite("thought", svg, box, thought.depth - 0.1, key=True, grounded=False)
 
 
-def speech_bubble(x: float, y: float, mouth: tuple[float, float], wide: float, tall: float) -> str:
+def speech_bubble(
+    x: float, y: float, mouth: tuple[float, float], wide: float, tall: float, *, jagged: bool = False
+) -> str:
     """An empty bubble of speech around (x, y) with its tail to a mouth."""
     (mx, my), foot = mouth, x + (mouth[0] - x) * 0.5
     left, right = (foot - 6, y + 0.5 * tall), (foot + 7, y + 0.6 * tall)
     tail = trace("M", left, "L", (mx, my), "L", right, "Z")
     paper = "#fffdf6"
+    if jagged:
+        turns = [math.tau * nth / (2 * _SPIKES) for nth in range(2 * _SPIKES)]
+        rim = [
+            (
+                x + wide * (1.28 if nth % 2 else 1.0) * math.cos(turn),
+                y + tall * (1.28 if nth % 2 else 1.0) * math.sin(turn),
+            )
+            for nth, turn in enumerate(turns)
+        ]
+        points = [part for at in rim[1:] for part in ("L", at)]
+        burst = trace("M", rim[0], *points, "Z")
+        return (
+            path(tail, fill=paper, width=2.0) + path(burst, fill=paper, width=2.0) + path(tail, fill=paper, stroke=None)
+        )
     outlined = path(tail, fill=paper, width=2.0) + ellipse(x, y, wide, tall, fill=paper, width=2.0)
     return (
         outlined + path(tail, fill=paper, stroke=None) + ellipse(x, y, wide - 1.2, tall - 1.2, fill=paper, stroke=None)

@@ -152,9 +152,9 @@ class _Teller(Relations):
         if setting is None:
             setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
         if setting is None:
-            setting = place_by_things(thing.pictogram for thing in self.things.values() if thing.pictogram)
+            setting = place_by_things(thing.pictogram for thing in self._there() if thing.pictogram)
         if setting is None and not self.request.place:
-            setting = stage_by_kinds(thing.kind for thing in self.things.values())
+            setting = stage_by_kinds(thing.kind for thing in self._there())
         outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
         vehicles = {one.id for one in self.things.values() if one.kind == "vehicle"}
         outdoors = outdoors or any(one.where == "in" and one.at in vehicles for one in self.actors.values())
@@ -174,6 +174,11 @@ class _Teller(Relations):
         cast = [_suited(one, worn_in(setting)) for one in cast]
         scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
         return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _there(self) -> list[SceneThing]:
+        """The things that are where the scene is, and not in somebody's mind."""
+        minded = {one.id for one in self.actors.values() if deed(one.deed).thing == "thought"}
+        return [thing for thing in self.things.values() if thing.held_by not in minded]
 
     def _settle(self) -> None:
         """One door for who knocks and who opens; what lies about goes into the bubble of who speaks of it."""

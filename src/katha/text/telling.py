@@ -19,6 +19,7 @@ _ONLY = re.compile(r"^(?:only|even|just|also)\s+|\b(?:very|rather|quite)\s+(?=\w
 _POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
 _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
+_WORD = re.compile(r"[a-z']+")
 _BARE_PRONOUN = re.compile(
     r"^(?:(?:all|both|one|some|each|half) of )?(?:i|me|you|he|him|she|her|it|we|us|they|them|this|that|these|those|"
     r"my|mine|his|hers|ours|theirs|\w+self|\w+selves|who|whom|which|one|ones|each other|one another|both|all)$",
@@ -286,6 +287,8 @@ class Teller:
         What only makes another deed happen ("made him laugh") is left to that deed.
         """
         words = load_words()
+        if event.verb == "cry" and any(self._spoken(one.sentence, event, one.speaker) for one in self.reading.speeches):
+            event = replace(event, verb="shout")  # "A wolf!" cried the boy
         children = [one for one in self._children.get(event.id, ()) if one.speech is None]
         if words.has("make", event.verb) and any(one.standing == "told" for one in children):
             return ""
@@ -394,15 +397,19 @@ class Teller:
 
     def speaks(self, event: Event) -> bool:
         """Return whether an event tells that somebody speaks."""
-        return event.verb in _TALK and event.happens
+        called = event.verb == "cry" and event.speech is None
+        called = called and any(self._spoken(one.sentence, event, one.speaker) for one in self.reading.speeches)
+        return (called or event.verb in _TALK) and event.happens
 
-    def says(self, who: str, to: Sequence[str], events: Iterable[Event]) -> str:
+    def says(self, who: str, to: Sequence[str], events: Sequence[Event]) -> str:
         """Return as a sentence that somebody speaks, as loudly as one of the events tells: "Ben whispers to Ida."."""
         loud = (one.verb for one in events if one.verb in _LOUD and who in self.people(one.who("agent")))
         verb, whom = next(loud, "talk"), joined([self.name(key) for key in to])
         told = present(verb if whom or verb != "talk" else "speak", plural=self._several(self.one(who)))
         name = self.name(who)
         rest = f" {'at' if verb in ('shout', 'yell', 'scream') else 'to'} {whom}" if whom else ""
+        about = next((topic for one in events[:1] for topic in self.topics(one)), None)
+        rest += f" about {about}" if about is not None else ""
         return f"{name[:1].upper()}{name[1:]} {told}{rest}."
 
     def does(self, who: str, deed: str, whom: Sequence[str]) -> str:
@@ -466,7 +473,13 @@ class Teller:
             at = text.find(entity.noun)
             if known and entity.noun and at >= 0 and not words.has("parts", entity.noun):
                 found.append((entity.sort in ("material", "substance"), at, entity.noun))
-        return [f"the {noun}" for _, _, noun in sorted(found)]
+        return [f"the {noun}" for _, _, noun in sorted(found)] or self._subjects(event.sentence)
+
+    def _subjects(self, sentence: int) -> list[str]:
+        """What is spoken of in quotes that name no thing, by their words: "I am tired" is about sleep."""
+        said = " ".join(one.text for one in self.reading.speeches if one.sentence == sentence).lower()
+        found = (load_words().group("topics", word) for word in _WORD.findall(said))
+        return [f"the {topic}" for topic in dict.fromkeys(found) if topic is not None]
 
     def _speaking(self, event: Event, plural: bool) -> str:
         whom = joined([self.name(key) for key in self.addressees(event)])

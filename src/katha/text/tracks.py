@@ -150,6 +150,8 @@ class _Track:
             there = how == "at" and words.has("arrive_at", event.verb)
             if (there or not words.has("toward", how)) and not _UNDER_WAY.search(event.text):
                 self._set(role, event)
+        elif role.role == "place" and self._came_to(event) and words.sort(role.head) not in ("building", "vehicle"):
+            return  # "to the shop on Mill Street"
         elif role.role == "place" and (how == "" or words.has("prep_at", how) or words.has("prep_by", how)):
             there = words.has("prep_firm", how) or how == "" or (words.has("prep_by", how) and bool(event.who("agent")))
             on_it = how == "on" and words.sort(role.head) == "vehicle" and not words.has("decked", role.head)
@@ -163,9 +165,20 @@ class _Track:
             role.role == "source"
             and self._moves(event)
             and not words.has("arrive", event.verb)
+            and not (words.has("fetching", event.verb) and event.who("patient"))  # who fetches something comes back
             and (self.place is None or (how == "out" and not to))
         ):
             self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
+
+    def _came_to(self, event: Event) -> bool:
+        """Whether an event has just brought somebody into a building."""
+        goals = [role.head.lower() for role in event.all("goal")]
+        return (
+            self.place is not None
+            and self.place.since == event.sentence
+            and self.place.noun in goals
+            and (self.place.sort == "building")
+        )
 
     def _at_door(self, role: Role, event: Event) -> bool:
         """Whether somebody rings or knocks at somebody's door, and stands before it then."""
