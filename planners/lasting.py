@@ -64,10 +64,10 @@ def held_fast(story: Story, shown: Sequence[Event], cast: Sequence[str], before:
     moved = at is not None and at.since == before.sentence
     told = []
     for key in cast:
-        says = stays.get(key) or stuck.get(key)  # who is stuck in a tree is in the tree
-        if says and (key in stuck or not moved) and not _placed(key, shown):
+        where = stays.get(key) or stuck.get(key)  # who is stuck in a tree is in the tree
+        if where and (key in stuck or not moved) and not _placed(key, shown):
             name = story.teller.name(key)
-            told.append(f"{name[:1].upper()}{name[1:]} {says}.")
+            told.append(f"{name[:1].upper()}{name[1:]} {where}.")
     return told
 
 

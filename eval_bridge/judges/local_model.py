@@ -6,6 +6,7 @@ Imported only where torch and transformers are to be loaded.
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,6 +72,11 @@ class LoadedModel:
     def tokenizer(self) -> Any:
         """The processor's tokenizer."""
         return self.processor.tokenizer
+
+    @property
+    def cache_name(self) -> str:
+        """What the model calls its cache: transformers renamed `past_key_values` to `cache` in 5.24."""
+        return "cache" if "cache" in inspect.signature(self.model.forward).parameters else "past_key_values"
 
     def messages(
         self, evidence: Evidence, prompt: JudgePrompt, *, plain: bool, decoded: bool = True
@@ -342,7 +348,7 @@ class Asker:
             if packet.kinds is not None:
                 inputs[packet.kinds_name] = torch.tensor([packet.kinds], device=self.loaded.device)
         with _inference():
-            self.loaded.model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            self.loaded.model(**inputs, **{self.loaded.cache_name: cache}, use_cache=True, logits_to_keep=1)
         return Prefix(ids, cache, self._position())
 
     def _follow(
@@ -361,7 +367,7 @@ class Asker:
             name: torch.tensor(value, device=self.loaded.device) for name, value in tensors.items()
         }
         self._set_position(None if prefix.position is None else prefix.position.repeat_interleave(rows, dim=0))
-        inputs["past_key_values"] = follow(prefix.cache)
+        inputs[self.loaded.cache_name] = follow(prefix.cache)
         return self._generate(inputs, asked, [len(one) for one in prompts], start)
 
     def _generate(

@@ -191,9 +191,9 @@ def test_a_batch_shares_its_beginning_without_copies(judges: Callable[..., Local
     ids = torch.zeros((3, 4), dtype=torch.long)
     asker._set_position(kept.position.repeat_interleave(3, dim=0))
     with torch.inference_mode():
-        asker.loaded.model(input_ids=ids, past_key_values=follower, use_cache=True)
+        asker.loaded.model(input_ids=ids, **{asker.loaded.cache_name: follower}, use_cache=True)
         asker._set_position(kept.position)
-        asker.loaded.model(input_ids=ids[:1], past_key_values=longer, use_cache=True)
+        asker.loaded.model(input_ids=ids[:1], **{asker.loaded.cache_name: longer}, use_cache=True)
     assert [layer.keys.shape[-2] for layer in follower.layers] == [4, 4]
     assert follower.get_seq_length() == longer.get_seq_length() == len(kept.ids) + 4
     assert all(torch.equal(layer.keys, old) for layer, old in zip(kept.cache.layers, before, strict=True))

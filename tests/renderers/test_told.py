@@ -1326,3 +1326,36 @@ def test_a_compartment_is_seen_from_inside() -> None:
 def test_who_is_in_the_shade_of_a_tree_is_not_on_it() -> None:
     (tree,) = scene_of(request("The lion sleeps in the shade of a tree.")).things
     assert tree.held_by is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "speaker", "says"),
+    [
+        ("Lena shouts at her father about the bus.", "lena", "bus"),
+        ("Lena talks to her father about the umbrella.", "lena", "umbrella"),
+        ("Lena talks to her father about the time.", "lena", "mantelpiece-clock"),
+        ("Tom hands Ben the ball. Tom talks to Ben about the birthday.", "tom", "birthday-cake"),
+    ],
+)
+def test_what_is_spoken_of_stands_in_the_bubble_and_nowhere_else(sentence: str, speaker: str, says: str) -> None:
+    scene = scene_of(FrameRequest(sentence, 1, 768, 512))
+    assert {actor.id: actor.says for actor in scene.actors}[speaker] == says
+    assert not any(thing.pictogram == says for thing in scene.things)
+
+
+@pytest.mark.parametrize("sentence", ["He imagined a ship.", "He wanted a new bicycle."])
+def test_what_is_only_thought_of_tells_no_place(sentence: str) -> None:
+    assert scene_of(FrameRequest(sentence, 1, 768, 512)).setting is None
+
+
+def test_the_bubble_of_who_shouts_is_jagged() -> None:
+    renderer = SketchRenderer()
+    shouted, talked = (
+        renderer._draw(
+            FrameRequest(f"Lena {said} her father about the bus.", 1, 768, 512), lambda svg, *_: svg.encode()
+        )
+        for said in ("shouts at", "talks to")
+    )
+    paper = b'fill="#fffdf6"'
+    assert b"<ellipse" in talked
+    assert talked.count(paper) != shouted.count(paper)

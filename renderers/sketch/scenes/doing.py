@@ -111,6 +111,8 @@ _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
+_ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
+"""What somebody speaks of, times and feelings included."""
 _VOICES = frozenset({"speech", "blast", "notes", "ha", "plea"})
 """Signs of who is heard."""
 _BECOMING = frozenset(
@@ -424,7 +426,7 @@ class Doing(Having):
             self.things.pop(key or "", None)
             if noun.pictogram != own:
                 return noun.pictogram
-        signs = (spoken_sign(role.head) for role in event.all("topic"))
+        signs = (spoken_sign(topic) for topic in _ABOUT.findall(event.text.lower()))
         return next((sign for sign in signs if sign is not None), None)
 
     def _speaks(self, event: Event) -> None:
