@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from katha.planners.acts import planning
-from katha.text import Event
+from katha.text import Event, Reading, Teller
 from katha.text.words import load_words
-
-if TYPE_CHECKING:
-    from katha.planners.moments import Story
 
 __all__ = ["held_fast", "still_so"]
 
 
-def still_so(story: Story, shown: Sequence[Event], before: int, told: str) -> list[str]:
+class _Told(Protocol):
+    """What is asked of a story here (`moments.Story`)."""
+
+    reading: Reading
+    teller: Teller
+
+    def passes(self, sentence: int) -> bool: ...
+
+
+def still_so(story: _Told, shown: Sequence[Event], before: int, told: str) -> list[str]:
     """Return what the sentences before number `before` made of somebody or something `shown` and nobody has undone
     ("The cup is broken."), unless `told` has it; who got wet is dry when time has passed."""
     table = planning("lasting")
@@ -40,7 +46,7 @@ def still_so(story: Story, shown: Sequence[Event], before: int, told: str) -> li
     return []
 
 
-def held_fast(story: Story, shown: Sequence[Event], cast: Sequence[str], before: Event) -> list[str]:
+def held_fast(story: _Told, shown: Sequence[Event], cast: Sequence[str], before: Event) -> list[str]:
     """Return where those of the `cast` still are whom a deed before the event `before` has laid, seated or caught
     somewhere: "Marek lies in his hospital bed."; not of those whose place a `shown` deed tells."""
     stays: dict[str, str] = {}
@@ -84,7 +90,7 @@ def _placed(key: str, shown: Sequence[Event]) -> bool:
     return any(_moves(one) or one.verb in frees or one.all("place", "goal", "source") for one in own)
 
 
-def _begun(story: Story, event: Event) -> Iterator[tuple[str, str, bool]]:
+def _begun(story: _Told, event: Event) -> Iterator[tuple[str, str, bool]]:
     """Who is laid, seated or caught by an event, how a picture says where, and whether they are captive there."""
     if event.negated or event.perfect:
         return

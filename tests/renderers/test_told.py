@@ -37,6 +37,9 @@ SENTENCES = [
     ("Lena blew out the candles.", None, {"lena": "blow"}, ["candle"]),
     ("Sam played the violin on the stage.", "theatre", {"sam": "play_music"}, ["violin"]),
     ("Sam played the drum.", None, {"sam": "drum"}, ["drum"]),
+    ("Tom handed Anna the kitten.", None, {"tom": "give>anna", "anna": "stand"}, ["kitten"]),
+    ("Sam cut the rope with a pair of scissors.", None, {"sam": "cut"}, ["rope", "scissors"]),
+    ("Anna wrapped a scarf around Ben's neck.", None, {"anna": "fit>ben", "ben": "stand"}, []),
     ("The children played football in the park.", "park", {"children": "kick"}, ["football"]),
     ("The nurse phoned the hospital.", None, {"nurse": "phone"}, []),
     ("A man drove a bus along the street.", "street", {"man": "drive"}, ["bus"]),
@@ -1359,3 +1362,10 @@ def test_the_bubble_of_who_shouts_is_jagged() -> None:
     paper = b'fill="#fffdf6"'
     assert b"<ellipse" in talked
     assert talked.count(paper) != shouted.count(paper)
+
+
+def test_a_room_has_walls_and_what_hangs_on_one_is_on_the_rooms() -> None:
+    told = scene_of(FrameRequest("In the kitchen, Ben pushed the plug into the wall.", 1, 768, 512))
+    assert [thing.word for thing in told.things] == ["plug"]
+    told = scene_of(FrameRequest("In the garden, Ben sat on the wall.", 1, 768, 512))
+    assert "wall" in [thing.word for thing in told.things]

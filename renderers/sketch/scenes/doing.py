@@ -111,6 +111,8 @@ _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
+_LAP = 60.0
+"""The height in centimetres up to which an animal is held in the hands."""
 _ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
 """What somebody speaks of, times and feelings included."""
 _VOICES = frozenset({"speech", "blast", "notes", "ha", "plea"})
@@ -329,6 +331,8 @@ class Doing(Having):
         there = [self._id(key) for key in others]
         targets = there if name not in _IN_A_ROW else []
         held = self._objects(event, row, first, agents)
+        if held is None and name == "give" and event.who("recipient"):
+            held = self._handed(event, first)
         if name == "put":
             name = self._putting(event, first, others)
             row = deed(name)
@@ -375,6 +379,20 @@ class Doing(Having):
             if idle and (row.partner == "side" or name == "play_board"):
                 facing = first if name == "play_board" else self.actors[key].target
                 self.actors[key] = replace(self.actors[key], deed=name, target=facing)
+
+    def _handed(self, event: Event, giver: str) -> str | None:
+        """A small animal that is given to somebody is in the giver's hands: "handed her the kitten"."""
+        for key in event.who("patient"):
+            noun = noun_of(self._entity(key).noun)
+            if noun is None or noun.kind != "animal" or noun.cm > _LAP or not self._alive(key):
+                continue
+            self.actors.pop(key, None)
+            self.pictured |= {key, bare(self._entity(key).name)}
+            self.things[key] = SceneThing(
+                key, noun.word, noun.pictogram, noun.kind, noun.cm, "hand", "object", held_by=giver
+            )
+            return key
+        return None
 
     def _far(self, event: Event) -> list[str]:
         """To whom something is written or sent, also where that stands behind the thing: "a letter to his aunt"."""

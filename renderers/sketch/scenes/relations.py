@@ -23,7 +23,7 @@ from katha.renderers.sketch.scenes.senses import (
 )
 from katha.text.types import Event, Role
 
-__all__ = ["Relations"]
+__all__ = ["WALL", "Relations"]
 
 _LEAPING = frozenset({"jump", "fly", "climb"})
 """What goes over or across something."""
@@ -43,7 +43,7 @@ _NOT_SEATED = frozenset({"under", "around", "climbed", "cover", "behind", "over"
 _BOOK = 35.0
 """Nobody stands on what is smaller than this (centimetres)."""
 _BEARING = frozenset({"carry", "lift_on_back"})
-_WALL, _BOARDED = "wall", 200.0
+WALL, _BOARDED = "wall", 200.0
 """What people hang pictures on, and how large vehicles are in which they are when they are on them (centimetres)."""
 _DRAPED = frozenset({"furniture", "building", "plant", "container"})
 """What cloths hang over."""
@@ -364,7 +364,7 @@ class Relations(Doing):
                 return True
             if there is None or there is thing:
                 continue
-            if there.pictogram == _WALL and way == "on":
+            if there.pictogram == WALL and way == "on":
                 del self.things[there.id]  # every room has walls
                 self.things[thing.id] = replace(thing, stands="wall")
                 return True

@@ -19,7 +19,7 @@ from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
 from katha.renderers.sketch.scenes.doing import is_shown
 from katha.renderers.sketch.scenes.making import LIVING, one_of, phrase_of
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
-from katha.renderers.sketch.scenes.relations import Relations
+from katha.renderers.sketch.scenes.relations import WALL, Relations
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
     features_of,
@@ -163,6 +163,8 @@ class _Teller(Relations):
             setting = seen_from_outside(setting)
         if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
             setting = "doorstep"
+        if setting is not None and place_data(setting).indoors:
+            self._within_walls()
         if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
             weather = "snow"
         angle = self.request.shot_angle.strip().lower()
@@ -174,6 +176,16 @@ class _Teller(Relations):
         cast = [_suited(one, worn_in(setting)) for one in cast]
         scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
         return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _within_walls(self) -> None:
+        """Every room has walls: what hangs on one is on the room's; only who is at one or paints it has it beside."""
+        walls = {key for key, thing in self.things.items() if thing.pictogram == WALL}
+        for key in walls - {there for actor in self.actors.values() for there in (actor.at, actor.target)}:
+            del self.things[key]
+            for other, thing in self.things.items():
+                if thing.at == key:
+                    stands = "wall" if thing.where == "on" else thing.stands
+                    self.things[other] = replace(thing, at=None, stands=stands)
 
     def _there(self) -> list[SceneThing]:
         """The things that are where the scene is, and not in somebody's mind."""

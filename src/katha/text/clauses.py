@@ -664,8 +664,10 @@ class _Builder:
             self._local(clause, nouns, prep, alive=alive, phrase=phrase)
 
     def _with(self, clause: Clause, nouns: list[Token], head: Token, phrase: str) -> None:
-        sort = self.words.sort(lemma_of(head))
-        group = self.words.has("group", lemma_of(head))
+        of = child_of(head, "prep") if lemma_of(head) == "pair" else None  # "a pair of scissors"
+        whole = child_of(of, "pobj") if of is not None else None
+        sort = self.words.sort(lemma_of(whole or head))
+        group = self.words.has("group", lemma_of(head)) and (whole is None or self.words.has("group", lemma_of(whole)))
         if sort in ("person", "animal", "being") or group or head.pos_ in ("PRON", "PROPN"):
             clause.add("companion", nouns, "with")
         elif sort in ("feeling", "abstract") or lemma_of(head) in self.words.feelings:
