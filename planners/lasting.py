@@ -56,12 +56,15 @@ def held_fast(story: _Told, shown: Sequence[Event], cast: Sequence[str], before:
             continue
         if story.passes(event.sentence):
             stays = {}
-        touched = {*event.who("patient"), *(story.reading.entity(one).owner for one in event.who("patient"))}
-        touched.update(event.who("agent"))
-        if event.happens and event.verb in planning("held_fast")["frees"]:
-            stuck = {key: says for key, says in stuck.items() if key not in touched}
+        taken = {*event.who("patient"), *(story.reading.entity(one).owner for one in event.who("patient"))}
+        freed = taken if event.verb in planning("held_fast")["frees"] else set()
+        freed |= {*event.who("agent")} if {*event.state} & {*planning("held_fast")["free"]} else set()
+        if event.happens and freed:
+            stuck = {key: says for key, says in stuck.items() if key not in freed}
         elif event.happens and _moves(event):
-            stays = {key: says for key, says in stays.items() if key not in touched or key in stuck}
+            stays = {
+                key: says for key, says in stays.items() if key not in taken | {*event.who("agent")} or key in stuck
+            }
             if event.verb in planning("held_fast")["escapes"]:
                 stuck = {key: says for key, says in stuck.items() if key not in event.who("agent")}
         for key, says, captive in _begun(story, event):
