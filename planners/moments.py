@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from katha.planners.acts import Beat, acts_of, inner, is_gone, planning, worn
-from katha.planners.lasting import held_fast, still_so
+from katha.planners.acts import Beat, acts_of, held_fast, inner, is_gone, planning, still_so, worn
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.telling import joined
