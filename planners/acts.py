@@ -1,5 +1,6 @@
-"""The deeds that one sentence tells one after the other, which of them no single picture can show, and what of earlier ones
-lasts in it: clothes put on, a broken cup, who lies in bed or is stuck in a net."""
+"""The deeds that one sentence tells one after the other, which of them no single picture can show, and what of earlier
+ones lasts in it: clothes put on, a broken cup, who lies in bed or is stuck in a net.
+"""
 
 from __future__ import annotations
 
