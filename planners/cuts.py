@@ -42,9 +42,14 @@ def _units(story: Story, panels: int) -> list[list[Beat]]:
     early: list[Beat] = []
     for beat in story.beats:
         if beat.events:
-            first, *more = story.acts[beat.sentence.index]
-            units += [[*early, first], *([act] for act in more)]
-            early = []
+            for act in story.acts[beat.sentence.index]:
+                if not act.slight:
+                    units.append([*early, act])
+                    early = []
+                elif units:
+                    units[-1].append(act)
+                else:
+                    early.append(act)
         elif units:
             units[-1].append(beat)
         else:
@@ -123,7 +128,7 @@ class _Cuts:
             visible: dict[tuple[int, int], float] = {}
             for stop in range(start + 1, total + 1):
                 visible |= {
-                    (beat.sentence.index, beat.start): self._story.share(beat.sentence.index)
+                    (beat.sentence.index, beat.start): self._story.share(beat)
                     for beat in self._units[stop - 1]
                     if beat.sentence.visible
                 }

@@ -23,6 +23,7 @@ _PERCEIVED: Mapping[str, str] = {
     "hear": "listen to", "overhear": "listen to", "listen": "listen to",
 }  # fmt: skip
 """Verbs of who sees or hears what somebody else does, as a picture shows it."""
+_QUOTATION = re.compile(r"^[\"\u201c][^\"\u201c\u201d]*[\"\u201d]$")
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
 
@@ -91,9 +92,12 @@ class Story:
         acts = self.acts[event.sentence]
         return event.sentence, next((at for at, one in enumerate(acts) if one.holds(event)), 0)
 
-    def share(self, sentence: int) -> float:
-        """Return what a picture of one act of a sentence counts, a sentence of one act being 1."""
-        return 1.0 if len(self.acts[sentence]) == 1 else float(planning("acts")["share"])
+    def share(self, beat: Beat) -> float:
+        """Return what a picture of a sentence, or of the best act of it, counts, and what one of another act: little
+        where there is hardly anything to see, "they were sure"."""
+        best = all(beat.best >= one.best for one in self.acts[beat.sentence.index])
+        whole = 1.0 if best else float(planning("acts")["share"])
+        return 0.0 if beat.slight else whole * min(1.0, beat.best / float(planning("acts")["seen"]))
 
     def is_act(self, event: Event) -> bool:
         """Return whether an event is a deed that changes what is seen: no state, talk, feeling or nod."""
@@ -224,7 +228,8 @@ class Story:
         table = planning("picture")
         events = (main,) if beside is None else (main, beside)
         seen = {self.act(one) for one in events if self.reading.sentences[one.sentence].visible}
-        value = table["shown"] * sum(self.share(at) for at, _ in seen) + table["main"] * self._weights[main.id]
+        shown = sum(self.share(self.acts[sentence][at]) for sentence, at in seen)
+        value = table["shown"] * shown + table["main"] * self._weights[main.id]
         if beside is not None:
             value += table["beside"] * self._weights[beside.id] - table["second"]
             new = {*self.people(beside)} - {*self.people(main)}
@@ -618,10 +623,27 @@ class Moment:
         return " ".join(sentences[at].text for at in sorted({event.sentence for event in self.events}))
 
     def shown(self) -> list[Beat]:
-        """Return the sentences, and acts of one, of which something is in the picture, in the story's order."""
+        """Return the sentences, and acts of one, of which something is in the picture, in the story's order; with who
+        speaks the words that stand beside them by themselves ("What is it?" I ask him.)."""
         half = [self.half] if self.half is not None else []
         seen = {self.story.act(event) for event in (*self.events, *self.moods.values(), *half)}
-        return [self.story.acts[sentence][at] for sentence, at in sorted(seen)]
+        found = [self.story.acts[sentence][at] for sentence, at in sorted(seen)]
+        if any(self.story.teller.speaks(event) and event.speech is None for event in self.events):
+            found += [one for one in self._said_beside() if one not in found]
+        return sorted(found, key=lambda beat: beat.start)
+
+    def _said_beside(self) -> Iterator[Beat]:
+        """The bare quotations right before and after the main event's sentence, where they are no part of another's."""
+        beats, at = self.story.beats, self.here.index
+        words = len(self.here.text.split())
+        for step in (-1, 1):
+            near = beats[at + step] if 0 <= at + step < len(beats) else None
+            if near is None or near.events or not _QUOTATION.match(near.sentence.text.strip()):
+                continue
+            open_end = near.sentence.text.rstrip().endswith(('?"', '!"', "?\u201d", "!\u201d", ',"', ",\u201d"))
+            words += len(near.sentence.text.split())
+            if words <= int(planning("acts")["caption"]) and (step == 1 or open_end):
+                yield near
 
 
 def felt(event: Event) -> bool:

@@ -30,7 +30,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 11
+    version = 12
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""

@@ -387,8 +387,8 @@ def test_other_kinds_of_text_are_read_with_a_word_about_them() -> None:
     assert long.coverage is not None
     assert "in parts" in long.coverage.note
     assert len(long.panels) == 12
-    assert panels_for(pages, 5) == 24
-    assert panels_for(pages[: len(pages) // 4], 5) == 8
+    assert panels_for(pages, 5) == 30
+    assert panels_for(pages[: len(pages) // 4], 5) == 14
 
 
 def test_a_prompt_tells_what_everybody_in_the_picture_feels() -> None:

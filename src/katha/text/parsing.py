@@ -137,6 +137,10 @@ class Parser:
             ):
                 found[token.i] = Hint("Anna", "NNP", token.text)
                 continue
+            one = self._words.lemmas.get(low, low)
+            if tag == "JJ" and one != low and self._words.sort(one) in ("animal", "person"):
+                found[token.i] = Hint("dogs", "NNS", one)  # "The two geese talk"
+                continue
             stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
             base = self._irregular.get(low) or next((one for one in stems if one in self._verbs), "")
             if before is None or token.text != low or not (base or low in self._past):
