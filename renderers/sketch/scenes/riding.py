@@ -19,7 +19,7 @@ _LARGE = 120.0
 _MOST, _APART, _WIDER = 3, 46.0, 0.45
 """At most so many sit in one thing, so far apart, and each more makes it so much larger."""
 _RIMS: Mapping[str, float] = {
-    "canoe": 0.86, "sailboat": 0.66, "vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9,
+    "canoe": 0.86, "wooden_rowboat": 0.86, "sailboat": 0.66, "vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9,
 }  # fmt: skip
 _RIM = 0.68
 """How high the chin of somebody inside is, beside the height of the thing, by its kind and where it stands."""

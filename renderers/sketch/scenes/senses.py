@@ -564,8 +564,8 @@ def concept_of(*phrases: str) -> str | None:
         words = _AFTER.sub("", phrase.lower().strip()).split()
         whole = find_noun(" ".join(words))
         for at in range(len(words)):
-            if at and whole is not None and whole.kind == "person":
-                return None  # a team captain is no captain
+            if at and whole is not None and (whole.kind != "animal" or in_table("by_picture", "_".join(words))):
+                return None  # a team captain is no captain, a hot dog no dog, a teddy bear no bear
             spelt = " ".join(words[at:])
             found = _concepts().get(spelt) or _concepts().get(singular(spelt))
             if found is not None:
