@@ -222,7 +222,7 @@ class Antecedents:
         sex = _SEX[mention.pronoun]
         going = {
             e.id
-            for e in self.memory.recent(mention, 1)
+            for e in self.memory.recent(mention, 2)
             if e.last is not None and e.last.pronoun == mention.pronoun and e.told_sex == sex
         }
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
@@ -538,7 +538,7 @@ class Antecedents:
             for e in self.memory.recent(mention, 4)
             if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
             if not mention.plural or self.words.sort(e.noun) != "weather"
-            if e.id not in barred
+            if e.id not in barred and not e.unreal
         ]
         if not kinds:
             return None

@@ -365,7 +365,7 @@ class _Builder:
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
-        own = top.head.dep_ == "acomp" and top.head.head == parent.verb and self.words.has("intransitive", clause.lemma)
+        own = top.head.dep_ in ("acomp", "attr", "prep") and top.head.head == parent.verb and self._acts(top)
         if top.dep_ == "conj" and (top.head.i in self.by_token or own):  # "was ashamed and slept"
             clause.imperative = parent.imperative
             return parent.of("patient") if parent.passive else parent.of("agent")
@@ -528,7 +528,8 @@ class _Builder:
 
     def _acts(self, token: Token) -> bool:
         """Whether what stands beside a state is a deed, which nobody has done to them: "was ashamed and slept"."""
-        return token.tag_ in ("VBD", "VBN") and self.words.has("intransitive", lemma_of(token))
+        own = self.words.has("intransitive", lemma_of(token)) or self.words.has("motion", lemma_of(token))
+        return token.tag_ in ("VBG", "VBD") or (token.tag_ == "VBN" and own)
 
     def _modifier(self, clause: Clause, child: Token) -> None:
         words, dep, word = self.words, child.dep_, child.lower_

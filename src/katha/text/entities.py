@@ -7,12 +7,14 @@ that is supposed with which the pronouns fit best. Names say nothing about sex b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from katha.text.antecedents import Antecedents
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Key, Mention
+from katha.text.repairs import lemma_of
 from katha.text.types import EntityKind
 from katha.text.words import Words
 
@@ -24,6 +26,7 @@ __all__ = ["Resolver"]
 _NOWHERE = Speaking()
 _COUPLE = 2
 _KIN_NEAR = 4
+_INITIALS = re.compile(r"(?:[A-Z]\.? ?)+")
 
 
 class Resolver:
@@ -36,6 +39,7 @@ class Resolver:
         self.memory = Memory(mentions, words, sexes)
         self.entities = self.memory.entities
         self.pronouns = Antecedents(self.memory, self.resolve)
+        self.towns = _named_places(mentions.values(), words)
         self.speaking: Mapping[int, Speaking] = {}
 
     def told(self) -> None:
@@ -205,31 +209,22 @@ class Resolver:
         sort = words.sort(noun)
         if mention.made and not mention.name and sort in ("person", "animal"):
             return "thing"  # a plastic dancer
-        if not noun and words.sort(mention.name.lower()) == "region" and not mention.titles and not self._acts(mention):
-            return "place"  # "Africa slid past"
         if noun and (words.has("kin", noun) or sort == "person"):
             return "person"
         if words.has("group", noun):
             return "group"
         if sort in ("animal", "being"):
             return "animal" if sort == "animal" else "being"
+        if mention.name and mention.name in self.towns:
+            return "place"
         if mention.name and not sort:
-            if " " in mention.name and words.is_place(mention.name.split()[-1].lower()) and not mention.titles:
-                return "place" if mention.role in ("place", "goal", "source") else "person"  # "Linden Street"
-            where = mention.role in ("place", "goal", "source") and words.has("at_names", mention.token.head.lower_)
-            head = mention.token.head  # "the belt at the airport in Lisbon"
-            inner = mention.role == "" and mention.token.dep_ == "pobj" and head.lower_ in ("in", "near", "outside")
-            where = where or (inner and (head.lower_ == "in" or words.is_place(head.head.lemma_.lower())))
-            return "place" if where and not mention.titles else "person"
+            return "abstract" if _INITIALS.fullmatch(mention.name) and not self._acts(mention) else "person"
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):
             return "place"
         return "abstract" if sort in ("abstract", "feeling", "time") else "thing"
 
     def _acts(self, mention: Mention) -> bool:
-        """Whether a name does what no country does, or is given something: "Maria stood in the kitchen"."""
-        verb = mention.clause.lemma if mention.clause is not None else ""
-        idle = verb in ("", "be", "have", "lie", "become") or self.words.has("motion", verb)
-        return (mention.role == "agent" and not idle) or mention.role == "recipient" or mention.speaks
+        return _acts(mention, self.words)
 
     def _canonical(self, noun: str) -> str:
         return self.words.group("kin_same", noun) or noun
@@ -243,6 +238,8 @@ class Resolver:
         same = [e for e in every if noun in {self._canonical(known) for known in e.nouns} and not e.plural]
         if owner is not None:
             tied = [e for e in every if not e.plural and self._is_tied(e, noun, owner)]
+            owner = owner if tied else self._known_kin(mention, noun, same) or owner
+            tied = tied or [e for e in every if not e.plural and self._is_tied(e, noun, owner)]
             free = [e for e in same if not any(kin.relation == noun for kin in e.kin)]
             found = tied or self._mutual(noun, owner) or self._spouse(noun, owner) or free
         else:
@@ -253,6 +250,21 @@ class Resolver:
         if entity is not None and owner is not None:
             self.memory.tie(entity, noun, owner)
         return entity
+
+    def _known_kin(self, mention: Mention, noun: str, same: Sequence[Known]) -> str | None:
+        """Whose brother "her brother" must be who was told of: hers, whom this sentence does not name for once."""
+        whose = self.mentions.get(mention.owner or (0, 0))
+        if whose is None or whose.pronoun not in ("he", "she"):
+            return None
+        named = (one for one in self.mentions.values() if one.sentence == mention.sentence and one is not whose)
+        if any(one.entity == whose.entity for one in named):
+            return None
+        ties = [kin.other for e in same for kin in e.kin if kin.relation == noun]
+        sex = "male" if whose.pronoun == "he" else "female"
+        found = {key for key in ties if self.entities[key].told_sex == sex and not self.entities[key].plural}
+        if len(found) == 1:
+            whose.entity = next(iter(found))
+        return whose.entity if found else None
 
     def _is_tied(self, entity: Known, relation: str, owner: str) -> bool:
         """Whether one is the other's mother; what is a member's is the group's."""
@@ -513,6 +525,53 @@ class Resolver:
                 entity.age = "child"  # Little Erik
             if entity.age is None and any(words.has("grown_titles", noun) for noun in nouns):
                 entity.age = "adult"
+
+
+def _acts(mention: Mention, words: Words) -> bool:
+    """Whether a name does what no country does, or is given something: "Maria stood in the kitchen"."""
+    verb = mention.clause.lemma if mention.clause is not None else ""
+    idle = verb in ("", "be", "have", "lie", "become") or words.has("motion", verb)
+    given = mention.role == "recipient" and mention.preposition != "for"
+    return (mention.role == "agent" and not idle) or given or mention.role == "companion" or mention.speaks
+
+
+def _named_places(mentions: Iterable[Mention], words: Words) -> dict[str, str]:
+    """The names of places, with the noun that is in them ("hotel" of "Hotel Miramar") or "": what things are in, at or
+    from, and what never does what only somebody does."""
+    alive: set[str] = set()
+    placed: dict[str, str] = {}
+    for mention in mentions:
+        sorts = {words.sort(noun) for noun in (mention.noun, *(noun for kind, noun in mention.also if kind == "noun"))}
+        if not mention.name:
+            continue
+        first, *_, last = (mention.name.lower().split() * 2)[: 1 + len(mention.name.split())]
+        nouns = [one for one in dict.fromkeys((last, first)) if words.is_place(one) and words.sort(one) != "vehicle"]
+        whole = " " in mention.name and nouns and not mention.titles
+        if mention.titles or sorts & {"person", "animal", "being"} or (_acts(mention, words) and not whole):
+            alive |= set(mention.name.split())
+        elif whole or words.sort(mention.name.lower()) == "region" or _is_where(mention, words):
+            placed[mention.name] = nouns[0] if nouns else ""
+    return {name: noun for name, noun in placed.items() if not alive & set(name.split())}
+
+
+def _is_where(mention: Mention, words: Words) -> bool:
+    """Whether a name tells where: "stopped at Brzeg", "the keeper from Los Olivos", "the colony on Ceres"."""
+    prep, clause = mention.token.head, mention.clause
+    if mention.token.dep_ != "pobj" or prep.dep_ != "prep":
+        return False
+    above, verb = prep.head, clause.lemma if clause is not None else ""
+    noun = lemma_of(above) if above.pos_ in ("NOUN", "NUM") else ""
+    lives = words.sort(noun) in ("person", "animal", "being") or words.has("group", noun)
+    moves = words.has("motion", verb) and not words.has("carrying", verb)
+    if prep.lower_ in ("in", "into", "near", "outside", "across", "through"):
+        return True
+    if prep.lower_ in ("at", "on"):
+        return not (words.has("look_verbs", verb) or words.has("give", verb) or words.has("say", verb))
+    if prep.lower_ in ("from", "of") and noun:
+        return words.is_place(noun) if prep.lower_ == "of" else lives or words.has("ways_from", noun)
+    if prep.lower_ in ("to", "for", "towards", "toward"):
+        return moves or words.sort(noun) == "vehicle" or words.has("ways_from", noun) or above.pos_ == "NUM"
+    return prep.lower_ == "from" and moves
 
 
 def _deeds_of(noun: str) -> set[str]:

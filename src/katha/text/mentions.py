@@ -97,7 +97,7 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
 
 def _numbers_name(token: Token, words: Words) -> bool:
     """Whether a word is the number of a name: the "Nine" of "Unit Nine"."""
-    number = token.lower_ in words.numbers and token.text[0].isupper() and token.i > 0
+    number = token.i > 0 and ((token.lower_ in words.numbers and token.text[0].isupper()) or token.text.isdigit())
     before = token.nbor(-1) if number else token
     return number and before.text[0].isupper() and before.pos_ in ("PROPN", "NOUN") and token.head == before
 
@@ -224,7 +224,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             mention.article = _ARTICLES.get(child.lower_, mention.article)
             if child.lower_ == "both":
                 mention.plural, mention.count = True, 2
-        elif child.dep_ == "nummod":
+        elif child.dep_ == "nummod" and not _numbers_name(child, words):
             mention.count = words.numbers.get(child.lower_, int(child.text) if child.text.isdigit() else 0)
             mention.plural = mention.plural or mention.count > 1
         elif child.dep_ == "amod" or child.lower_.endswith("year-old"):
@@ -287,6 +287,7 @@ def _unreal(token: Token, words: Words) -> bool:
         return True  # "a recipe for mole", "they ate chicken": no animal of the story
     if token.dep_ == "pobj" and new:
         picture = head.lower_ == "of" and words.has("pictures", head.head.lemma_.lower())
+        picture |= head.lower_ == "of" and head.head.dep_ == "pobj" and _unreal(head.head, words)  # "like maps of isles"
         return picture or words.has("likening", head.lower_)
     return token.dep_ in ("dobj", "conj") and new and words.has("draw", head.lemma_.lower())
 

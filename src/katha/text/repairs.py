@@ -105,9 +105,9 @@ def _repair_tags(token: Token, words: Words) -> None:
     goggles and her rubber boots", "made her brother Max cough", "found her asleep", "sheets of packing paper"."""
     head, doer = token.head, child_of(token, "nsubj")
     speaks = token.dep_ == "ccomp" and words.has("say", lemma_of(head))
-    joined = token.dep_ in ("advcl", "ccomp") and head.tag_ == "VBD" and not speaks
+    joined = token.dep_ in ("advcl", "ccomp") and head.tag_ in ("VBD", "VBZ", "VBP") and not speaks
     joined = joined and child_of(head, *_SUBJECTS) is None
-    if joined and token.tag_ == "VBD" and token.i < head.i and doer is not None and child_of(token, "mark") is None:
+    if joined and token.tag_ == head.tag_ and token.i < head.i and doer is not None and child_of(token, "mark") is None:
         between = [one.text for one in token.doc[token.i : head.i]]
         if between[-1] == "," and not any(one.tag_ in ("WRB", "IN") for one in token.lefts):
             above, dep = head.head, head.dep_
@@ -368,6 +368,8 @@ def _goes_on(doc: Doc, at: int) -> bool:
             return False
         if one.tag_ == "CC" and one.lower_ in ("and", "but"):
             after = [next_one.tag_ for next_one in doc[one.i + 1 : one.i + 4]]
+            if after[:1] == ["VBD"] or after[:2] == ["RB", "VBD"]:
+                return True
             if one.nbor(-1).text != "," and {"VBD", "VBN"} & set(after) and not {"DT", "PRP$", "PRP"} & set(after[:1]):
                 return True
     return False
