@@ -123,6 +123,9 @@ class Antecedents:
             laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
             if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
                 return True
+        beside = owned is not None and owned.preposition in ("at", "by", "beside", "near") and owned.clause is not None
+        if owned is not None and beside and self.words.sort(owned.noun) == "body" and owned.role in ("place", "goal"):
+            return not self.words.has("look_verbs", owned.clause.lemma)  # "the girl was at her shoulder"
         return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger")
 
     def _wanted(self, entity: Known, mention: Mention) -> float:
@@ -421,7 +424,7 @@ class Antecedents:
         if pair is not None:
             return memory.group(pair[1], mention)
         free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 3]
-        return best[0][1] if best else memory.crowd() if done else memory.nearest(free, mention)
+        return best[0][1] if best else memory.crowd() if done or not free else memory.nearest(free, mention)
 
     def _several(self, mention: Mention, barred: set[str]) -> Iterable[tuple[float, Known]]:
         memory, owns = self.memory, mention.form == "poss"
@@ -437,6 +440,9 @@ class Antecedents:
             if mine or entity.kind == "abstract":
                 continue
             living = entity.kind in ("group", *ALIVE) or entity.acts
+            if mention.role == "agent" and not living and mention.clause is not None and not mention.clause.passive:
+                if not (self.words.has("things_do", mention.clause.lemma) or mention.clause.state):
+                    continue  # they who take something apart are no socks
             if owns and not living and kin:
                 continue
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
@@ -470,7 +476,7 @@ class Antecedents:
         memory, whole = self.memory, self._of(mention)
         if whole is not None:
             return self.noun(whole)
-        if mention.pronoun == "both":
+        if mention.pronoun == "both" or (mention.role == "patient" and mention.pronoun in ("all", *_COUNTS)):
             return self._they(mention)
         near = [e for e in memory.near(mention, 2) if e.kind == "group" or (e.plural and e.members)]
         sorts = {e.id: {e.noun, *(memory.entities[one].noun for one in e.members)} for e in near}
@@ -488,6 +494,8 @@ class Antecedents:
     def _one(self, mention: Mention) -> Known | None:
         """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
         other = self._of(mention)
+        if any(child.lower_ == "no" for child in mention.token.children):
+            return None  # "no one"
         if other is None:
             head = mention.token.head
             if mention.pronoun in ("another", "other") and head.dep_ == "prep" and head.lower_ in ("after", "by"):
@@ -549,6 +557,7 @@ class Antecedents:
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)
         one.plural, one.count = mention.plural, mention.count
+        looks = mention.token.lower_ if mention.plural and mention.count else looks  # "laid three on the counter"
         one.phrases.append(" ".join(f"the {looks} {inflected(like.noun) if mention.plural else like.noun}".split()))
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None

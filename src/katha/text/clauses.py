@@ -23,7 +23,7 @@ __all__ = ["Clause", "Filler", "age_of", "clauses_of", "conjuncts", "phrase_of"]
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
 )
-_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at quarter"))
+_AT_LAST = frozenset(("at last", "at first", "at once", "at least", "at half", "at a quarter", "at quarter"))
 _MODALS = {"could": "can", "ca": "can", "might": "may", "shall": "will", "wo": "will", "ought": "should", "'ll": "will"}
 _SPAN = frozenset(("after", "before", "during", "until", "since"))
 _CLOSED = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
@@ -149,6 +149,8 @@ def _folded(verb: Token, words: Words) -> tuple[Token, str, str, str] | None:
     if lemma == "use" and to:
         return inner, "", "", ""
     for name, modality, mark in (("try", "try", ""), ("manage", "can", ""), ("fail", "try", "not")):
+        if name == "manage" and lemma != "turn" and child_of(verb, "prt") is not None:
+            continue  # "got out to walk"
         if words.has(name, lemma) and (to or name == "fail" or lemma in ("try", "dare", "help")):
             return inner, modality if lemma not in ("refuse", "avoid", "help", "remember") else "", "", mark
     if words.has("pretend", lemma) and to:
@@ -302,8 +304,10 @@ class _Builder:
                     clause.existential = True
         verb = clause.verb
         bare = verb.tag_ == "VBN" and not any(child.dep_ in ("aux", "auxpass") for child in verb.children)
-        had = verb.dep_ == "ccomp" and self.words.has("make", lemma_of(verb.head)) and verb.head.i < verb.i
-        if bare and (had or verb.dep_ == "acl" or (verb.dep_ == "advcl" and child_of(verb, "nsubj") is None)):
+        had = verb.dep_ == "ccomp" and any(self.words.has(name, lemma_of(verb.head)) for name in ("make", "found_so"))
+        had = had and verb.head.i < verb.i
+        left = child_of(verb, "nsubj") is None or any(one.lower_ == "with" for one in verb.children)
+        if bare and (had or verb.dep_ == "acl" or (verb.dep_ == "advcl" and left)):
             clause.passive = True
         if bare and verb.dep_ == "conj" and clause.parent is not None and clause.parent.passive:
             clause.passive = child_of(verb, "nsubj") is None
@@ -346,16 +350,20 @@ class _Builder:
 
     def _living(self, noun: Token) -> Token:
         """Who must be meant by "who" after a thing: "Mr Kral from next door, who ..."."""
-        if self._lives(noun) or noun.dep_ != "pobj" or noun.pos_ == "PRON" or self.words.has("group", lemma_of(noun)):
+        above, town = noun.head.head, noun.tag_ == "NNP" and noun.head.lower_ in ("from", "in", "at", "near")
+        alive = noun.pos_ == "PRON" or any(self.words.has(name, lemma_of(noun)) for name in ("group",))
+        if noun.dep_ != "pobj" or alive or (self._lives(noun) and not (town and above.pos_ == "NOUN")):
             return noun
-        above = noun.head.head
         doers = [child for child in above.children if child.dep_ in _SUBJECTS and child.i < noun.i]
-        return next((one for one in (above, *doers) if one.pos_ in ("NOUN", "PROPN") and self._lives(one)), noun)
+        able = (one for one in (above, *doers) if one.pos_ in ("NOUN", "PROPN"))
+        return next((one for one in able if self._lives(one) or self.words.has("group", lemma_of(one))), noun)
 
     def _borrowed(self, clause: Clause) -> list[Token]:
         """The subject that a clause without one has from where it hangs."""
         top = clause.chain[0]
         parent = clause.parent
+        if clause.existential:
+            return []  # "Snow had closed the pass, and there were eleven cars"
         if top.tag_ == "VB" and self.quoted[top.i] and (parent is None or not self.quoted[parent.verb.i]):
             clause.imperative = True
             return []
@@ -568,6 +576,9 @@ class _Builder:
             beside = child_of(prep, "pobj") if word == "next" and prep.lower_ == "to" else None
             if beside is not None:
                 self._place_noun(clause, beside, "beside")
+            elif prep.dep_ == "prep" and (word, prep.lower_) == ("ahead", "of"):
+                for target in [one for one in prep.children if one.dep_ == "pobj"]:
+                    clause.add("place", conjuncts(target), "ahead of")
             elif prep.dep_ == "prep":
                 self._preposition(clause, prep)
             elif prep.dep_ == "npadvmod" and is_time(prep, words):
@@ -609,8 +620,10 @@ class _Builder:
                     target = child_of(late, "pobj")
                     if late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._lives(target):
                         clause.add("companion", conjuncts(target), "with")  # "stood at the door with Biscuit"
-                    elif late.dep_ == "prep" and late.lower_ == "with" and target is not None and self._held(target):
-                        clause.add("instrument", conjuncts(target), "with")
+                    elif late.dep_ == "prep" and late.lower_ == "with" and target is not None:
+                        at_a_run = self.words.sort(lemma_of(head)) in ("abstract", "") and head.tag_ == "NN"
+                        if self._held(target) or (at_a_run and word == "at"):
+                            clause.add("instrument", conjuncts(target), "with")
                     placed = late.dep_ == "prep" and self.words.has("prep_place", late.lower_)
                     if placed and target is not None and self.words.is_place(lemma_of(target)):
                         self._place_noun(clause, target, late.lower_)
@@ -640,7 +653,7 @@ class _Builder:
             clause.add("agent", nouns, prep)
         elif (
             (is_time(head, words) and prep not in ("to", "with", "from", "into", "onto"))
-            or (head.pos_ == "NUM" and prep == "at")
+            or (prep == "at" and (head.pos_ == "NUM" or head.lower_ == "past"))
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive and not (prep == "before" and words.has("faced", lemma)))
         ):
@@ -755,7 +768,8 @@ class _Builder:
                 child.lower_ in ("no", "not", "neither") and child.dep_ in ("det", "neg", "preconj", "cc")
                 for child in token.children
             )
-            clause.negated |= none and filler.role in ("agent", "patient")
+            others = clause.of(filler.role)[:1]  # "eleven cars and no way out" are there
+            clause.negated |= none and filler.role in ("agent", "patient") and others == [token]
         top = clause.chain[0]
         before = top.head.nbor(-1).lower_ if top.head.i else ""
         if top.dep_ == "pcomp" and (top.head.lower_ == "without" or before == "instead"):
@@ -821,12 +835,19 @@ class _Builder:
         if thought and within and top.tag_ == "VBG" and top.i > top.head.i:
             return "imagined"  # "imagined a dragon eating the teacher"
         if clause.link == "purpose":
+            if self._comes_upon(clause, parent):
+                return "told"
             return "intended" if not {"so", "that"} <= marks or clause.modality or clause.verb.tag_ == "VB" else "told"
         if top.dep_ in ("acl", "relcl") and has_to(top):
             return "intended"
         if parent is None or clause.link != "content":
             return "told"
         return self._content(clause, parent, top)
+
+    def _comes_upon(self, clause: Clause, parent: Clause | None) -> bool:
+        """Whether an infinitive tells what comes of a deed: "woke to hear a note", "came home to find it gone"."""
+        upon = f"{parent.lemma}_to_{clause.lemma}" if parent is not None else ""
+        return self.words.has("comes_upon", upon) and not clause.negated and clause.parent.standing == "told"
 
     def _content(self, clause: Clause, parent: Clause, top: Token) -> Standing:
         words, lemma = self.words, parent.lemma
@@ -837,6 +858,8 @@ class _Builder:
             return "told"  # "felt a hand touch her shoulder"
         if has_to(top) and any(child.tag_ in ("WRB", "WP") for child in top.children):
             return "intended"  # "explained how to open it"
+        if self._comes_upon(clause, parent):
+            return "told"
         if top.dep_ == "xcomp":
             if words.has("perceive", lemma) or top.tag_ == "VBG":
                 return "told"

@@ -84,7 +84,8 @@ class Resolver:
     def _own(self, mention: Mention) -> Known | None:
         """ "His", "mine": another of what was named last, whose owner the pronoun is."""
         like = max(
-            (e for e in self.memory.near(mention, 2) if e.kind == "thing" and e.noun and not e.members),
+            (e for e in self.memory.near(mention, 2)
+             if e.kind == "thing" and e.noun and not e.members and self.words.sort(e.noun) != "body"),
             key=lambda e: e.last.key if e.last is not None else (0, 0),
             default=None,
         )
@@ -344,8 +345,8 @@ class Resolver:
         after = mention.token.nbor(1).lower_ if mention.token.i + 1 < len(mention.token.doc) else ""
         if words.has("apart", after):
             return None  # "the girl behind him", "the man at the desk" are others
-        if any(child.tag_ == "JJS" for child in mention.token.children):
-            return None  # "the tallest man" is one of several
+        if any(child.tag_ == "JJS" or (child.dep_ == "amod" and child.text[0].isupper()) for child in mention.token.lefts):
+            return None  # "the tallest man" is one of several, "the Dutch girl" another
         able = [e for e in alone if self._could_be(e, mention)]
         age = words.ages.get(noun)
         sex = self.words.sexes.get(noun)
@@ -369,7 +370,7 @@ class Resolver:
         last, owned = entity.last, self.memory.owned.get(mention.key)
         clause = mention.clause or (owned.clause if owned is not None else None)
         here = last is not None and last.clause is not None and last.clause is clause
-        own = last is not None and last.role == "agent" != mention.role and not last.plural and not last.pronoun
+        own = last is not None and last.role == "agent" != mention.role and not last.plural
         return here and own
 
     def _named_beside(self, mention: Mention) -> set[str]:
@@ -403,6 +404,7 @@ class Resolver:
             return None
         count = 2 if pair else mention.count
         groups = [e for e in near if e.members and count in (0, len(e.members))]
+        kin = self.words.has("kin_equal", noun) and noun != "friend"
         fits = [e for e in groups if all(self._member_fits(self.entities[item], noun) for item in e.members)]
         several = [e for e in near if e.plural and not e.members and self._same_people(e, noun)]
         fits = fits or [e for e in several if count in (0, e.count) or not e.count]
@@ -413,7 +415,7 @@ class Resolver:
         single = named if len(named) > 1 else single
         single.sort(key=lambda e: e.sentences[-1] if e.sentences else 0, reverse=True)
         many = count or (len(single) if len(single) < 4 else 2)
-        if len(single) < max(2, many):
+        if len(single) < max(2, many) or (kin and len({e.age for e in single[: max(2, many)]}) > 1):
             return None
         return self.memory.group(tuple(e.id for e in single[: max(2, many)]), mention)
 
@@ -433,6 +435,8 @@ class Resolver:
         sex, age = self.words.sexes.get(noun), self.words.ages.get(noun)
         if self.words.sort(noun) == "animal":
             return entity.kind == "animal" and noun == "animal"
+        if not (self.words.has("plain_person", noun) or self.words.has("kin", noun)):
+            return False  # "the firemen" are told of as new
         old = entity.age in (age, None) or (age is None and self.words.has("kin", noun))
         right = entity.kind == "person" and entity.sex in (sex, None) and old
         return right and (sex is not None or age is not None)

@@ -193,7 +193,10 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
     if lower in ("one", "other", "ones"):
         mention.adjectives = tuple(child.lower_ for child in token.children if child.dep_ == "amod")
     mention.also = tuple(_also(token, words))
-    if lower == "ones":
+    if token.tag_ == "CD" and not mention.also:
+        mention.pronoun, mention.count = "one", words.number(lower)
+        mention.plural = mention.count != 1
+    elif lower == "ones":
         numbers = [words.numbers.get(child.lower_, 0) for child in token.children if child.dep_ == "nummod"]
         mention.pronoun, mention.plural, mention.count = "one", True, next(iter(numbers), 0)
 
@@ -225,7 +228,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
             if child.lower_ == "both":
                 mention.plural, mention.count = True, 2
         elif child.dep_ == "nummod" and not _numbers_name(child, words):
-            mention.count = words.numbers.get(child.lower_, int(child.text) if child.text.isdigit() else 0)
+            mention.count = words.number(child.lower_)
             mention.plural = mention.plural or mention.count > 1
         elif child.dep_ == "amod" or child.lower_.endswith("year-old"):
             found = [child, *(c for c in child.children if c.dep_ == "conj")]
@@ -309,7 +312,10 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
             parts = [word.lower_ for one in token.children if one.lower_ == "of" for word in one.children]
             counted = token.pos_ == "NUM" and bool({"them", "us", "you"} & set(parts))  # "the two of them"
             most = token.tag_ in ("JJS", "JJR") and any(child.lower_ == "the" for child in token.children)
-            pronoun = token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most
+            whole = token.tag_ == "CD" and token.dep_ in ("dobj", "nsubj", "nsubjpass") and not token.text.isdigit()
+            whole = whole and words.number(token.lower_) > 0 and not list(token.lefts)  # "drank one", "found sixty-one"
+            whole = whole and not parts and not counted
+            pronoun = token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$") or listed or counted or most or whole
             if pronoun and not _is_noun(token, words):
                 _pronoun(mention, token, words)
                 mention.pronoun = "all" if counted and not listed else "one" if most else mention.pronoun

@@ -141,6 +141,9 @@ class Parser:
             if tag == "JJ" and one != low and self._words.sort(one) in ("animal", "person"):
                 found[token.i] = Hint("dogs", "NNS", one)  # "The two geese talk"
                 continue
+            if "-" in low and tag == "JJ" and token.dep_ in ("advmod", "oprd") and all(part in self._words.numbers for part in low.split("-")):
+                found[token.i] = Hint("forty", "CD", low)
+                continue
             stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
             base = self._irregular.get(low) or next((one for one in stems if one in self._verbs), "")
             if before is None or token.text != low or not (base or low in self._past):
@@ -181,7 +184,7 @@ class Parser:
 
         named: a name stands before it. told: the sentence has a verb.
         """
-        before, tag, low = token.nbor(-1), token.tag_, token.lower_
+        before, tag, low, words = token.nbor(-1), token.tag_, token.lower_, self._words
         after = token.nbor(1) if token.i + 1 < len(token.doc) else None
         noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
         doer = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
@@ -193,8 +196,14 @@ class Parser:
             first, opens_it = before.nbor(-1), before.nbor(-2)
             if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
                 return Hint("big", "JJ", low)  # "the cold, driving rain"
-        if low == "round" and tag in ("VB", "VBP") and before.tag_ in ("NN", "NNS"):
-            return Hint("around", "IN", low)  # "a towel round his neck"
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG") and after is not None
+        if low == "round" and tag != "IN" and placed and (after.tag_ in ("DT", "PRP$", "NNP") or tag in ("VB", "VBP")):
+            return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
+        thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False
+        row = tag == "VBZ" and thing and before.tag_ == "NN" and not token.is_stop
+        if row and not any(one.tag_ in ("VBZ", "VBP") and one != token for one in token.doc) and '"' not in token.doc.text:
+            if any(one.tag_ == "VBD" for one in token.doc):
+                return Hint("things", "NNS", low[:-1])  # "the lifeboat, the crab pots and the mast"
         if tag == "JJ" and low.endswith("ing") and not bare:
             return Hint("walking", "VBG", base)  # "had been diving"
         if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):

@@ -128,9 +128,9 @@ def _repair_tags(token: Token, words: Words) -> None:
             for one in [one for one in token.children if one.dep_ == "prep"]:
                 one.head = head
     elif token.lower_ == "back" and token.pos_ == "ADV" and token.i and token.nbor(-1).lower_ in ("her", "his", "my"):
-        whose = token.nbor(-1)
-        if whose.dep_ == "pobj":  # "sat down with her back against it"
-            token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, "pobj"
+        whose, turns = token.nbor(-1), token.nbor(-1).lower_ != "her" or words.has("turns_back", lemma_of(head))
+        if whose.dep_ == "pobj" or (whose.dep_ == "dobj" and turns):  # "sat with her back against it", "turned his back"
+            token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, whose.dep_
             whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
         doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
@@ -186,15 +186,17 @@ def _repair_done(token: Token, words: Words) -> None:
     if token.tag_ != "VBN" or token.dep_ != "acl" or doer.i >= token.i or not token.lower_.endswith("ed"):
         return
     above, left = doer.head, doer.dep_
-    opens = left == "ROOT" or (left == "appos" and above.dep_ == "ROOT" and is_time(above, words))
+    opens = left == "ROOT" or (left == "dep" and above.i > token.i) or (left == "appos" and above.dep_ == "ROOT" and is_time(above, words))
     joined = left == "conj" and above.pos_ == "VERB" and doer.nbor(-1).text != ","
     near = token.i == doer.i + 1 and doer.pos_ in ("NOUN", "PROPN", "PRON")
     if not near or not (opens or joined) or any(one.dep_ == "agent" and list(one.children) for one in token.children):
         return
-    token.tag_, token.dep_, token.head = "VBD", "conj" if joined else "ROOT", above if joined else token
+    first = left == "dep" and above.pos_ == "VERB"  # "a bolt pinged, a plank tipped"
+    token.tag_, token.dep_ = "VBD", "ccomp" if first else "conj" if joined else "ROOT"
+    token.head = above if joined or first else token
     for one in [one for one in doer.children if one.dep_ == "advcl" and one.i < doer.i]:
         one.head = token
-    if above.dep_ == "ROOT" and above not in (doer, token) and not joined:
+    if above.dep_ == "ROOT" and above not in (doer, token) and not (joined or first):
         above.head, above.dep_ = token, "npadvmod"
     doer.head, doer.dep_ = token, "nsubj"
 
@@ -305,8 +307,9 @@ def _repair_series(token: Token, words: Words) -> None:
     if not bare or not token.i:
         return
     beside = token.nbor(-1) if token.nbor(-1).dep_ != "advmod" or token.i == 1 else token.nbor(-2)
-    if token.tag_ == "VBG" and token.dep_ == "advcl" and beside.dep_ == "pobj" and beside.head.lower_ == "with":
-        token.head = beside.head.head  # "with her nose touching the paper"
+    held = token.tag_ in ("VBG", "VBN") and token.dep_ in ("advcl", "acl") and beside.dep_ == "pobj"
+    if held and token.nbor(-1) == beside and beside.head.lower_ == "with" and child_of(beside, "poss") is not None:
+        token.dep_, token.head = "advcl", beside.head.head  # "with her nose touching it", "with their boots braced"
         beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
         return
     felt = token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings
@@ -414,6 +417,8 @@ def _repair_subjects(token: Token, words: Words) -> None:
         elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
             first.dep_ = "dep"  # "Two streets from the office a dog ran out"
         between = first.doc[first.i + 1 : second.i].text
+        if between == "and" and second.tag_ == "PRP" and child_of(first, "conj") is None:
+            second.head, second.dep_ = first, "conj"  # "Mr Pym and I stopped"
         if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
             second.head, second.dep_ = first, "appos"
     if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):

@@ -220,10 +220,10 @@ class Teller:
             return ""
         # A name stands for its bearer; for a part of somebody ("a basket of fish") the text's own words do.
         if entity.members or entity.id in self.names:
-            counted = " of " in role.text and not _BARE_PRONOUN.match(role.text) and not entity.members
+            counted = " of " in role.text and not _BARE_PRONOUN.match(role.text)
             if counted and load_words().has("relational", role.head):
                 return f"{role.text.split(' of ')[0]} of {self.name(role.entity)}"  # "on top of her"
-            return _inner(role.text) if counted else self.name(role.entity)
+            return _inner(role.text) if counted and not entity.members else self.name(role.entity)
         text = self._owned(entity, entity.name if _BARE_PRONOUN.match(role.text) else role.text, doers)
         front = re.match(r"((?:front|top|middle|side|edge|back|bottom) of) ", role.text)
         if _OF_SOMEBODY.search(role.text) and front is not None:

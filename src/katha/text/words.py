@@ -68,6 +68,11 @@ class Words:
         """Return what a noun is ("animal", "building", "food"), "" if that is not known."""
         return self.sorts.get(noun, "")
 
+    def number(self, word: str) -> int:
+        """Return the number that a word is ("sixty-one"), 0 for none and for one that is not known."""
+        parts = [self.numbers.get(part, 0) for part in word.split("-")]
+        return int(word) if word.isdigit() else sum(parts) if all(parts) else 0
+
     def noun_lemma(self, noun: str) -> str:
         """Return a noun's lemma where the parser's is wrong ("geese"); what is a noun stays ("hat")."""
         return noun if noun in self.sorts else self.lemmas.get(noun, noun)
