@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Mention
+from katha.text.repairs import child_of
 from katha.text.types import EntityKind
 from katha.text.words import inflected
 
@@ -123,6 +124,9 @@ class Antecedents:
             laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
             if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
                 return True
+        verb = owned.clause.lemma if owned is not None and owned.clause is not None else ""
+        if owned is not None and self.words.has("found_so", verb) and owned.role == "place":
+            return self.words.sort(owned.noun) == "body"  # "finds Ben with a tube in his nose"
         beside = owned is not None and owned.preposition in ("at", "by", "beside", "near") and owned.clause is not None
         if owned is not None and beside and self.words.sort(owned.noun) == "body" and owned.role in ("place", "goal"):
             return not self.words.has("look_verbs", owned.clause.lemma)  # "the girl was at her shoulder"
@@ -236,7 +240,7 @@ class Antecedents:
             if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
-        scored = self._best((score - 0.8 * self._is_his(e, mention), e) for score, e in scored)
+        scored = self._best((score - 0.8 * self._is_his(e, mention) - 1.0 * _nameless(e), e) for score, e in scored)
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
             # "His father" is hardly the father's own.
@@ -253,7 +257,9 @@ class Antecedents:
             return own  # "opened the door behind him"
         if not scored:
             self.total += _UNKNOWN
-            return (self._personified(mention, sex) or self.memory.new("person")) if not mention.quoted else None
+            if mention.quoted:
+                return None
+            return self._personified(mention, sex) or self._spoken_of(mention) or self.memory.new("person")
         score, best = scored[0]
         self.total += max(_NOBODY, min(score, _MOST))
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
@@ -269,11 +275,18 @@ class Antecedents:
 
     def _personified(self, mention: Mention, sex: str) -> Known | None:
         """The thing that a text speaks of as of somebody: "The moon was so smooth that they used her as a mirror"."""
-        things = [e for e in self.memory.recent(mention, 1) if e.kind in ("thing", "place") and e.noun and not e.plural]
+        things = [e for e in self.memory.recent(mention, 1) if self.words.has("personified", e.noun) and not e.plural]
         found = self.memory.nearest((e for e in things if e.last and e.last.role == "agent"), mention)
         if found is not None:
             found.votes[sex] += 1.0
         return found
+
+    def _spoken_of(self, mention: Mention) -> Known | None:
+        """The one who was only spoken of by name so far: '"Tell Lotte," it said. We looked her up'."""
+        near = range(mention.sentence - 2, mention.sentence)
+        named = [one for one in self.memory.mentions.values() if one.quoted and one.name and one.sentence in near]
+        people = [one for one in named if one.entity is None and one.role in ("recipient", "patient", "agent")]
+        return self.noun(people[-1]) if len({one.name for one in people}) == 1 else None
 
     def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
         """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
@@ -309,6 +322,7 @@ class Antecedents:
         done = mention.role == "patient" and mention.clause is not None and mention.clause.lemma == "do"
         if done or self._dummy(mention):
             return None
+        inside = mention.role == "place" and mention.preposition in ("in", "on", "into", "onto", "inside")
         told = self._told_what(mention)
         if told is not None:
             return told
@@ -317,12 +331,14 @@ class Antecedents:
         for entity in self.memory.recent(mention, 4):
             if entity.plural or entity.id in barred:
                 continue
-            if entity.kind in ("person", "group") or entity.narrator:
+            its = entity.kind == "group" and mention.form == "poss" and entity.at(mention.sentence) == mention.sentence
+            if (entity.kind in ("person", "group") and not its) or entity.narrator:
                 continue
             living = entity.kind in ALIVE
             score = self._score(entity, mention)
             if living and not entity.its:
                 score -= 0.9 if entity.names and entity.kind == "animal" else 0.3 if entity.names else 0.0
+            score -= 0.7 if living and inside else 0.0  # coals are laid in a pot, not in a tiger
             score -= 0.8 if entity.vague else 0.0  # "something in it ticked": it is what it was before
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
             score -= 0.6 if self._sat_on(entity) and mention.role != "place" else 0.0
@@ -348,8 +364,8 @@ class Antecedents:
         if clause is None or clause.lemma != "be" or mention.role != "agent":
             return None
         for told in self.memory.beside(mention, clause.state):
-            if self.words.sort(told.noun) in ALIVE or told.name or self.words.has("kin", told.noun):
-                vague = [e for e in self.memory.near(mention, 2) if e.vague]
+            vague = [e for e in self.memory.near(mention, 2) if e.vague]
+            if vague or self.words.sort(told.noun) in ALIVE or told.name or self.words.has("kin", told.noun):
                 return self.memory.nearest(vague, mention) or self.noun(told)
         return None
 
@@ -446,6 +462,7 @@ class Antecedents:
             if owns and not living and kin:
                 continue
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
+            score -= 0.6 if entity.kind == "place" and not town else 0.0
             body = self.words.sort(entity.noun) in ("body", "clothing")
             score -= 0.8 if body and mention.role == "agent" else 0.0
             both = entity.last is not None and entity.last.role == mention.role == "patient"
@@ -478,9 +495,12 @@ class Antecedents:
             return self.noun(whole)
         if mention.pronoun == "both" or (mention.role == "patient" and mention.pronoun in ("all", *_COUNTS)):
             return self._they(mention)
-        near = [e for e in memory.near(mention, 2) if e.kind == "group" or (e.plural and e.members)]
+        near = [e for e in memory.near(mention, 2) if e.kind == "group"]
         sorts = {e.id: {e.noun, *(memory.entities[one].noun for one in e.members)} for e in near}
-        near = [e for e in near if not any(self.words.sort(noun) == "animal" for noun in sorts[e.id])] or near
+        people = [e for e in near if not any(self.words.sort(noun) == "animal" for noun in sorts[e.id])]
+        near = people or [e for e in near if e.acts]
+        if mention.pronoun in ("everyone", "everybody") and child_of(mention.token, "prep") is not None:
+            return memory.crowd()  # "everyone in the hall"
         if mention.pronoun in ("others", "rest"):
             parts = [e for e in memory.near(mention, 3) if e.group is not None]
             part = memory.nearest(parts, mention)
@@ -494,8 +514,8 @@ class Antecedents:
     def _one(self, mention: Mention) -> Known | None:
         """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
         other = self._of(mention)
-        if any(child.lower_ == "no" for child in mention.token.children):
-            return None  # "no one"
+        if any(child.lower_ in ("no", "each") for child in mention.token.children):
+            return None  # "no one", "each other"
         if other is None:
             head = mention.token.head
             if mention.pronoun in ("another", "other") and head.dep_ == "prep" and head.lower_ in ("after", "by"):
@@ -531,6 +551,10 @@ class Antecedents:
         found = sorts.get(self.words.sort(group.noun)) or next(iter(members), None)
         return found or ("person" if group.kind == "group" else group.kind)
 
+    def _draws(self, mention: Mention) -> bool:
+        """Whether one is painted or made, be it a river."""
+        return mention.clause is not None and self.words.has("draw", mention.clause.lemma)
+
     def _like(self, mention: Mention) -> Known | None:
         """Another of what was named before: "Max rolled a ball and put a smaller one on top"."""
         barred, named = self._barred(mention), bool(mention.also)  # "one was called Bao"
@@ -544,7 +568,8 @@ class Antecedents:
                 e,
             )
             for e in self.memory.recent(mention, 4)
-            if e.noun and not e.narrator and e.kind not in ("place", "abstract") and not e.members
+            if e.noun and not e.narrator and not e.members
+            if e.kind not in ("place", "abstract") or (e.kind == "place" and self._draws(mention))
             if not mention.plural or self.words.sort(e.noun) != "weather"
             if e.id not in barred and not e.unreal
         ]
@@ -562,6 +587,11 @@ class Antecedents:
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one
+
+
+def _nameless(entity: Known) -> bool:
+    """Whether somebody is only "somebody" so far."""
+    return entity.first is not None and entity.first.pronoun in ("someone", "somebody") and not entity.nouns
 
 
 def _each(entity: Known) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from katha.text.types import RoleName, Standing
 
-__all__ = ["Clause", "Filler", "age_of", "clauses_of", "conjuncts", "phrase_of"]
+__all__ = ["Clause", "Filler", "age_of", "clauses_of", "conjuncts", "is_row", "phrase_of"]
 
 _NOT_CLAUSE = frozenset(
     ("acomp", "aux", "auxpass", "amod", "compound", "prep", "det", "case", "punct", "nmod", "npadvmod", "mark", "prt")
@@ -91,10 +91,19 @@ def conjuncts(token: Token) -> list[Token]:
         if child.lower_ == "all":
             continue  # "cage and all"
         if child.dep_ in ("conj", "appos") and child.pos_ in ("NOUN", "PROPN", "PRON", "NUM"):
-            listed = token.tag_ not in ("NNS", "NNPS") and any(word.dep_ == "cc" for word in child.children)
+            many = token.tag_ in ("NNS", "NNPS")
+            listed = any(word.dep_ == "cc" for word in child.children) and (not many or is_row(token, child))
             joined = child.dep_ == "conj" or listed
             found += conjuncts(child) if joined else []
     return found
+
+
+def is_row(things: Token, other: Token) -> bool:
+    """Return whether what follows a plural is more of a list, not who they are: "seven marbles, a tooth and a letter"."""
+    rest = [other, *(one for one in other.subtree if one.dep_ == "conj")]
+    count = child_of(things, "nummod")
+    told = count is not None and load_words().number(count.lower_) == len(rest)
+    return not told and other.pos_ == "NOUN" and any(one.lower_ in ("a", "an", "the") for one in other.lefts)
 
 
 def _marks(token: Token) -> set[str]:
@@ -344,6 +353,9 @@ class _Builder:
             pointed = child_of(node, "attr") if lemma_of(node) == "be" else None
             if pointed is not None and node != token.head and pointed.i < token.i:
                 return pointed  # "It was Miguel who caught the ball"
+            if node.dep_ == "relcl" and node.head.pos_ == "VERB":  # "Under one of them sat Farid, who ..."
+                found = child_of(node.head, "nsubj", "dobj")
+                return found if found is not None and found.i < token.i else token
             if node.dep_ in ("relcl", "acl") and node.head.i < token.i:
                 return self._living(node.head) if token.lower_ == "who" else node.head
         return token
@@ -373,7 +385,7 @@ class _Builder:
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
-        own = top.head.dep_ in ("acomp", "attr", "prep") and top.head.head == parent.verb and self._acts(top)
+        own = self._acts(top) and (top.head.dep_ in ("acomp", "attr", "prep") or top.head.pos_ in ("NOUN", "PRON"))
         if top.dep_ == "conj" and (top.head.i in self.by_token or own):  # "was ashamed and slept"
             clause.imperative = parent.imperative
             return parent.of("patient") if parent.passive else parent.of("agent")
@@ -537,7 +549,7 @@ class _Builder:
     def _acts(self, token: Token) -> bool:
         """Whether what stands beside a state is a deed, which nobody has done to them: "was ashamed and slept"."""
         own = self.words.has("intransitive", lemma_of(token)) or self.words.has("motion", lemma_of(token))
-        return token.tag_ in ("VBG", "VBD") or (token.tag_ == "VBN" and own)
+        return token.tag_ in ("VBG", "VBD", "VBZ") or (token.tag_ == "VBN" and own)
 
     def _modifier(self, clause: Clause, child: Token) -> None:
         words, dep, word = self.words, child.dep_, child.lower_
@@ -655,7 +667,7 @@ class _Builder:
             (is_time(head, words) and prep not in ("to", "with", "from", "into", "onto"))
             or (prep == "at" and (head.pos_ == "NUM" or head.lower_ == "past"))
             or phrase in _AT_LAST
-            or ({prep} <= _SPAN and not alive and not (prep == "before" and words.has("faced", lemma)))
+            or ({prep} <= _SPAN and not alive and not (prep == "before" and self._stops_before(clause, head)))
         ):
             whole = " ".join(word.text for word in head.subtree)
             clause.time.append(f"{prep} {whole}" if head.pos_ == "NUM" else phrase)
@@ -676,6 +688,12 @@ class _Builder:
             clause.add("topic", nouns, prep)
         else:
             self._local(clause, nouns, prep, alive=alive, phrase=phrase)
+
+    def _stops_before(self, clause: Clause, head: Token) -> bool:
+        """Whether somebody is before a thing, not earlier: "stopped before a lime tree"."""
+        still = self.words.has("stays", clause.lemma) or clause.lemma in ("stop", "kneel", "bow", "pause")
+        sort = self.words.sort(lemma_of(head))
+        return self.words.has("faced", lemma_of(head)) or (still and sort not in ("", "abstract", "time", "feeling"))
 
     def _with(self, clause: Clause, nouns: list[Token], head: Token, phrase: str) -> None:
         of = child_of(head, "prep") if lemma_of(head) == "pair" else None  # "a pair of scissors"
@@ -797,11 +815,18 @@ class _Builder:
             alone = alone and not _marks(clause.chain[0]) & {"that", "whether", "if"}
             late = clause.link == "advcl" and _marks(clause.chain[0]) == {"when"} and clause.verb.tag_ == "VBD"
             first = clause.chain[0].left_edge
-            late = late and (clause.parent.modality == "will" or (first.i > 0 and first.nbor(-1).text == ","))
+            apart = clause.parent.modality == "will" or (first.i > 0 and first.nbor(-1).text == ",")
+            late = late and (apart or (higher == "intended" and self._had(clause.parent)))
             if clause.link == "advcl" and (higher == "said" or late):
                 higher = "told"  # "with nobody to talk to, when the phone rang"
             own = "told" if alone or self._real_subject_clause(clause) else higher
         return own
+
+    def _had(self, clause: Clause) -> bool:
+        """Whether a deed hangs from what had been or was meant to be: "had asked me to stop when", "was supposed to"."""
+        above = (clause.verb, *clause.verb.ancestors)
+        meant = any(lemma_of(one) == "suppose" for one in above)
+        return meant or any(child.lower_ == "had" for one in above for child in one.children if child.dep_ == "aux")
 
     def _real_subject_clause(self, clause: Clause) -> bool:
         """Whether a joined finite verb has left an infinitive: "wanted to go and cried"."""

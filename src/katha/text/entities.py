@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from katha.text.antecedents import Antecedents
+from katha.text.clauses import is_row
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Key, Mention
 from katha.text.repairs import lemma_of
@@ -84,8 +85,11 @@ class Resolver:
     def _own(self, mention: Mention) -> Known | None:
         """ "His", "mine": another of what was named last, whose owner the pronoun is."""
         like = max(
-            (e for e in self.memory.near(mention, 2)
-             if e.kind == "thing" and e.noun and not e.members and self.words.sort(e.noun) != "body"),
+            (
+                e
+                for e in self.memory.near(mention, 2)
+                if e.kind == "thing" and e.noun and not e.members and self.words.sort(e.noun) != "body"
+            ),
             key=lambda e: e.last.key if e.last is not None else (0, 0),
             default=None,
         )
@@ -110,7 +114,7 @@ class Resolver:
         """Whether the names say who a group is: "two brothers, Aarav and Dev"."""
         head = self.mentions.get((mention.key[0], mention.token.head.i))
         group = self.memory.of(head) if mention.token.dep_ == "appos" else None
-        if group is None or not group.plural:
+        if group is None or not group.plural or (head is not None and is_row(head.token, mention.token)):
             return False
         group.members, group.count = members, len(members)
         self.memory.groups.append(group.id)
@@ -172,7 +176,8 @@ class Resolver:
             if not entity.names or entity.plural != mention.plural:
                 continue
             titles = (*entity.titles, *mention.titles)
-            sexes = {sex for title in titles if (sex := self.words.sexes.get(title.lower()))}
+            sexes: set[str] = {sex for title in titles if (sex := self.words.sexes.get(title.lower()))}
+            sexes |= {str(entity.told_sex)} if entity.sure and entity.told_sex else set()
             shared = any(names & set(known.split()) for known in entity.names)
             whole = any(names <= set(known.split()) or set(known.split()) <= names for known in entity.names)
             if shared and whole and len(sexes) < 2:
@@ -307,8 +312,11 @@ class Resolver:
         if same and not fresh and (known or mention.count != 1 or mention.article == ""):
             like = [e for e in same if set(e.adjectives) & set(mention.adjectives)]
             unlike = [e for e in same if self._contrast(e.adjectives, mention.adjectives)]
-            found = self.memory.nearest(like or [e for e in same if e not in unlike], mention)
+            named = {name for kind, name in mention.also if kind == "name"}
+            same = [e for e in same if not (named and e.names) or named & set(e.names)]
+            found = self.memory.nearest([e for e in like if e in same] or [e for e in same if e not in unlike], mention)
             if found is not None:
+                found.owner = found.owner or owner
                 return found
         alias = self._alias(mention) if known and not fresh else None
         if alias is not None:
@@ -345,7 +353,9 @@ class Resolver:
         after = mention.token.nbor(1).lower_ if mention.token.i + 1 < len(mention.token.doc) else ""
         if words.has("apart", after):
             return None  # "the girl behind him", "the man at the desk" are others
-        if any(child.tag_ == "JJS" or (child.dep_ == "amod" and child.text[0].isupper()) for child in mention.token.lefts):
+        if any(
+            child.tag_ == "JJS" or (child.dep_ == "amod" and child.text[0].isupper()) for child in mention.token.lefts
+        ):
             return None  # "the tallest man" is one of several, "the Dutch girl" another
         able = [e for e in alone if self._could_be(e, mention)]
         age = words.ages.get(noun)
@@ -437,6 +447,8 @@ class Resolver:
             return entity.kind == "animal" and noun == "animal"
         if not (self.words.has("plain_person", noun) or self.words.has("kin", noun)):
             return False  # "the firemen" are told of as new
+        if self.words.has("kin", noun) and not (self.words.has("kin_equal", noun) or noun in ("parent", "grandparent")):
+            return False
         old = entity.age in (age, None) or (age is None and self.words.has("kin", noun))
         right = entity.kind == "person" and entity.sex in (sex, None) and old
         return right and (sex is not None or age is not None)
@@ -460,11 +472,8 @@ class Resolver:
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
             goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
-            entity.acts = (
-                entity.acts
-                or (words.has("volition", clause.lemma) and not goes)
-                or (clause.lemma == "say" and not (entity.kind == "thing" and words.is_a("text", entity.noun)))
-            )
+            goes |= entity.kind == "thing" and clause.lemma == "say" and words.is_a("text", entity.noun)
+            entity.acts |= (words.has("volition", clause.lemma) or clause.lemma == "say") and not goes
             entity.speaks = entity.speaks or mention.speaks
         if mention.pronoun:
             entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]
@@ -572,7 +581,10 @@ def _is_where(mention: Mention, words: Words) -> bool:
     if prep.lower_ in ("at", "on"):
         return not (words.has("look_verbs", verb) or words.has("give", verb) or words.has("say", verb))
     if prep.lower_ in ("from", "of") and noun:
-        return words.is_place(noun) if prep.lower_ == "of" else lives or words.has("ways_from", noun)
+        told = words.is_place(noun) or words.has("of_places", noun)
+        return told if prep.lower_ == "of" else lives or words.has("ways_from", noun)
+    if prep.lower_ == "for" and words.has("works_for", verb):
+        return True
     if prep.lower_ in ("to", "for", "towards", "toward"):
         return moves or words.sort(noun) == "vehicle" or words.has("ways_from", noun) or above.pos_ == "NUM"
     return prep.lower_ == "from" and moves

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from katha.text.clauses import Clause, conjuncts, phrase_of
-from katha.text.repairs import is_time
+from katha.text.repairs import is_time, lemma_of
 from katha.text.sentences import Piece
 from katha.text.words import Words
 
@@ -85,7 +85,7 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
             before.insert(0, child)
     titles = [c for c in before if words.has("titles", c.lower_.rstrip(".")) or words.has("kin", c.lower_)]
     nouns = [c for c in before if c not in titles and c.pos_ == "NOUN" and c.text.islower()]
-    rest = [c.text for c in before if c not in titles and c not in nouns]
+    rest = [c.text for c in before if c not in titles and c not in nouns and not words.has("time_adverbs", c.lower_)]
     after = token.nbor(1) if token.i + 1 < len(token.doc) else token
     numbered = [after.text] if _numbers_name(after, words) else []  # "Unit Nine"
     return (
@@ -133,6 +133,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     if has_article:
         return token.pos_ == "PROPN" and not known
     first = token.i == 0 or token.nbor(-1).text in ('"', "'")
+    if first and words.has("sounds", token.lower_):
+        return False
     kin = words.has("kin", token.lower_) and not any(child.dep_ == "poss" for child in token.children)
     if kin and token.lower_ not in ("friend", "friends", "child"):
         return True
@@ -215,7 +217,7 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         mention.plural = family and any(c.lower_ == "the" for c in token.children)
     else:
         plain = _common_first(token, words)
-        mention.noun = plain or words.noun_lemma(token.lemma_.lower())
+        mention.noun = plain or words.noun_lemma(token.lemma_.lower().removeprefix("great-").removeprefix("ex-"))
         mention.plural = bool(plain) and plain != token.lower_
         inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
         goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
@@ -263,7 +265,9 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
         named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in (one for one in token.children if not words.is_time(one.lemma_.lower(), "NOUN")):
-        appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children)
+        alike = (words.sort(one) in ("person", "animal", "being") for one in (lemma_of(token), lemma_of(child)))
+        alike = len(set(alike)) == 1 or {token.pos_, child.pos_} != {"NOUN"} or token.dep_ not in ("pobj", "dobj")
+        appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children) and alike
         if appositive:
             name = _is_name(child, words)
             found.append(("name", _name_parts(child, words)[0]) if name else ("noun", child.lemma_.lower()))
@@ -290,7 +294,9 @@ def _unreal(token: Token, words: Words) -> bool:
         return True  # "a recipe for mole", "they ate chicken": no animal of the story
     if token.dep_ == "pobj" and new:
         picture = head.lower_ == "of" and words.has("pictures", head.head.lemma_.lower())
-        picture |= head.lower_ == "of" and head.head.dep_ == "pobj" and _unreal(head.head, words)  # "like maps of isles"
+        picture |= (
+            head.lower_ == "of" and head.head.dep_ == "pobj" and _unreal(head.head, words)
+        )  # "like maps of isles"
         return picture or words.has("likening", head.lower_)
     return token.dep_ in ("dobj", "conj") and new and words.has("draw", head.lemma_.lower())
 
@@ -330,7 +336,7 @@ def mentions_of(parsed: Sequence[Parsed], words: Words, names: Set[str]) -> dict
         for clause in part.clauses:
             for filler in clause.fillers:
                 mention_here = found.get((part.number, filler.token.i))
-                owns = clause.link not in ("conj", "noun") or filler.role != "agent"
+                owns = clause.link != "noun" and (clause.link != "conj" or filler.role != "agent")
                 if mention_here is None or (mention_here.clause is not None and not owns):
                     continue
                 if mention_here.clause is None or mention_here.role != "agent":

@@ -134,6 +134,7 @@ class Parser:
                 and low.isalpha()
                 and not (listed or token.is_stop)
                 and len(low) > _SHORT
+                and low not in self._words.sets["indefinite_pronouns"]
             ):
                 found[token.i] = Hint("Anna", "NNP", token.text)
                 continue
@@ -141,8 +142,14 @@ class Parser:
             if tag == "JJ" and one != low and self._words.sort(one) in ("animal", "person"):
                 found[token.i] = Hint("dogs", "NNS", one)  # "The two geese talk"
                 continue
-            if "-" in low and tag == "JJ" and token.dep_ in ("advmod", "oprd") and all(part in self._words.numbers for part in low.split("-")):
+            if tag == "NNP" and before is not None and before.lower_ in _CALLED and before.tag_ == "VBD":
+                found[token.i] = Hint("Tom", tag, token.text)  # "a boy called Temir painted rain"
+                continue
+            if "-" in low and (tag, token.dep_) in (("JJ", "advmod"), ("JJ", "oprd")) and self._words.number(low):
                 found[token.i] = Hint("forty", "CD", low)
+                continue
+            if tag == "JJ" and before is not None and self._known_thing(token, low):
+                found[token.i] = Hint("man", "NN", low)  # "found a hermit, old and blind"
                 continue
             stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
             base = self._irregular.get(low) or next((one for one in stems if one in self._verbs), "")
@@ -167,7 +174,7 @@ class Parser:
         shown = words.has("perceive", token.head.lemma_) or words.has("make", token.head.lemma_)
         doer = (lives or before.dep_ in ("compound", "nsubj")) and token.dep_ in ("dobj", "ccomp")
         doer = doer and before.head == token
-        if low.endswith("ing"):
+        if low.endswith("ing") and base != low:
             goes = before.lemma_ == "go" or (before.lower_ == "on" and before.head.lemma_ in ("go", "keep"))
             placed = doer and (shown or (after is not None and after.tag_ in ("IN", "RB", "RP")))
             listed = token.dep_ == "conj" and any(child.dep_ == "cc" for child in token.head.children)
@@ -200,14 +207,26 @@ class Parser:
         if low == "round" and tag != "IN" and placed and (after.tag_ in ("DT", "PRP$", "NNP") or tag in ("VB", "VBP")):
             return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
         thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False
-        row = tag == "VBZ" and thing and before.tag_ == "NN" and not token.is_stop
-        if row and not any(one.tag_ in ("VBZ", "VBP") and one != token for one in token.doc) and '"' not in token.doc.text:
+        thing |= low.endswith(("ers", "ors"))
+        row = tag == "VBZ" and thing and before.tag_ == "NN" and low not in _HELPS
+        if (
+            row
+            and not any(one.tag_ in ("VBZ", "VBP") and one != token for one in token.doc)
+            and '"' not in token.doc.text
+        ):
             if any(one.tag_ == "VBD" for one in token.doc):
                 return Hint("things", "NNS", low[:-1])  # "the lifeboat, the crab pots and the mast"
         if tag == "JJ" and low.endswith("ing") and not bare:
             return Hint("walking", "VBG", base)  # "had been diving"
         if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):
             return Hint("walked", "VBD", base)  # "somebody tittered"
+        if self._known_thing(token, base):
+            return Hint("thing", "NN", low)
+        if low in words.sets["colours"] and tag == "NN" and after is not None and after.tag_ in ("NN", "NNS"):
+            return Hint("big", "JJ", low)  # "a thin grey wolf"
+        schooled = tag == "JJ" and low.endswith("ed") and words.sort(before.lower_) == "person" and _opens(before)
+        if schooled and after is not None and after.tag_ in ("VBG", "TO", "DT"):
+            return Hint("began", "VBD", base)  # "a schoolgirl tried barking"
         opens = after is None or after.tag_ in _AFTER_VERB
         wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
         pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
@@ -225,8 +244,13 @@ class Parser:
         third = low.endswith("s") and low != base
         subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
         subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
+        subject = subject and not any(one.tag_ == "VBD" for one in token.doc)
         joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
-        joined = joined and (_determined(token.head) or wants) and token.doc[:].root.tag_ == "VBZ"
+        joined = joined and (_determined(token.head) or wants or token.head.tag_ == "VBZ")
+        joined = joined and any(one.tag_ == "VBZ" for one in token.doc)
+        bare = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NN" and base == low and not list(token.lefts)
+        if bare and opens and _opens(token.head) is not None and token.doc[:].root.tag_ == "VBP":
+            return Hint("go", "VBP", base)  # "I open my mouth and roar"
         if pronoun:
             return Hint("take" if wants else "go", "VBP", base)
         if third and ((opens and (named or subject)) or joined):
@@ -236,7 +260,33 @@ class Parser:
             return Hint("took" if wants else "walked", "VBP", base)
         return None
 
+    def _known_thing(self, token: Token, base: str) -> bool:
+        """Whether what was taken for a verb or a look is a thing, an animal or somebody: "takes the silver ring", "a seal
+        pup on the stones", "found a hermit, old and blind"."""
+        low, tag, before, words = token.lower_, token.tag_, token.nbor(-1), self._words
+        sort, first = words.sort(low), _opens(before) if before.tag_ in _PHRASE else None
+        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        if (
+            first is None
+            or sort in ("", "abstract", "time", "feeling")
+            or (after is not None and after.tag_[:2] == "NN")
+        ):
+            return False
+        if tag == "JJ":
+            return (
+                sort in ("person", "animal", "being")
+                and before.tag_ in ("DT", "JJ")
+                and (after is None or after.is_punct)
+            )
+        early = any(one.tag_ in ("VBD", "VBZ", "VBP") for one in token.doc[: first.i])
+        odd = tag == "VBG" and not low.endswith("ing")
+        pup = tag in ("VB", "VBP") and base == low and not words.has("things_do", base) and before.tag_ != "DT"
+        alive = words.sort(before.lemma_) in ("person", "body") or (before.tag_ == "NNP")
+        return early and (odd or (pup and not alive))
 
+
+_CALLED = frozenset(("called", "named"))
+_HELPS = frozenset(("is", "has", "does", "was", "'s"))
 _FINITE = frozenset(("VBD", "VBZ", "VBP", "MD", "VB"))
 _NO_NAME = frozenset(("JJ", "RB", "VB", "VBP", "VBN", "VBD", "NN", "NNS", "FW"))
 _AFTER_VERB = frozenset(
@@ -296,10 +346,13 @@ def _unparted(doc: Doc, words: Words) -> frozenset[int]:
                 break
             hour = before.lower_ == "o'clock" and before.head.i >= token.i
             name = (token.tag_, token.pos_) == ("NNP", "PROPN")
-            starts = token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or name or token.lower_ in _ANYBODY
-            noun = before.tag_ in ("NN", "NNS") and before.text.islower()
+            at_last = before.i == first.i + 1 and f"{first.lower_} {before.lower_}" in _AT_LAST
+            starts = (
+                at_last or token.tag_ in ("DT", "PRP$") or token.lower_ in _DOERS or name or token.lower_ in _ANYBODY
+            )
+            noun = (before.tag_ in ("NN", "NNS") or at_last) and before.text.islower()
             inside = starts and noun and any(first.i <= up.i < token.i for up in token.ancestors)
-            told = words.is_time(before.lower_, "NOUN") or f"{first.lower_} {before.lower_}" in _AT_LAST
+            told = words.is_time(before.lower_, "NOUN") or at_last
             told = told or (before.tag_ == "CD" and first.lower_ in ("at", "in"))  # "at half past four Oscar sat"
             named = name or token.lower_ in _ANYBODY or (token.tag_ == "JJ" and token.head.tag_ == "NNP")
             inside = inside or (named and told and before.head.i >= token.i)

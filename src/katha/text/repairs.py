@@ -78,14 +78,16 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             _find_subject(token, words)
         if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
             owner = child_of(token, "nsubj")
-            if owner is not None and token.head.i < owner.i:
+            if owner is not None and owner.lower_ == "her" and not words.has("give", lemma_of(token.head)):
+                owner.dep_, owner.tag_, token.dep_ = "poss", "PRP$", "dobj"  # "turns her face up"
+            elif owner is not None and token.head.i < owner.i:
                 owner.head, owner.dep_ = token.head, "dative"
                 token.dep_ = "dobj"
         if token.dep_ == "dobj" and words.has("give", lemma_of(token.head)):
             _split_objects(token)
         if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", lemma_of(token.head)):
             _split_name(token)
-        _repair_rows(token)
+        _repair_rows(token, words)
         _repair_objects(token, words)
         if token.dep_ == "prep" and token.lower_ == "up" and (thing := child_of(token, "pobj")) is not None:
             moves = any(words.has(name, lemma_of(token.head)) for name in ("motion", "look_verbs"))
@@ -105,7 +107,10 @@ def _repair_tags(token: Token, words: Words) -> None:
     goggles and her rubber boots", "made her brother Max cough", "found her asleep", "sheets of packing paper"."""
     head, doer = token.head, child_of(token, "nsubj")
     speaks = token.dep_ == "ccomp" and words.has("say", lemma_of(head))
-    joined = token.dep_ in ("advcl", "ccomp") and head.tag_ in ("VBD", "VBZ", "VBP") and not speaks
+    speaks = (
+        speaks and head.i + 1 < len(token.doc) and token.doc[head.i + 1].text != '"'
+    )  # 'took a pen, wrote "no" and'
+    joined = token.dep_ in ("advcl", "ccomp", "parataxis") and head.tag_ in ("VBD", "VBZ", "VBP") and not speaks
     joined = joined and child_of(head, *_SUBJECTS) is None
     if joined and token.tag_ == head.tag_ and token.i < head.i and doer is not None and child_of(token, "mark") is None:
         between = [one.text for one in token.doc[token.i : head.i]]
@@ -129,7 +134,9 @@ def _repair_tags(token: Token, words: Words) -> None:
                 one.head = head
     elif token.lower_ == "back" and token.pos_ == "ADV" and token.i and token.nbor(-1).lower_ in ("her", "his", "my"):
         whose, turns = token.nbor(-1), token.nbor(-1).lower_ != "her" or words.has("turns_back", lemma_of(head))
-        if whose.dep_ == "pobj" or (whose.dep_ == "dobj" and turns):  # "sat with her back against it", "turned his back"
+        if whose.dep_ == "pobj" or (
+            whose.dep_ == "dobj" and turns
+        ):  # "sat with her back against it", "turned his back"
             token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, whose.dep_
             whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
@@ -186,7 +193,11 @@ def _repair_done(token: Token, words: Words) -> None:
     if token.tag_ != "VBN" or token.dep_ != "acl" or doer.i >= token.i or not token.lower_.endswith("ed"):
         return
     above, left = doer.head, doer.dep_
-    opens = left == "ROOT" or (left == "dep" and above.i > token.i) or (left == "appos" and above.dep_ == "ROOT" and is_time(above, words))
+    opens = (
+        left == "ROOT"
+        or (left == "dep" and above.i > token.i)
+        or (left == "appos" and above.dep_ == "ROOT" and is_time(above, words))
+    )
     joined = left == "conj" and above.pos_ == "VERB" and doer.nbor(-1).text != ","
     near = token.i == doer.i + 1 and doer.pos_ in ("NOUN", "PROPN", "PRON")
     if not near or not (opens or joined) or any(one.dep_ == "agent" and list(one.children) for one in token.children):
@@ -234,6 +245,7 @@ def _repair_watched(token: Token, words: Words) -> None:
             token.dep_ = "advcl"
             if (thing := child_of(token, "pobj")) is not None:
                 thing.dep_ = "dobj"  # "following a book"
+    _repair_beside_things(token, words)
     _repair_told(token, verb, words)
     seen = any(words.has(name, lemma_of(verb)) for name in ("perceive", "make"))
     if token.dep_ in ("relcl", "acl") and verb.dep_ == "dobj" and lemma_of(verb.head) == "get" and has_to(token):
@@ -250,6 +262,46 @@ def _repair_watched(token: Token, words: Words) -> None:
         token.lemma_ = token.lower_
     elif (token.dep_, token.tag_, doer.lower_, doer.i) == ("ccomp", "VBG", "it", verb.i + 1) and not seen:
         doer.head, doer.dep_, token.dep_ = verb, "dobj", "advcl"
+
+
+def _repair_beside_things(token: Token, words: Words) -> None:
+    """Put into its row, or beside whom it tells of, what was taken for another word for a thing: "bread, then a hen", "a
+    courier with a pizza, a woman in a coat and a lawyer", "She stood above my tent, a thin wolf"."""
+    head, doc = token.head, token.doc
+    then = token.left_edge.lower_ == "then" or (token.left_edge.i and doc[token.left_edge.i - 1].lower_ == "then")
+    if token.dep_ in ("appos", "npadvmod") and head.pos_ == "NOUN" and then:
+        token.dep_ = "conj"
+        return
+    if token.dep_ == "compound" and token.tag_ == "VBD" and head.tag_ == "NNP" and head.i == token.i + 1:
+        where = head.head if head.dep_ == "pobj" else token  # "and inside sat Biscuit"
+        token.head, token.dep_ = where.head if where != token else head.head, "conj"
+        head.head, head.dep_, where.head, where.dep_ = token, "nsubj", token, "advmod"
+        return
+    alive = ("person", "animal", "being")
+    if token.dep_ == "acl" and token.tag_ == "VBN" and head.dep_ == "pobj" and token.nbor(-1).text == ",":
+        verb = next((up for up in head.ancestors if up.pos_ in ("VERB", "AUX")), head)
+        doer = child_of(verb, "nsubj")
+        if (
+            doer is not None
+            and doer.i < verb.i
+            and head.pos_ == "NOUN"
+            and child_of(token, "agent", "prep") is not None
+        ):
+            token.head, token.dep_ = verb, "advcl"  # "The coat lay on the stones, folded by the waves"
+        return
+    strange = token.dep_ == "appos" and words.sort(lemma_of(token)) in alive and words.sort(lemma_of(head)) not in alive
+    if not strange or head.dep_ != "pobj" or not any(c.lower_ in ("a", "an", "the") for c in token.lefts):
+        return
+    if head.pos_ != "NOUN" or doc[token.left_edge.i - 1].text != ",":
+        return
+    above, root = head.head.head, doc[token.i].doc[:].root
+    if root.tag_ in ("VBD", "VBZ") and root.i > token.i and child_of(root, *_SUBJECTS) is None:
+        token.head, token.dep_ = root, "nsubj"  # "Long ago in the bamboo hills, a widow kept the fire"
+        return
+    if child_of(token, "conj") is not None and above.pos_ == "NOUN":
+        token.head, token.dep_ = above, "conj"
+    elif (doer := child_of(above, "nsubj")) is not None and doer.i < above.i and doer.pos_ in ("PRON", "PROPN", "NOUN"):
+        token.head, token.dep_ = doer, "appos"
 
 
 def _repair_told(told: Token, verb: Token, words: Words) -> None:
@@ -323,7 +375,7 @@ def _repair_series(token: Token, words: Words) -> None:
     if stray and "," in doc[head.i : token.i].text:
         token.dep_, token.tag_ = "conj", "VBD"  # "ate it, then took a picture out"
     if token.tag_ == "VBN" and token.dep_ in ("advcl", "acl", "conj") and token.nbor(-1).text in (",", "and"):
-        first = head if token.dep_ != "acl" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
+        first = head if head.pos_ == "VERB" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
         if told and (token.nbor(-1).text == "and" or _goes_on(doc, token.i)):
             token.tag_, token.dep_, token.head = "VBD", "conj", first
@@ -336,6 +388,10 @@ def _repair_series(token: Token, words: Words) -> None:
         ):  # "and rain", "and cream on her veil"
             token.pos_, token.tag_ = "NOUN", "NN"
             token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
+    elif token.dep_ == "conj" and token.tag_ == "VB" and head.pos_ == "NOUN" and token.nbor(-1).tag_ == "CC":
+        verb = next((up for up in head.ancestors if up.pos_ == "VERB"), head)
+        if verb.tag_ == "VBP" and verb.i < head.i:
+            token.head, token.tag_ = verb, "VBP"  # "We hold on to the edge and kick"
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last
     elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ in ("advcl", "relcl", "ccomp"):
@@ -464,7 +520,7 @@ def _split_objects(thing: Token) -> None:
         first.head, first.dep_ = thing.head, "dative"
 
 
-def _repair_rows(token: Token) -> None:
+def _repair_rows(token: Token, words: Words) -> None:
     """Put things into their row again: "soaked the cat, the curtains and her apron", "found nothing but pots"."""
     verb = token.head
     but = next((one for one in token.children if one.lower_ == "but" and one.dep_ == "prep"), None)
@@ -473,6 +529,9 @@ def _repair_rows(token: Token) -> None:
         but.head, but.dep_ = token, "dep"
         return
     row = child_of(verb, "dobj") if token.dep_ == "conj" and token.pos_ == "NOUN" and verb.pos_ == "VERB" else None
+    on = child_of(verb, "prep") if token.dep_ == "conj" and token.pos_ == "NOUN" and verb.pos_ == "VERB" else None
+    if on is not None and words.has("prepositional", f"{lemma_of(verb)}_{on.lower_}"):
+        row = row or child_of(on, "pobj")  # "put on her helmet and her boots"
     if row is not None and row.i < token.i and row.lower_ != "nothing" and child_of(token, *_SUBJECTS, "acl") is None:
         token.head = row  # "soaked the cat, the curtains and her apron"
         return
