@@ -107,14 +107,14 @@ def test_without_a_place_nobody_is_small() -> None:
     assert there.framing.shot == "wide"
 
 
-def test_what_is_looked_for_is_in_the_thoughts_and_what_is_held_while_waiting_in_the_hand() -> None:
+def test_what_is_looked_for_is_in_the_thoughts_and_what_is_held_meanwhile_in_the_hand() -> None:
     ring = SceneThing("ring", "ring", "ring", "thing", 4.0, "hand", "object", "a")
     drawn = boxes(person("a", "lose", "ring"), things=(ring,))
     x0, y0, x1, y1 = drawn["thought"]
     assert x0 < (drawn["ring"][0] + drawn["ring"][2]) / 2 < x1
     assert y0 < (drawn["ring"][1] + drawn["ring"][3]) / 2 < y1
     cake = SceneThing("cake", "cake", "shortcake", "food", 12.0, "hand", "instrument", "a")
-    drawn = boxes(person("a", "wait"), things=(cake,))
+    drawn = boxes(person("a", "hungry"), things=(cake,))
     assert drawn["cake"][1] > drawn["thought"][3]
 
 

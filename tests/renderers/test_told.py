@@ -1211,7 +1211,7 @@ def test_to_whom_something_is_done_feels_it_and_moods_have_a_face_of_their_own()
 
 
 def test_what_somebody_thinks_of_is_in_the_frame() -> None:
-    bubbles = [one for one in arrange(scene_of(request("Ben waits.")), Random(1)) if one.id == "thought"]
+    bubbles = [one for one in arrange(scene_of(request("Ben is hungry.")), Random(1)) if one.id == "thought"]
     assert [one.key for one in bubbles] == [True]
 
 

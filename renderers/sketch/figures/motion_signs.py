@@ -126,6 +126,16 @@ def _stool(ink: Ink, a: Around) -> None:
     )
 
 
+def _chair(ink: Ink, a: Around) -> None:
+    """A chair with a back to sit on, as high as the hips are."""
+    x, y = a.joints.extra.get("hip", (0.0, -20.0))
+    seat = y + 11
+    for dx in (-15, 9):
+        ink.draw(f"M {x + dx} {seat} L {x + dx + 5} {seat} L {x + dx + 5} 0 L {x + dx} 0 Z", fill="brown")
+    ink.draw(f"M {x - 19} {seat - 37} L {x - 13} {seat - 37} L {x - 12} {seat} L {x - 18} {seat} Z", fill="brown")
+    ink.draw(f"M {x - 18} {seat - 2} L {x + 17} {seat - 2} L {x + 17} {seat + 4} L {x - 18} {seat + 4} Z", fill="tan")
+
+
 def _moons(ink: Ink, a: Around) -> None:
     """Crescent moons that rise from a sleeper's mouth, ever larger."""
     x, y, r = a.joints.head
@@ -196,7 +206,8 @@ def _reins(ink: Ink, a: Around) -> None:
 MOTION: Mapping[str, tuple[bool, Emanation]] = {
     "steps": (True, _steps), "speed": (True, _speed), "puffs": (True, _puffs), "dust": (False, _dust),
     "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
-    "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool), "moons": (False, _moons),
+    "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool),
+    "chair": (True, _chair), "moons": (False, _moons),
     "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "saddle": (True, _saddle),
     "reins": (False, _reins),
 }  # fmt: skip

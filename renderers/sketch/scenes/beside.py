@@ -19,6 +19,7 @@ _ROOM, _ROOF = 1.3, 1.16
 _LOW, _RIM = 0.66, 0.5
 """Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
 its rim is seen from the second share of the height up."""
+_BOAT = 0.7
 _AROUND, _CAUGHT = 1.2, 0.6
 _SEVERAL = 1.4
 """What is so much wider than high are several."""
@@ -27,10 +28,8 @@ _LARGER, _LONG, _LAIN, _FLOOR = 1.7, 4.0, 0.1, 0.3
 above the ground what they are in has its floor."""
 _FENCE = 58.0
 """Over what is jumped or flown is no higher than this."""
-_BACKED = frozenset({
-    "chair", "couch-and-lamp", "armchair", "bed", "bench", "throne", "cradle", "swing", "deckchair", "toilet", "seat"
-})  # fmt: skip
-"""What has a back or a board higher than its seat."""
+_RUNGS: Mapping[str | None, float] = {"ladder": 0.4, "stairs": 0.4}
+"""What one stands in the middle of and not on the top, and how high."""
 _FLAT, _PUDDLE, _SHALLOW = frozenset({"puddle", "rug", "hole"}), 1.4, 20.0
 """What lies on the ground, how much wider than those there it is at least, and how high it is drawn."""
 _AIR, _APART, _ASLANT = 8.0, 5.0, 0.3
@@ -97,6 +96,9 @@ def _natural(room: _Room, least: float, most: float) -> float:
 
 
 def _under(room: _Room) -> tuple[Sprite, float]:
+    if room.thing.stands == "water":  # the boat over who swims
+        sprite = room.drawn(_natural(room, _LEAST, _TALLEST), 0.8 * room.wide, -0.8)
+        return replace(sprite, y=room.box[1] - 4.0, grounded=False), 0.0
     height = max(_natural(room, _LEAST, _TALLEST), _ROOF * room.tall)
     return room.drawn(height, _ROOM * room.wide, -0.8), 0.0
 
@@ -131,6 +133,8 @@ def _inside(room: _Room) -> tuple[Sprite, float]:
     if share is None or share * height > 1.05 * room.tall:
         return room.drawn(max(height, 1.1 * room.tall), _AROUND * room.wide, -0.8), 0.0
     lies = room.wide > room.tall
+    if room.thing.stands == "water":
+        height = max(height, _BOAT * room.tall)  # all of the legs are in it
     sprite = room.drawn(height, (1.0 if lies else _AROUND) * room.wide, 1.5, most=_LONG if lies else _LARGER)
     rim = -share * sprite.local[1]
     return sprite, max(_FLOOR * rim, rim - (_LAIN if lies else _RIM) * room.tall)  # no feet below what they are in
@@ -142,8 +146,9 @@ def _on(room: _Room) -> tuple[Sprite, float]:
     height = _natural(room, 12.0, _TALLEST)
     sprite = room.drawn(height, 0.7 * room.wide, -0.5)
     tall = sprite.local[3] - sprite.local[1]
-    seat = room.thing.kind in ("animal", "vehicle") or room.thing.pictogram in _BACKED
-    return sprite, max(0.0, seat_of(room.thing, tall) if seat else 0.94 * tall)
+    if room.thing.pictogram in _RUNGS:
+        return sprite, _RUNGS[room.thing.pictogram] * tall
+    return sprite, max(0.0, seat_of(room.thing, tall))
 
 
 def _over(room: _Room) -> tuple[Sprite, float]:

@@ -27,7 +27,7 @@ from katha.schema import Character
 from katha.text.types import Entity, Reading
 from katha.text.words import load_words
 
-__all__ = ["NUMBERS", "Cast", "actor_of", "bare", "has", "nature_of", "thing_of"]
+__all__ = ["COUNTS", "NUMBERS", "Cast", "actor_of", "bare", "has", "nature_of", "thing_of"]
 
 
 def actor_of(
@@ -79,6 +79,12 @@ _BASES = {("male", "teen"): "teen_boy", ("female", "teen"): "teen_girl", (None, 
 _OWN = {base: nature for nature, base in _BASES.items()}
 
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 4, "six": 4, "seven": 4, "many": 4, "several": 3, "some": 3}
+
+COUNTS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12, "dozen": 12,
+}  # fmt: skip
+"""Numbers as they are told of things."""
 
 _HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "female"})
 

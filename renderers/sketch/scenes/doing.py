@@ -43,7 +43,7 @@ from katha.renderers.sketch.scenes.wearing import Having
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
 
-__all__ = ["Doing", "is_shown"]
+__all__ = ["OUT", "Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
 _AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over", "rub_hands"})
@@ -94,9 +94,15 @@ _STRADDLED = 135.0
 _IN_HAND = frozenset({"hand", "hands"})
 _ROBBING = frozenset({"snatch", "tug", "take", "bite"})
 """Deeds that are done to the owner of a thing."""
-_OUT = re.compile(r"\bout (?:of )?(?:\w+ )?windows?\b")
+OUT = re.compile(r"\b(?:out (?:of )?|from )(?:the |a |an |his |her |their |its |my |our )?(?:[\w-]+ )?windows?\b")
 _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at, or carried where it can be."""
+_HANDING = frozenset({"give", "show", "produce"})
+"""Deeds that have a small animal in the hands."""
+_OUTSIDE = frozenset({"on", "onto", "off", "over", "above", "under", "behind"})
+"""Where nobody is who is inside a building."""
+_AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
+"""What stands behind these is aimed at."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
@@ -150,7 +156,7 @@ class Doing(Having):
         if (
             name in ("lean_over", "reach_out")
             and event.verb in ("lean", "bend")
-            and (_OUT.search(event.text) or event.particle == "out")
+            and (OUT.search(event.text) or event.particle == "out")
         ):
             return "lean_out"
         roles = event.all("goal", "place", "source", "instrument", *(("patient",) if name == "climb" else ()))
@@ -231,11 +237,16 @@ class Doing(Having):
         if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
             return alone
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
+        if base_form(event.verb) == "play" and not event.who("patient") and self._make_music(doers):
+            return "play_music"
         meant = self._riding(event) or means_deed(verb, means) or special
         found = meant or deed_of_verb(*phrases, verb) or near_deed(verb)
         if meant is None and (found is None or found in _LEGS) and self._handled(event):
             return "handle"  # who skims a stone or shuffles cards goes nowhere
         return found
+
+    def _make_music(self, keys: Sequence[str]) -> bool:
+        return any(in_table("musicians", self._entity(key).noun) for key in keys)
 
     def _aside(self, role: Role, event: Event) -> bool:
         """Whether a place is a part of somebody that makes no other verb: to hold something behind the back is not to
@@ -331,7 +342,7 @@ class Doing(Having):
         there = [self._id(key) for key in others]
         targets = there if name not in _IN_A_ROW else []
         held = self._objects(event, row, first, agents)
-        if held is None and name == "give" and event.who("recipient"):
+        if held is None and ((name in _HANDING and event.who("recipient")) or name == "pay"):
             held = self._handed(event, first)
         if name == "put":
             name = self._putting(event, first, others)
@@ -342,16 +353,22 @@ class Doing(Having):
         if name == "drive" and held is not None and _sat_on(self.things[held]):
             name = "ride"  # a sledge has no windows
             row = deed(name)
+        elif name == "ride" and held is not None and self._has_windows(self.things[held]):
+            name = "drive"  # nobody rides on the roof of a bus
+            row = deed(name)
         if name in ("draw", "paint") and held is not None:
             for key in others:
                 del self.actors[key]
             others, targets = [], []
-        astride = name in _INSIDE and event.verb != "ride" and held is not None
+        vehicle = held is not None and self.things[held].kind == "vehicle"
+        astride = name in _INSIDE and held is not None and (event.verb != "ride" or vehicle)
         if held is not None and self.things[held].cm >= _LARGE and name in _SMALL_THINGS:
             name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
             row = deed(name)
-        if name == "carry" and len(agents) == _TWO and held is not None and self.things[held].cm >= _LARGE:
-            return self._carried_by_two(agents, held)
+        if name == "carry" and held is not None and self.things[held].cm >= _LARGE:
+            if len(agents) == _TWO:
+                return self._carried_by_two(agents, held)
+            name = "carry_together" if self._several(agents[0]) else name
         for key in agents:
             self._id(key)
             idle = self.actors[key].deed == "stand" and self.actors[key].target is None
@@ -376,9 +393,18 @@ class Doing(Having):
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
         for key in event.who("companion"):
             idle = self._alive(key) and key not in agents and self.actors[key].deed == "stand"
-            if idle and (row.partner == "side" or name == "play_board"):
-                facing = first if name == "play_board" else self.actors[key].target
+            if idle and (row.partner == "side" or name == "play_board" or (astride and vehicle)):
+                facing = first if name == "play_board" else held if astride else self.actors[key].target
                 self.actors[key] = replace(self.actors[key], deed=name, target=facing)
+
+    def _has_windows(self, thing: SceneThing) -> bool:
+        """Whether a vehicle is so large that who rides in it is seen at a window."""
+        return (
+            thing.kind == "vehicle"
+            and thing.stands == "ground"
+            and thing.cm >= _STRADDLED
+            and (hollow_of(thing.pictogram) is None)
+        )
 
     def _handed(self, event: Event, giver: str) -> str | None:
         """A small animal that is given to somebody is in the giver's hands: "handed her the kitten"."""
@@ -393,6 +419,10 @@ class Doing(Having):
             )
             return key
         return None
+
+    def _several(self, key: str) -> bool:
+        self._id(key)
+        return self.actors[key].count > 1
 
     def _far(self, event: Event) -> list[str]:
         """To whom something is written or sent, also where that stands behind the thing: "a letter to his aunt"."""
@@ -558,6 +588,7 @@ class Doing(Having):
             on = on and not seat and not self._apart(role, row)
             on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
             on = on or (main is None and self._is_own(role, row))
+            on = on or (main is None and role.preposition in _AT_IT and in_table("aimed", row.id))
             on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
@@ -616,12 +647,14 @@ class Doing(Having):
         noun = noun_of(self._entity(role.entity).noun if role.entity is not None else role.head, role.head)
         if row.thing == "around" or noun is None:
             return False
+        if in_table("aimed", row.id) and (role.preposition == "at" or noun.pictogram == "window"):
+            return False  # what is looked or pointed at, or looked out of
         if way == "in" or role.preposition == "out":
             return hollow_of(noun.pictogram) is not None or (noun.kind == "vehicle" and row.thing == "under")
         if role.preposition == "at" and row.thing == "under":
             return not in_table("seats", role.head) and noun.kind != "animal"  # at the sewing machine, not on it
         if row.thing == "cover" and way == "behind":
-            return noun.cm >= _HIDES and noun.kind != "plant"  # they peep out at the side of a door
+            return noun.cm >= _HIDES  # they peep out at the side of a door
         if row.thing == "cover":
             return way in ("under", "in", "on") and not in_table("covers", noun.pictogram)
         return way in ("before", "between", "around") or (way == "under" and row.thing == "ahead")
@@ -661,6 +694,12 @@ class Doing(Having):
         noun = noun_of(role.head)
         if row.id in _INSIDE and noun is not None and noun.kind in ("vehicle", "animal"):
             return False
+        if role.preposition == "at" and in_table("aimed", row.id):
+            return False  # who looks at the moon is not on it
+        if noun is not None and noun.kind == "vehicle" and self.place is not None:
+            return place_of(role.head) == self.place  # a car in the street is seen from outside
+        if noun is not None and noun.kind == "building" and self.place is not None and role.preposition in _OUTSIDE:
+            return place_of(role.head) == self.place  # somebody on a roof, a bird over the house
         if beside_of(role.preposition, role.head) == "in" and rim_of(noun.pictogram if noun is not None else None):
             return False  # who sits in a rowing boat is seen in it
         inside = role.preposition in _WITHIN
@@ -683,7 +722,9 @@ class Doing(Having):
         felt = next((feelings[role.head] for role in event.all("agent") if role.head in feelings), None)
         stirred = (stirred_mood(base_form(event.verb)) or felt) if not event.negated else None  # "Fear gripped her"
         dreaded = [role.entity for role in event.all("topic") if feeling and role.preposition == "of" and role.entity]
-        for key in self._spread((*event.who("agent", "patient", "recipient", "companion"), *dreaded)):
+        lifeless = not any(self._alive(key) for key in event.who("agent"))
+        met = [one.entity for one in event.all("place", "goal") if one.entity and lifeless and self._is_somebody(one)]
+        for key in self._spread((*event.who("agent", "patient", "recipient", "companion"), *dreaded, *met)):
             if not self._alive(key) or key in self.pictured:
                 continue
             self._id(key)

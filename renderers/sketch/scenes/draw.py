@@ -127,7 +127,10 @@ def _afloat(sprite: Sprite, scene: Scene, place: Place, framing: Framing) -> Spr
     """Swimmers and boats in the open water of the place, where a wide or medium shot has it in view."""
     swims = {actor.id for actor in scene.actors if deed(actor.deed).id in ("swim", "row", "sail")}
     boats = {thing.id for thing in scene.things if thing.stands == "water"}
-    if place.water is None or framing.shot == "close" or sprite.id not in swims | boats:
+    crew = {
+        actor.id for actor in scene.actors if boats & {actor.at, actor.target} and actor.where in ("in", "on", None)
+    }
+    if place.water is None or framing.shot == "close" or sprite.id not in swims | boats | crew:
         return sprite
     level = place.water[0] + 0.8 * (place.water[1] - place.water[0])
     return sprite.moved(0.0, min(0.0, (level - framing.ground) / framing.k))

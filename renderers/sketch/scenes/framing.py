@@ -20,6 +20,8 @@ Shot = Literal["wide", "medium", "close"]
 
 _SIZES: Mapping[Shot, float] = {"wide": 0.58, "medium": 0.74, "close": 1.15}
 """Height of the tallest actor beside the frame's."""
+_THINGS = 0.76
+"""The same where nobody is there: the things are what the sentence is about."""
 _LEAST = 0.22
 """No actor is smaller than this share of the frame's height unless a wide shot was asked for."""
 _HEADROOM, _SIDES, _EYES = 0.09, 0.05, 0.4
@@ -222,7 +224,7 @@ def _scale(subjects: Sequence[Subject], shot: Shot, width: float, height: float,
     x0, y0, x1, y1 = _needed(subjects, shot)
     actors = [_extent(subject.box) for subject in subjects if subject.acts]
     tall = max(actors or [y1 - y0, 30.0])
-    wanted = _SIZES[shot] * height / max(tall, 36.0)
+    wanted = (_SIZES[shot] if actors else _THINGS) * height / max(tall, 36.0)
     if shot == "close":
         radii = [subject.face[2] for subject in subjects if subject.face is not None and subject.acts]
         wanted = 0.18 * height / max(radii) if radii else wanted

@@ -11,7 +11,7 @@ from katha.protocols import FrameRequest
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_data
-from katha.renderers.sketch.scenes.cast import Cast, bare
+from katha.renderers.sketch.scenes.cast import COUNTS, Cast, bare
 from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
@@ -94,6 +94,19 @@ _SHOT = re.compile(
 )
 _GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
 """Words that the parser takes for whom is kissed or waved to."""
+_SIMILE = re.compile(
+    r"(?<!look)(?<!looks)(?<!looked)(?<!looking)(?<!seems)(?<!is)(?<!are)(?<!shaped)(?<!sounds)(?<!dressed),? "
+    r"(?:just |almost |exactly )?like (?:an?|some|somebody|someone)\b[^,.;!?]*"
+)
+"""What something is only like is not there: "floats like a small boat"."""
+_WHOLE = re.compile(
+    r"\b[Tt]he (?:whole|entire) (?:village|town|street|neighbou?rhood|school|city|room|house|building|audience|hall|bus|"
+    r"place|office|hospital|caf[eé]|restaurant|carriage)\b"
+)
+"""Places that stand for all who are there."""
+_WATERS = "the lake"
+_COUNTED = 12
+"""Nobody counts more things than these in a picture."""
 QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
 _LIFELESS = frozenset({"device", "furniture", "instrument", "document", "container"})
 LIVING = frozenset({"person", "animal", "being", "group"})
@@ -126,10 +139,14 @@ class Making:
 
     def __init__(self, request: FrameRequest) -> None:
         self.request = request
+        self.afloat = next((word for word in bare(request.place).split() if in_table("boats", word)), None)
+        if self.afloat is not None:
+            request = self.request = replace(request, place=_WATERS)
         self.place = place_of(request.place) if request.place else None
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
+        self.prompt = _WHOLE.sub("The crowd", _SIMILE.sub("", self.prompt))
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         if self.reading is not None:
@@ -234,6 +251,8 @@ class Making:
         head: str = "",
     ) -> str | None:
         """Put a thing into the scene, once; None for what cannot be seen. What no table has is a plain shape."""
+        for other in entity.members if entity.noun else ():
+            self._thing(self._entity(other), holder if what != "object" else None, what)
         measured = bool(head) and in_table("skip", entity.noun) and noun_of(head) is not None
         head = head if measured else entity.noun or head  # a jar of water is a jar
         here = here_called(self.place, head, self.prompt)
@@ -252,6 +271,7 @@ class Making:
         if (part_of_it := whole_of(head, self.prompt)) is not None and not own:
             return self._whole(part_of_it, entity, holder, what)
         whole = find_noun(entity.name.lower()) is not None or " of " not in entity.name
+        whole = whole and not entity.members  # the name of a list is that of its last
         named = [] if measured or own else [*([entity.name] if whole else []), entity.noun]
         filled = self._measure(head) or self._measure(entity.noun)
         noun = find_noun(filled) if filled else noun_of(*named, head)  # a photo of the wife is a photo
@@ -282,7 +302,8 @@ class Making:
         words = {head, head.split()[-1], noun.word if noun is not None else ""}
         one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
         pair = any(in_table("pairs", word) for word in (head, entity.noun))
-        count = 1 if one else min(entity.count or 3, 2 if pair else 3)
+        told = self._number(entity)
+        count = told if told > 1 else 1 if one else min(entity.count or 3, 2 if pair else 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -298,6 +319,15 @@ class Making:
         if vessel is not None and noun is not None and content is not None and content.pictogram != noun.pictogram:
             self._fill(entity.id, content)
         return entity.id
+
+    def _number(self, entity: Entity) -> int:
+        """How many of a thing the text counts, 0 where it does not."""
+        if not entity.noun:
+            return 0
+        pattern = rf"\b({'|'.join(COUNTS)}|\d+) (?:[\w-]+ ){{0,2}}{re.escape(entity.noun)}(?:s|es)?\b"
+        found = re.search(pattern, self.prompt.lower())
+        told = found.group(1) if found is not None else "0"
+        return min(int(told) if told.isdigit() else COUNTS[told], _COUNTED)
 
     def _through_window(self, key: str) -> None:
         """What stands in the sky is seen through a window by who is in a room."""

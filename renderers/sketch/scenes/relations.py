@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import thing_of
-from katha.renderers.sketch.scenes.doing import Doing
+from katha.renderers.sketch.scenes.doing import OUT, Doing
 from katha.renderers.sketch.scenes.making import LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
 from katha.renderers.sketch.scenes.senses import (
@@ -35,6 +36,10 @@ _LAID: Mapping[Beside, Laid] = {
 _RESTING = frozenset({"sit", "sit_floor", "kneel", "lean_out", "sit_at", "in_bed"})
 _AT = frozenset({"sit_at", "in_bed"})
 """Postures that bring the furniture along."""
+_CALLING = frozenset({
+    "shout", "talk", "call", "wave", "look", "laugh", "sing", "cry", "throw", "point", "look_down", "whistle", "listen",
+})  # fmt: skip
+"""What is done out of a window, from which somebody leans, seen from outside."""
 _SURFACES = frozenset({"table", "counter"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
@@ -183,6 +188,9 @@ class Relations(Doing):
         where = self._beside(role)
         if role.preposition == "across" and self._deed(event) in _LEAPING:
             return "over"
+        noun = noun_of(role.head) if role.preposition == "across" else None
+        if noun is not None and noun.kind == "furniture":
+            return "on"  # the mouse runs across the table
         if where == "over" and role.preposition != "above" and self._deed(event) not in _LEAPING:
             return None
         if role.role == "source" and role.preposition == "out" and self._hollow(role) is not None:
@@ -260,6 +268,8 @@ class Relations(Doing):
     def _posture(self, event: Event, key: str) -> str | None:
         """How somebody rests in an event: as its verb says, or on, in or at what they do another thing."""
         name, own = self._deed(event), self._done(event)
+        if OUT.search(event.text) and name in _CALLING and not self._within():
+            return "lean_out"
         if name in _RESTING or (own in _RESTING and name != own and event.all("instrument")):
             return name if name in _RESTING else own  # "sits with the hands over the mouth"
         roles = event.all("place", "goal", "source") if name not in (None, "stand") else []
@@ -278,6 +288,9 @@ class Relations(Doing):
             if seated and key in self._placed(event, role):
                 return "sit"
         return None
+
+    def _within(self) -> bool:
+        return self.place is not None and place_data(self.place).indoors
 
     def _objects_at(self, event: Event, role: Role) -> bool:
         """Whether it is somebody else or a thing that is there: "wrote to the girl in bed"."""
@@ -370,6 +383,7 @@ class Relations(Doing):
                 return True
             hung: Laid | None = (
                 "out" if role.preposition == "out" and there.stands == "wall"
+                else "in" if way in ("in", "on") and there.kind == "plant" and role.preposition != "from"
                 else "below" if in_table("hangers", there.pictogram or "")
                 else "across" if way in ("on", "over") and there.kind in _DRAPED and self._is_cloth(thing)
                 else "aloft" if way == "over"

@@ -18,9 +18,14 @@ _LARGE = 120.0
 """A vehicle taller than this shows its driver in a window."""
 _MOST, _APART, _WIDER = 3, 46.0, 0.45
 """At most so many sit in one thing, so far apart, and each more makes it so much larger."""
+_FROM_THE_SIDE: Mapping[str, str] = {"train": "railway-car", "metro": "railway-car", "high-speed-train": "railway-car"}
+"""What shows its passengers from the side only."""
 _RIMS: Mapping[str, float] = {
-    "canoe": 0.86, "wooden_rowboat": 0.86, "sailboat": 0.66, "vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9,
+    "canoe": 0.86, "wooden_rowboat": 0.86, "sailboat": 0.66,
+    "vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9,
 }  # fmt: skip
+_GLAZED = 0.86
+"""The share of a vehicle's length that has windows."""
 _RIM = 0.68
 """How high the chin of somebody inside is, beside the height of the thing, by its kind and where it stands."""
 
@@ -46,6 +51,7 @@ def passengers_of(scene: Scene) -> Mapping[str, tuple[SceneActor, ...]]:
 def inside(riders: Sequence[Rider], row: Deed, thing: SceneThing, facing: int) -> Cluster | None:
     """In a boat or car from the waist up; in what is larger, faces in windows; None where the thing is not seen."""
     actor, body = riders[0]
+    thing = replace(thing, pictogram=_FROM_THE_SIDE.get(thing.pictogram or "", thing.pictogram))
     height = sized(thing, "around", 100.0)
     drawn = put_thing(thing, "around", row, body, facing)
     if drawn is None:
@@ -72,8 +78,9 @@ def _window(rider: Rider, vehicle: Sprite, facing: int, nth: int, many: int) -> 
     x0, y0, x1, y1 = vehicle.box
     cx, cy, r = body.head
     large = y1 - y0 > _LARGE
-    reach = max(13.0, (0.13 if large else 0.24) * (y1 - y0))
-    ahead = 0.08 * (x1 - x0) + (0.5 * (many - 1) - nth) * 2.2 * reach
+    reach = max(13.0, (0.17 if large else 0.25) * (y1 - y0))
+    reach = min(reach, _GLAZED * (x1 - x0) / (2.2 * many))
+    ahead = (0.08 if many < _MOST else 0.0) * (x1 - x0) + (0.5 * (many - 1) - nth) * 2.2 * reach
     x, y = (x0 + x1) / 2 + facing * ahead, y0 + (0.42 if large else 0.3) * (y1 - y0)
     name, scale = f"window-{number(x)}-{number(y)}".replace(".", "_"), 0.8 * reach / r
     clip = f'<clipPath id="{name}">{circle(x, y, reach, fill="#ffffff", stroke=None)}</clipPath>'

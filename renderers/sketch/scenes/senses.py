@@ -136,6 +136,8 @@ _LISTS = (
     "covers",
     "hangers",
     "laid",
+    "musicians",
+    "boats",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""

@@ -37,6 +37,7 @@ from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
 from katha.renderers.sketch.scenes.senses import hollow_of
 from katha.renderers.sketch.scenes.things import (
+    FEW,
     Box,
     Cluster,
     Sprite,
@@ -45,9 +46,12 @@ from katha.renderers.sketch.scenes.things import (
     hung,
     is_footwear,
     lay,
+    plunge,
     put_thing,
     seat_of,
+    several,
     shrunk,
+    side_by_side,
     sized,
     speech_bubble,
     think_bubble,
@@ -56,6 +60,7 @@ from katha.renderers.sketch.scenes.things import (
 from katha.renderers.sketch.scenes.together import (
     BOARD,
     FOR_TWO,
+    OWN_PLACE,
     at_board,
     each,
     groups_of,
@@ -92,6 +97,8 @@ _BENT = 25.0
 """Who leans forward more has the bubble above the head."""
 _OPEN_MOUTHS = frozenset({"grin", "shout", "o", "sing", "wail"})
 _BUBBLES = frozenset({"thought", "speech"})
+_VOICES = frozenset({"speech", "speech_over", "blast", "thought"})
+"""Signs above a head that must not be cut off."""
 _EMPTY_BUBBLES = frozenset({"speech", "speech_over", "blast"})
 """Signs of a voice in whose place a bubble stands with what is spoken of."""
 _ALONG = "pass_along"
@@ -104,6 +111,18 @@ _GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
 """How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
 _OFFERED = 46.0
 """The height in centimetres of what somebody without hands offers or throws, at least."""
+_FALLING = frozenset({"drop", "throw", "lose"})
+"""Deeds after which a thing falls into what it goes to."""
+_ON_BODY = frozenset({"lap", "shoulder", "head", "hand", "back"})
+_BEDDING = frozenset({"pillow", "moons"})
+"""Signs of a sleeper that hide on whom they sleep."""
+_WINDOWS = 4
+"""At most so many faces are seen in one vehicle."""
+_STOOL = "stool"
+_SEATS = (_STOOL, "chair")
+"""Signs of what somebody sits on of whose seat nothing is told."""
+_SHARED = frozenset({"furniture", "vehicle", "plant", "building", "container"})
+"""Kinds of things on which several sit beside each other."""
 _TABLES = frozenset({"table", "desk"})
 _WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame", "halt", "skid", "sink", "bob", "grow", "flutter", "roll"})
 """Acts whose signs must be in the frame."""
@@ -169,7 +188,7 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
     sprites += _view(seen, sprites, [turned[group_[0].id] for group_ in groups])
-    return sorted(sprites, key=lambda sprite: sprite.depth)
+    return sorted(side_by_side(sprites, scene.things), key=lambda sprite: sprite.depth)
 
 
 def _faced(scene: Scene, groups: Sequence[Sequence[SceneActor]], turned: Mapping[str, int]) -> Scene:
@@ -282,6 +301,10 @@ def _cluster(
     row = deed(actor.deed)
     row = replace(row, pose=lent) if lent is not None else row
     row = _voiced(row, near=actor.target is not None) if actor.voice else row
+    if actor.where in _ON_BODY:
+        row = replace(
+            row, pose=replace(row.pose, emanata=tuple(one for one in row.pose.emanata if one not in _BEDDING))
+        )
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
     if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
@@ -335,7 +358,11 @@ def _cluster(
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
     row = settled(row, actor)
     if actor.kind != "pictogram":
-        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, _bench(scene, actor, row))
+        bench = _bench(scene, actor)
+        if bench is not None and any(other.target == bench.id for other in _before_in(scene, actor)):
+            objects = [thing for thing in objects if thing is not bench]  # it is drawn with the first of them
+        chair = not open_air or BOARD in (row.set, deed(actor.posture or actor.deed).set)
+        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, bench, chair=chair)
         inside = scene.setting is None or place_data(scene.setting).indoors
         return _at_goal(drawn, goals[0], objects, row, indoors=inside) if goals and drawn.body is not None else drawn
     return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
@@ -353,6 +380,10 @@ def _boarded(thing: SceneThing, actor: SceneActor) -> bool:
     return actor.where == "in" and thing.kind == "vehicle" and hollow_of(thing.pictogram) is None
 
 
+def _in_vehicle(scene: Scene, actor: SceneActor) -> bool:
+    return any(thing.id == actor.at and _boarded(thing, actor) for thing in scene.things)
+
+
 def _put_down(row: Deed, goals: Sequence[SceneThing], *, outdoors: bool) -> Deed:
     """Into what is hollow things are put from above; out of doors there is no table to put them on."""
     if goals and goals[0].kind in _HOLLOW:
@@ -366,13 +397,19 @@ def _shares(scene: Scene, actor: SceneActor) -> bool:
     return first is not actor and deed(actor.deed).set in ("counter", "table", "stove", "sink")
 
 
-def _bench(scene: Scene, actor: SceneActor, row: Deed) -> SceneThing | None:
-    """The thing on which several sit, None where each has its own."""
-    fellows = [one for one in scene.actors if one.deed == actor.deed and row.set == "stool"]
+def _bench(scene: Scene, actor: SceneActor) -> SceneThing | None:
+    """The thing on which several sit or ride, None where each has its own."""
+    fellows = [one for one in scene.actors if one.deed == actor.deed and deed(actor.deed).thing == "under"]
     seats = {one.target for one in fellows if one.target is not None}
-    if len(fellows) == 1 or len(seats) != 1:
+    if len(fellows) <= 1 or len(seats) != 1:
         return None
-    return next((thing for thing in scene.things if thing.id in seats), None)
+    return next((thing for thing in scene.things if thing.id in seats and thing.kind in _SHARED), None)
+
+
+def _before_in(scene: Scene, actor: SceneActor) -> Sequence[SceneActor]:
+    """Those of a scene who do the same and are told before somebody."""
+    first = next(nth for nth, one in enumerate(scene.actors) if one.id == actor.id)
+    return [one for one in scene.actors[:first] if one.deed == actor.deed]
 
 
 def _is_object(thing: SceneThing, actor: SceneActor) -> bool:
@@ -393,17 +430,23 @@ def _person(
     facing: int,
     holds: bool,
     bench: SceneThing | None = None,
+    *,
+    chair: bool = False,
 ) -> Cluster:
     actor = actors[0]
     pose = resting(replace(row.pose, tool=None if holds else row.tool), actor)
+    if actor.kind == "person":  # each has a chair or stone of their own where no seat is told
+        row = replace(row, set=None) if row.set == _STOOL else row
+        signs = tuple("chair" if chair and sign == _STOOL else sign for sign in pose.emanata)
+        pose = replace(pose, emanata=signs)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
     if sits_on or bench is not None:
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("stool", "saddle", "pillow")))
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in (*_SEATS, "saddle", "pillow")))
     if objects and row.thing == "climbed":
         pose = replace(pose, emanata=())
     if row.set not in (None, BOARD):
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "stool"))
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _SEATS))
     if actor.says is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _EMPTY_BUBBLES))
     if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
@@ -418,9 +461,11 @@ def _person(
     if sits_on and (pose.lying or many > 1):
         broad = max(1.0, min(_LONGEST, _lain_on(sits_on[0], body) * (1 + _STEP * (many - 1))))
     lift -= max((seat_of(thing, broad * sized(thing, "under", 100.0)) - 8 for thing in seats), default=0.0)
-    sprites = [_figure_sprite(actor, body, facing, lift)]
+    sprites = [_figure_sprite(actor, body, facing, lift, pose.emanata)]
     if around:
-        aboard = inside([(one, _body(one, one.id, pose, facing)) for one in actors], row, around[0], facing)
+        names = [(one, f"{one.id}{nth or ''}") for one in actors for nth in range(min(one.count, _WINDOWS))]
+        riders = [(one, _body(one, name, pose, facing)) for one, name in names[:_WINDOWS]]
+        aboard = inside(riders, row, around[0], facing)
         return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
         for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
@@ -437,7 +482,7 @@ def _person(
             depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
             sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
     if row.set is not None and not sits_on and bench is None:
-        piece = _furniture(row.set, facing)
+        piece = replace(_furniture(row.set, facing), key=row.set in OWN_PLACE)
         sprites.append(replace(piece, id=actor.at) if actor.at is not None and actor.where == "at" else piece)
     board = sprites[-1].id if row.set == BOARD and not sits_on and bench is None else None
     if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
@@ -487,9 +532,20 @@ def _at_goal(
     depth = 0.6 if (height < _LOW_GOAL or on_table) and not hung(thing) else -0.6
     sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=y == 0.0)
     put = {one.id: lay(one, sprite, thing) for one in objects if one.at == thing.id}
+    if row.id in _FALLING:
+        put = {one.id: _falling(one, sprite) for one in objects}
     kept = [one for one in cluster.sprites if one.id not in put]
     solid = union([cluster.solid, sprite.box, *(one.box for one in (*more, *put.values()))])
     return replace(cluster, sprites=[*kept, *more, sprite, *put.values()], solid=solid)
+
+
+def _falling(thing: SceneThing, goal: Sprite) -> Sprite:
+    """What is dropped or thrown into a thing, on its way down."""
+    x0, top, x1, _ = goal.box
+    drawn = draw_thing(thing, min(max(stage_height(thing.cm), 20.0), 34.0), 1)
+    wide, tall = drawn.bbox[2] - drawn.bbox[0], drawn.bbox[3] - drawn.bbox[1]
+    svg = plunge(wide, tall) + drawn.svg
+    return Sprite(thing.id, svg, drawn.bbox, goal.depth + 0.2, (x0 + x1) / 2, top - 5.0, key=True, grounded=False)
 
 
 def _body(actor: SceneActor, name: str, pose: Pose, facing: int) -> Body:
@@ -505,12 +561,14 @@ def _where(thing: SceneThing, row: Deed) -> str:
     return row.far if thing.role == "instrument" else row.thing
 
 
-def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float) -> Sprite:
+def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float, signs: Sequence[str] = ()) -> Sprite:
     svg = body.behind + body.svg
+    x0, y0, x1, y1 = body.solid
+    top = min(y0, body.bbox[1]) if {*_VOICES} & {*signs} else y0  # bubbles are in the frame
     if actor.states:
         kind = "person" if actor.kind == "person" or has_hands(actor.concept) else "animal"
         svg = put_states(Picture(svg, body.solid, body.solid, body.head), kind, actor.states, facing).svg
-    return Sprite(actor.id, svg, body.solid, 0.0, 0.0, lift, body.head, acts=True, key=True,
+    return Sprite(actor.id, svg, (x0, top, x1, y1), 0.0, 0.0, lift, body.head, acts=True, key=True,
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
@@ -615,6 +673,8 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
     unseen = {actor.id for actor in scene.actors if deed(actor.deed).thing == "none"}
     used |= {thing.id for thing in scene.things if thing.role == "object" and thing.held_by in unseen}
     used |= {actor.at for actor in scene.actors if actor.at is not None and actor.where == "at"}
+    inside = {one.id for one in scene.actors if deed(one.deed).thing == "around" or _in_vehicle(scene, one)}
+    used |= {thing.id for thing in scene.things if thing.held_by in inside and thing.kind in ("food", "drink")}
     drawn: list[Sprite] = []
     laid: list[tuple[SceneThing, Picture]] = []
     acting = [sprite.box for sprite in sprites if sprite.acts]
@@ -627,10 +687,11 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
             continue
         tabled = bool(acting) and _on_table(scene, thing)
         size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)
-        for nth in range(min(thing.count, 3)):
+        for nth in range(thing.count if thing.count <= FEW else 1):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             if (slim := fitted(thing, size, picture)) < size:
                 picture = draw_thing(thing, slim, 1)
+            picture = several(picture, thing.count)
             wide = picture.bbox[2] - picture.bbox[0]
             if nth and acting and right - left + wide > _WIDEST:
                 break

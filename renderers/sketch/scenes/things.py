@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -26,6 +26,7 @@ from katha.renderers.sketch.svg import circle, ellipse, group, line, number, pat
 from katha.renderers.sketch.tables import load_table
 
 __all__ = [
+    "FEW",
     "Box",
     "Cluster",
     "Sprite",
@@ -34,9 +35,12 @@ __all__ = [
     "hung",
     "is_footwear",
     "lay",
+    "plunge",
     "put_thing",
     "seat_of",
+    "several",
     "shrunk",
+    "side_by_side",
     "sized",
     "speech_bubble",
     "think_bubble",
@@ -45,6 +49,9 @@ __all__ = [
 
 Face = tuple[float, float, float]
 
+FEW, _A_ROW, _STAGGERED, _BEHIND, _CROWDED = 3, 5, 0.94, 0.62, 0.5
+"""More of the same than the first are one picture, with so many in a row, so far apart and one row behind the other
+beside their size; how small things are drawn at least to lie side by side."""
 _HELD, _HELD_WIDE = 0.5, 0.7
 """A held thing is at most these shares of its holder's height tall and wide."""
 _ON_TABLE = 72.0
@@ -58,7 +65,7 @@ _LIMITS: Mapping[str, tuple[float, float]] = {
     "thought": (34.0, 46.0), "overhead": (26.0, 26.0), "between": (76.0, 100.0),
     "cover": (38.0, 110.0), "table": (26.0, 110.0),
     "under": (13.0, 96.0), "pictured": (30.0, 30.0), "around": (46.0, 170.0), "ahead": (30.0, 170.0),
-    "front": (26.0, 170.0), "ground": (24.0, 170.0),
+    "front": (26.0, 170.0), "back": (38.0, 78.0), "ground": (24.0, 170.0),
 }  # fmt: skip
 """How small and large a thing is drawn at these places, in units; elsewhere as the two limits above say."""
 _UNHANDY: Mapping[str, float] = {
@@ -87,11 +94,25 @@ _TOP = 0.14
 _SUNK, _FITS, _CLEAR, _SEEN = 0.35, 0.8, 12.0, 0.4
 """The share of a thing that the rim of what it is in hides, how wide it is at most beside that, and
 how far what hangs over something is above it; how tall it is at least beside what it is in."""
+_BEARING, _BORNE = frozenset({"carry", "lift", "hold", "catch"}), 170.0
+"""Deeds that have in the arms what is no higher than this (centimetres)."""
+_CROWN = 2.0
+"""How much higher than who sits in it a tree is at least."""
+_LIES, _LAIN_WIDE, _RISE, _MANY_TALL = 12, 0.9, 0.36, 17.0
+"""More of the same do not lie on a thing, how wide they are at most beside it, how far apart their rows are, and how
+tall each is of many."""
 _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 """Where a deed has things on the ground."""
-_SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "furniture": 0.42, "plant": 0.9}
+_SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "plant": 0.62}
+_BACKED: Mapping[str, float] = {
+    "chair": 0.42, "sofa": 0.46, "armchair": 0.44, "bed": 0.42, "bench": 0.42, "throne": 0.4, "cradle": 0.42,
+    "swing": 0.3, "roof": 0.6, "deckchair": 0.4, "toilet": 0.45, "seat": 0.42, "windowsill": 0.38, "stretcher": 0.72,
+}  # fmt: skip
+"""How high the seat of a kind of things is beside their height, and of furniture that has a back; on all other things
+one is on the top."""
 _ARMS_APART = 26.0
 """Hands further apart than this hold nothing between them: it is in the foremost."""
+_FLAT = frozenset({"world-map", "framed-picture", "mirror"})
 _SHOWN_AT = -46.0
 """How high on the wall a map or paper is that somebody points at."""
 _HANDY = 40.0
@@ -181,6 +202,47 @@ def shrunk(sprite: Sprite, scale: float) -> Sprite:
                    x=sprite.x * scale, y=sprite.y * scale, face_local=face, grounded=False)  # fmt: skip
 
 
+def several(picture: Picture, count: int, least: int = 4, rise: float = _BEHIND) -> Picture:
+    """So many of the same as one picture, in rows one behind the other; fewer than `least` stay one."""
+    if count < least:
+        return picture
+    x0, y0, x1, y1 = picture.bbox
+    rows = 1 if count <= _A_ROW else 2 if count <= 2 * _A_ROW else 3
+    across = -(-count // rows)
+    wide, up = _STAGGERED * (x1 - x0), rise * (y1 - y0)
+    put: list[tuple[float, float]] = []
+    for nth in range(count):
+        row, column = divmod(nth, across)
+        many = min(across, count - row * across)
+        put.append(((column - 0.5 * (many - 1) + (0.25 if row % 2 else 0.0)) * wide, -up * (rows - 1 - row)))
+    svg = "".join(group(picture.svg, transform=f"translate({number(x)} {number(y)})") for x, y in put)
+    box = union([(x0 + x, y0 + y, x1 + x, y1 + y) for x, y in put])
+    return Picture(svg, box, box, picture.head)
+
+
+def side_by_side(sprites: Sequence[Sprite], things: Sequence[SceneThing]) -> list[Sprite]:
+    """The sprites with all that lies on or in the same thing in a row, smaller where there is no room."""
+    found = {sprite.id: sprite for sprite in sprites}
+    laid: dict[tuple[str, str], list[str]] = {}
+    for thing in things:
+        if thing.at in found and thing.id in found and thing.where in ("on", "in") and not found[thing.at].acts:
+            laid.setdefault((thing.at, thing.where), []).append(thing.id)
+    moved: dict[str, Sprite] = {}
+    for (host, _), ids in laid.items():
+        if len(ids) < 2:
+            continue
+        left, _, right, _ = found[host].box
+        wide = sum(found[one].box[2] - found[one].box[0] for one in ids)
+        by = min(1.0, max(_CROWDED, (right - left) / wide))
+        x = (left + right) / 2 - 0.5 * by * wide
+        for one in ids:
+            x0, y0, x1, y1 = (by * value for value in found[one].local)
+            svg = group(found[one].svg, transform=f"scale({by:.3f})") if by < 1 else found[one].svg
+            moved[one] = replace(found[one], svg=svg, local=(x0, y0, x1, y1), x=x - x0)
+            x += x1 - x0
+    return [moved.get(sprite.id, sprite) for sprite in sprites]
+
+
 def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0) -> Picture:
     """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
     plain = _picture_of(thing.shows, thing, height) if thing.shows else _drawn(thing, height, facing, turn)
@@ -248,14 +310,15 @@ def fitted(thing: SceneThing, height: float, picture: Picture) -> float:
 
 def seat_of(thing: SceneThing, height: float) -> float:
     """How far above the ground somebody sits or stands on a thing."""
-    return _SEATS.get(thing.kind, 0.95) * height
+    return _BACKED.get(thing.pictogram or "", _SEATS.get(thing.kind, 0.95)) * height
 
 
 def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int, nth: int = 0) -> Sprite | None:
     """The thing where the deed has it, as a sprite beside a body at the stage's origin; None where it is not seen."""
     if where == "none":
         return None
-    if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind]:
+    borne = row.id in _BEARING and thing.cm <= _BORNE
+    if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind] and not borne:
         where = "ahead"
     if (
         where == "ahead"
@@ -268,6 +331,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         where = "hands"
     tall = body.solid[3] - body.solid[1]
     height = sized(thing, where, tall)
+    if where == "under" and thing.kind == "plant":
+        height = min(max(height, _CROWN * tall), stage_height(thing.cm), _LARGEST)  # who sits in a tree
     tilt = row.tilt * facing if where == "hand" else 0.0
     if where == "worn":
         return _worn(thing, body, facing)
@@ -285,7 +350,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     x, y, depth = _PLACES[where](body, facing, wide, height, row)
     if where in _STOOD and thing.stands in ("sky", "wall"):
         y, depth = hung(thing, touched=where != "ahead"), min(depth, -0.9)
-    if where == "ahead" and row.id == "point" and thing.kind == "document":
+    if where == "ahead" and row.id == "point" and (thing.kind == "document" or thing.pictogram in _FLAT):
         y, depth = _SHOWN_AT, -0.9
     if thing.pictogram in _FLOATING and where not in _KEEPS_HOLD:
         return _floating(thing, body, facing)
@@ -297,9 +362,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     if where == "dropped":
         top = min(body.joints["hand"][1], body.joints["far"][1]) - y
         hung_on = row.trail == "string"
-        svg = (
-            line((0.0, top), (0.0, -height), stroke="#7a4f35", width=2.0) if hung_on else _plunge(wide, height)
-        ) + svg
+        svg = (line((0.0, top), (0.0, -height), stroke="#7a4f35", width=2.0) if hung_on else plunge(wide, height)) + svg
     if where == "pictured":
         svg = _page(row, wide, height) + svg
     if where == "behind":
@@ -381,7 +444,7 @@ def _body(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[floa
 
 def _behind_back(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     x, y = body.joints["shoulder"]
-    return x - f * 0.35 * wide, y + 0.75 * tall, -1.0
+    return x - f * (0.5 * wide + 3), min(0.0, y + 0.7 * tall), -1.0
 
 
 def _dropped(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -540,7 +603,7 @@ def _path(facing: int, wide: float, tall: float) -> str:
     )
 
 
-def _plunge(wide: float, tall: float) -> str:
+def plunge(wide: float, tall: float) -> str:
     """Lines above something that falls."""
     return "".join(line((x * wide, -tall - 5), (x * wide, -tall - 17), width=1.6) for x in (-0.3, 0.0, 0.3))
 
@@ -583,15 +646,21 @@ def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Spr
     if thing.where == "above":
         tall = max(50.0, 0.8 * high)
     elif thing.where in ("on", "in", "under", "across"):
-        tall = min(max(natural, 15.0), (0.6 if thing.where == "across" else 0.9) * max(high, 22.0))
+        tall = min(max(natural, 22.0), (0.6 if thing.where == "across" else 0.9) * max(high, 22.0))
     else:
         tall = max(natural, 20.0)
     drawn = draw_thing(thing, tall, 1, 14.0 if thing.where == "against" else 0.0)
+    many = min(thing.count, _LIES) if thing.where in ("on", "in", "under", "beside", "behind") else 1
+    if many > 1:
+        tall = min(tall, _MANY_TALL) if many > FEW else tall
+        drawn = several(draw_thing(thing, tall, 1), many, 2, _RISE)
+        wider = _LAIN_WIDE * wide / (drawn.bbox[2] - drawn.bbox[0])
+        drawn = several(draw_thing(thing, tall * min(1.0, wider), 1), many, 2, _RISE)
     broad = drawn.bbox[2] - drawn.bbox[0]
-    if thing.where == "in" and tall < _SEEN * high:
+    if thing.where == "in" and tall < _SEEN * high and many == 1:
         drawn = draw_thing(thing, _SEEN * high, 1)
         broad, tall = drawn.bbox[2] - drawn.bbox[0], _SEEN * high
-    if thing.where == "in" and broad > _FITS * wide:  # what is in a thing is no wider than it
+    if thing.where == "in" and broad > _FITS * wide and many == 1:  # what is in a thing is no wider than it
         drawn = draw_thing(thing, tall * _FITS * wide / broad, 1)
         broad = drawn.bbox[2] - drawn.bbox[0]
     tall = drawn.bbox[3] - drawn.bbox[1]
@@ -607,7 +676,7 @@ def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Spr
         "out": (y1 + 0.7 * tall, 0.2),
     }
     y, depth = spots.get(thing.where, (max(y1, y0 + 0.4 * tall), 0.1))
-    beyond = {"under": 0.42 * wide, "behind": 0.5 * wide, "against": 0.2 * wide,
+    beyond = {"under": 0.1 * wide, "behind": 0.5 * wide, "against": 0.2 * wide,
               "before": -0.3 * wide, "beside": 0.5 * (wide + broad) + 4}  # fmt: skip
     x = (x0 + x1) / 2 + beyond.get(thing.where, 0.0)
     return Sprite(thing.id, drawn.svg, drawn.bbox, there.depth + depth, x, y, key=True, grounded=False)
@@ -637,7 +706,7 @@ def _at_head(thing: SceneThing, there: Sprite) -> Sprite:
     height = min(max(stage_height(thing.cm), 22.0), 60.0)
     drawn = draw_thing(thing, height, 1)
     fallen = thing.kind != "clothing"  # a cap is put on
-    svg = (_plunge(drawn.bbox[2] - drawn.bbox[0], height) if fallen else "") + drawn.svg
+    svg = (plunge(drawn.bbox[2] - drawn.bbox[0], height) if fallen else "") + drawn.svg
     return Sprite(thing.id, svg, drawn.bbox, there.depth + 0.3, cx, cy - 0.8 * r, key=True, grounded=False)
 
 

@@ -69,6 +69,7 @@ def across(one: Cluster, others: Sequence[Cluster]) -> None:
 
 
 FOR_TWO = frozenset({"fight", "dance", "hug", "kiss", "hold_hands", "shake_hands"})
+_BETWEEN = "carry_together"
 """Deeds of which each partner has a pose of its own; in others a partner only answers while doing nothing."""
 _GAP, _COMING = 14.0, 26.0
 _MOST = 4
@@ -86,6 +87,10 @@ def each(actor: SceneActor) -> tuple[SceneActor, ...]:
     if at_board(actor) and actor.count > 1:
         far = actor.count // 2
         return (replace(actor, count=actor.count - far), replace(actor, id=other, count=far, target=actor.id))
+    if actor.deed == _BETWEEN and actor.count > 1:  # those who carry a sofa are on both sides of it
+        half = actor.count // 2
+        return (replace(actor, count=actor.count - half, target=other),
+                replace(actor, id=other, count=half, target=actor.id))  # fmt: skip
     if actor.count != 2 or actor.target is not None or actor.deed not in FOR_TWO:
         return (actor,)
     return (replace(actor, count=1, target=other), replace(actor, id=other, count=1, target=actor.id))
@@ -108,9 +113,10 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
         pair = [actor] if other is None or other.id in placed or other is actor else [actor, other]
         if len(pair) > 1 and deed(actor.deed).close is not None:
             pair += [one for one in scene.actors if one.target == actor.id and one not in pair and one.id not in placed]
-        if actor.target in things and deed(actor.deed).set == "stool":
-            pair = [actor, *(one for one in scene.actors if one.deed == actor.deed and one.target is None
-                             and one is not actor and one.id not in placed)]  # fmt: skip
+        if actor.target in things and deed(actor.deed).thing == "under":
+            pair = [actor, *(one for one in scene.actors if one.deed == actor.deed
+                             and one.target in (None, actor.target) and one is not actor
+                             and one.id not in placed)]  # fmt: skip
         if at_board(actor):
             pair += [one for one in scene.actors if one.target == actor.id and at_board(one) and one not in pair]
         beside = {one.id for one in pair} | ({actor.at} & things)
@@ -181,6 +187,8 @@ def _perch(host: Cluster, guest: Cluster) -> None:
     share = min(1.0, _ON_BODY * (y1 - y0) / tall)
     guest.sprites = [shrunk(sprite, share) for sprite in guest.sprites]
     x, y = _spot(host, where)
+    if where == "shoulder" and guest.actor.kind == "person" and host.body is not None:
+        x, y, where = host.body.head[0], host.body.head[1] - 0.45 * host.body.head[2], "back"  # rides on the neck
     b0, _, b1, b3 = guest.sprites[0].box
     guest.move(x - (b0 + b1) / 2, y - b3)
     guest.solid = union([sprite.box for sprite in guest.sprites])
@@ -229,7 +237,7 @@ def _spot(host: Cluster, where: str) -> tuple[float, float]:
 
 
 def _partners(one: Cluster, other: Cluster, *others: Cluster) -> None:
-    if one.holds and deed(one.actor.deed).set == "stool" and other.actor.deed == one.actor.deed:
+    if one.holds and deed(one.actor.deed).thing == "under" and other.actor.deed == one.actor.deed:
         _seat(one, (other, *others))
         return
     _pair(one, other)

@@ -18,8 +18,9 @@ from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import NUMBERS, bare, has
 from katha.renderers.sketch.scenes.doing import is_shown
 from katha.renderers.sketch.scenes.making import LIVING, one_of, phrase_of
+from katha.renderers.sketch.scenes.nested import Nested
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
-from katha.renderers.sketch.scenes.relations import WALL, Relations
+from katha.renderers.sketch.scenes.relations import WALL
 from katha.renderers.sketch.scenes.senses import (
     concept_of,
     features_of,
@@ -111,7 +112,7 @@ def _suited(actor: SceneActor, suit: str | None) -> SceneActor:
     return replace(actor, look=replace(actor.look, features=(*actor.look.features, suit)))
 
 
-class _Teller(Relations):
+class _Teller(Nested):
     """One request on its way to a scene."""
 
     def told(self) -> Told:
@@ -140,11 +141,20 @@ class _Teller(Relations):
             self._speaks(event)
         for event in wearing:
             self._dress(event)
+        for event in [*events, *wearing]:
+            self._clothe(event)
+        self._told_about()
         self._bystanders(events)
         self._at_it()
         self._fragments()
         self._panel_cast()
         self._related(events)
+        self._patients()
+        self._nested()
+        self._lists()
+        self._at_meals()
+        self._aboard()
+        self._asleep_in_seats()
         where = Where(self.request, self.prompt, self.reading, self.things, self.roads, self.missing)
         setting, time, weather = where.setting(events), where.time(), where.weather()
         self._must_show(setting)
@@ -435,5 +445,6 @@ class _Teller(Relations):
             around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}
         if housed:  # what is as small as a bus stop stands in the street
             around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
-            around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250}
+            met = {there for actor in self.actors.values() for there in (actor.at, actor.target)}
+            around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250} - met
         return tuple(one for one in self.things.values() if one.id not in around)

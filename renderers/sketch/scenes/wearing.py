@@ -16,6 +16,11 @@ __all__ = ["Having", "Wearing"]
 
 _ROWS = frozenset({"chain", "line", "row"})
 """What hands form that pass things along; it is no thing beside them."""
+_CLAUSE = re.compile(
+    r"\b(?:wears?|wearing|dressed in|puts? on) (.+?)(?=[,.;!?]|$| and [a-z]+s (?:an?|the|his|her|its|their|to)\b| while | when )"
+)
+"""All that somebody wears, as far as it is told in a row."""
+_OVER = re.compile(r" (?:over|on top of|above) ")
 _SEEN_ON = frozenset({"bite", "look", "point", "laugh", "mock", "talk", "photograph", "shout", "tug", "pat"})
 """Deeds for which a garment stays on whose it is."""
 _ONTO = frozenset({"over", "on", "onto", "around", "round", "about"})
@@ -118,8 +123,10 @@ class Wearing(Making):
         """Whether clothes at which something is done are worn by whoever does it, or by their owner: "sat down in the
         dusty boots", "dried her fingers on the apron", "below her boots"."""
         noun = noun_of(role.head)
-        if role.preposition == "in" and "wheelchair" in features_of(role.head) and self._put_on(role, agents):
-            return True
+        if role.preposition == "in" and "wheelchair" in features_of(role.head):
+            others = [one.entity for one in event.all("patient") if one.entity and self._alive(one.entity)]
+            if self._put_on(role, others[-1:] or agents):  # who is pushed in it
+                return True
         if noun is None or noun.kind != "clothing" or role.entity is None or role.entity in self.things:
             return False
         if self._dressing(event) is not None:
@@ -137,11 +144,36 @@ class Wearing(Making):
             return True
         return False
 
+    def _clothe(self, event: Event) -> None:
+        """Put all on somebody that a row of garments tells, what is over another last: "a coat over her pyjamas"."""
+        found = _CLAUSE.search(event.text) or _CLAUSE.search(self.prompt)
+        if found is None or event.verb not in ("wear", "put"):
+            return
+        garments = [one for part in reversed(_OVER.split(found.group(1))) for one in features_of(part)]
+        for key in self._spread(event.who("agent")) if garments else ():
+            actor = self.actors.get(key)
+            if actor is None or actor.kind != "person":
+                continue
+            known = [one for one in actor.look.features if one.partition(":")[0] not in _names(garments)]
+            look = replace(actor.look, features=(*known, *dict.fromkeys(garments)))
+            self.actors[key] = replace(actor, look=look)
+            for name in list(self.things):
+                noun = self._entity(name).noun if name in self._known() else ""
+                if noun and re.search(rf"\b{re.escape(noun)}(?:s|es)?\b", found.group(1)) and name not in self.actors:
+                    del self.things[name]
+
+    def _known(self) -> set[str]:
+        return {one.id for one in self.reading.entities} if self.reading is not None else set()
+
     def _dress(self, event: Event) -> None:
         """Who wears something while doing something else."""
         for role in event.all("patient"):
             if role.entity is not None and self._put_on(role, self._spread(event.who("agent"))):
                 self.things.pop(role.entity, None)
+
+
+def _names(features: Sequence[str]) -> set[str]:
+    return {one.partition(":")[0] for one in features}
 
 
 def _of_body(entity: Entity) -> bool:

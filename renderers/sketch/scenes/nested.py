@@ -1,0 +1,208 @@
+"""What stands inside a noun's own phrase and no event has: the cake on the table, a story about a whale, dinner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from katha.renderers.sketch.deeds import deed
+from katha.renderers.sketch.scenes.cast import thing_of
+from katha.renderers.sketch.scenes.making import QUOTED
+from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
+from katha.renderers.sketch.scenes.relations import Relations
+from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of
+from katha.text.types import Entity
+
+__all__ = ["Nested"]
+
+_MEAL = re.compile(
+    r"\b(?:at|to|for|over|during|has|have|having|eats?|eating) (?:(?:the|a|an|his|her|their|our|its) )?(?:\w+ )?"
+    r"(?:dinner|lunch|breakfast|supper|meal|feast|tea|banquet|picnic)\b"
+)
+"""What people sit at who sit at a table with plates on it."""
+_DINING = frozenset({"sit", "eat", "dine", "gather", "have", "read", "talk", "say", "laugh", "argue", "tell", "meet"})
+_AT_TABLE = frozenset({"sit", "sit_at", "sit_floor", "eat", "stand", "read", "talk", "laugh", "argue", "drink"})
+_WAY = (
+    r"(?P<way>on top of|in front of|on|in|into|onto|inside|under|underneath|beneath|behind|beside|next to|near|by|"
+    r"against|above|over)"
+)
+_LINK = rf"\w* {_WAY} (?:(?:the|a|an|his|her|its|their|my|our|your|each|one|two|three) )?(?:[\w'-]+ ){{0,2}}"
+_LAID = frozenset({"on", "in", "under", "behind", "beside", "against"})
+"""How a thing lies beside another that the phrase of it names."""
+_BEDS = frozenset({"bed", "stretcher", "cradle", "hospital-bed", "sofa", "hammock"})
+_SEATED = frozenset({
+    "train_carriage", "bus", "car", "aeroplane_cabin", "bus_stop", "waiting_room", "classroom", "office", "cinema", "theatre",
+    "church", "courtroom", "cafe", "restaurant", "library", "station", "departures",
+})  # fmt: skip
+"""Places with seats."""
+_IN_WATER = frozenset({"swim", "fall_in_water", "fall", "dive", "sink"})
+_NURSED = frozenset({"stand", "sit", "lie", "sleep"})
+"""Deeds of which who is told to be in bed is seen lying there."""
+
+
+class Nested(Relations):
+    """Puts things and people where their own phrase has them."""
+
+    def _nested(self) -> None:
+        """Each thing, and whoever does nothing else, that the phrase of it has on, in, under or behind another."""
+        if self.reading is None:
+            return
+        text = QUOTED.sub("", self.prompt)
+        known = {one.id: one for one in self.reading.entities}
+        for key, there in list(self.things.items()):
+            host = known.get(key)
+            if host is None or not host.noun or there.at is not None:
+                continue
+            for other in [*self.things, *self.actors]:
+                entity = known.get(other)
+                if entity is None or other == key or not entity.noun:
+                    continue
+                found = re.search(rf"\b{re.escape(entity.noun)}{_LINK}{re.escape(host.noun)}", text, re.IGNORECASE)
+                if found is not None:
+                    self._lies(other, key, found.group("way").lower())
+
+    def _lies(self, what: str, where: str, link: str) -> None:
+        """Put a thing or somebody idle where a phrase has it, and with a thing those of its list."""
+        preposition, _, rest = link.partition(" ")
+        way, there = beside_of(preposition, rest.split()[0] if rest.split() else ""), self.things[where]
+        if way not in _LAID:
+            return
+        if what in self.actors:
+            self._rests(what, there, str(way))
+            return
+        thing = self.things[what]
+        if thing.at is not None or there.at == what or there.pictogram == thing.pictogram:
+            return
+        wanted = {what, *self._listed(what)}
+        looked = next((one for one in self.actors.values() if one.target in wanted), None)
+        laying = looked is not None and in_table("laid", looked.deed)
+        if looked is not None and deed(looked.deed).thing != "ahead" and not laying:
+            return  # it is in the hand
+        for one in (what, *self._listed(what)):
+            listed = self.things.get(one)
+            if listed is not None and listed.at is None and one != where:
+                holder = listed.held_by if laying else None
+                self.things[one] = replace(listed, at=where, where=way, held_by=holder)  # type: ignore[arg-type]
+        if looked is not None and laying:
+            self.things[where] = replace(there, held_by=looked.id, role="goal")
+        elif looked is not None:
+            self.things[where] = replace(there, held_by=looked.id, role="object")
+            key = next(key for key, one in self.actors.items() if one is looked)
+            self.actors[key] = replace(looked, target=where)
+
+    def _rests(self, key: str, there: SceneThing, way: str) -> None:
+        """Who lies in a bed of whom nothing else is told."""
+        actor = self.actors[key]
+        bed = there.pictogram in _BEDS and way in ("in", "on")
+        if not bed or actor.kind != "person" or actor.target is not None or actor.deed not in _NURSED:
+            return
+        self.things[there.id] = replace(there, held_by=actor.id, role="object")
+        self.actors[key] = replace(actor, deed="lie", target=there.id, at=None, where=None, posture=None)
+
+    def _listed(self, key: str) -> Sequence[str]:
+        """The other things of a list that a thing is of: "three oranges, a knife and a loaf"."""
+        assert self.reading is not None
+        lists = [one for one in self.reading.entities if key in (one.id, *one.members)]
+        return [other for one in lists for other in (one.id, *one.members) if other != key]
+
+    def _lists(self) -> None:
+        """All of a list lie where the first of it does: "marbles, a tooth and a letter lie in the tin"."""
+        for entity in self.reading.entities if self.reading is not None else ():
+            keys = [key for key in (entity.id, *entity.members) if key in self.things]
+            laid = next((self.things[key] for key in keys if self.things[key].at is not None), None)
+            for key in keys if laid is not None and len(keys) > 1 else ():
+                thing = self.things[key]
+                if thing.at is None and thing.held_by is None and laid is not None and laid.at not in keys:
+                    self.things[key] = replace(thing, at=laid.at, where=laid.where)
+
+    def _patients(self) -> None:
+        """To whom something is done in a bed lies in it, and who does it stands by: a doctor and a patient."""
+        for key, actor in self.actors.items():
+            there = self.things.get(actor.at or "")
+            other = next((one for one, fellow in self.actors.items() if fellow.id == actor.target), None)
+            if other is None or there is None or there.pictogram not in _BEDS or actor.where not in ("in", "on"):
+                continue
+            if deed(actor.deed).partner == "front":
+                self.actors[key] = replace(actor, at=None, where=None)
+                self._rests(other, there, "in")
+
+    def _at_meals(self) -> None:
+        """Who sits at dinner sits at a table with plates on it."""
+        if _MEAL.search(QUOTED.sub("", self.prompt)) is None or not self._dines():
+            return
+        diners = [key for key, one in self.actors.items() if self._may_dine(one)]
+        for key in diners:
+            actor = self.actors[key]
+            if actor.deed in ("sit", "sit_floor", "stand"):
+                self.actors[key] = replace(actor, deed="sit_at", target=None, posture=None)
+            elif actor.posture is None:
+                self.actors[key] = replace(actor, posture="sit_at")
+        if not diners:
+            return
+        table = self.actors[diners[0]].at or "board"
+        for key in [name for name, one in self.things.items() if one.word in ("dinner", "lunch", "breakfast", "meal")]:
+            del self.things[key]
+        many = sum(self.actors[key].count for key in diners)
+        self.things["plates"] = SceneThing(
+            "plates", "plate", "fork-and-knife-with-plate", "tool", 22.0, "table", count=min(max(many, 1), 4), at=table
+        )
+
+    def _aboard(self) -> None:
+        """All who are in a boat so small that it is no place are seen in it."""
+        boat = self.afloat
+        if boat is None:
+            return
+        thing = thing_of("boat of all", boat)
+        there = next((one for one in self.things.values() if one.pictogram == thing.pictogram), None)
+        crew = [key for key, one in self.actors.items() if one.kind != "pictogram" and one.at is None]
+        rowing = any(deed(self.actors[key].deed).thing == "around" for key in crew)
+        if rowing or not crew or any(self.actors[key].deed in _IN_WATER for key in crew):
+            return
+        there = replace(there or thing, held_by=None, role="object", at=None)
+        self.things[there.id] = there
+        for key in crew:
+            self.actors[key] = replace(self.actors[key], at=there.id, where="in")
+
+    def _asleep_in_seats(self) -> None:
+        """Who sleeps where there are seats and no beds sleeps sitting."""
+        for key, actor in self.actors.items():
+            loose = actor.target is None and actor.at is None and actor.kind == "person"
+            if loose and actor.deed in ("sleep", "lie") and self.place in _SEATED:
+                self.actors[key] = replace(actor, deed="nod_off" if actor.deed == "sleep" else "sit")
+
+    def _dines(self) -> bool:
+        verbs = {event.verb for event in self.reading.events} if self.reading is not None else set()
+        return bool(verbs & _DINING)
+
+    def _may_dine(self, actor: SceneActor) -> bool:
+        seat = self.things.get(actor.target or "")
+        free = seat is None or actor.deed in ("eat", "read", "drink")
+        return actor.kind == "person" and actor.deed in _AT_TABLE and free and (actor.at is None or actor.where == "at")
+
+    def _told_about(self) -> None:
+        """What a story is about is in the bubble of who tells it, and not beside them."""
+        assert self.reading is not None
+        used = {role.entity for event in self.reading.events for role in event.roles}
+        for entity in self.reading.entities:
+            if entity.id in used or not self._topical(entity):
+                continue
+            for key, actor in self.actors.items():
+                spoken = _picture(entity)
+                speaks = actor.voice or actor.deed in ("talk", "thank", "whisper", "teach", "shout")
+                if speaks and spoken is not None and key != entity.id:
+                    self.actors[key] = replace(actor, says=actor.says or spoken)
+                    self.pictured |= {entity.id}
+                    self.actors.pop(entity.id, None)
+                    self.things.pop(entity.id, None)
+                    break
+
+    def _topical(self, entity: Entity) -> bool:
+        noun = re.escape(entity.noun)
+        pattern = rf"\babout (?:(?:the|a|an|his|her|their|its|my|our) )?(?:[\w-]+ ){{0,2}}{noun}"
+        return bool(noun) and not in_table("skip", entity.noun) and re.search(pattern, self.prompt) is not None
+
+
+def _picture(entity: Entity) -> str | None:
+    noun = noun_of(entity.noun)
+    return noun.pictogram if noun is not None else None
