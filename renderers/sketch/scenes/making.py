@@ -100,8 +100,8 @@ _SIMILE = re.compile(
 )
 """What something is only like is not there: "floats like a small boat"."""
 _WHOLE = re.compile(
-    r"\b[Tt]he (?:whole|entire) (?:village|town|street|neighbou?rhood|school|city|room|house|building|audience|hall|bus|"
-    r"place|office|hospital|caf[eé]|restaurant|carriage)\b"
+    r"\b[Tt]he (?:whole|entire) (?:village|town|street|neighbou?rhood|school|city|room|house|building|audience|hall|"
+    r"bus|place|office|hospital|caf[eé]|restaurant|carriage)\b"
 )
 """Places that stand for all who are there."""
 _WATERS = "the lake"

@@ -32,8 +32,8 @@ _LAID = frozenset({"on", "in", "under", "behind", "beside", "against"})
 """How a thing lies beside another that the phrase of it names."""
 _BEDS = frozenset({"bed", "stretcher", "cradle", "hospital-bed", "sofa", "hammock"})
 _SEATED = frozenset({
-    "train_carriage", "bus", "car", "aeroplane_cabin", "bus_stop", "waiting_room", "classroom", "office", "cinema", "theatre",
-    "church", "courtroom", "cafe", "restaurant", "library", "station", "departures",
+    "train_carriage", "bus", "car", "aeroplane_cabin", "bus_stop", "waiting_room", "classroom", "office", "cinema",
+    "theatre", "church", "courtroom", "cafe", "restaurant", "library", "station", "departures",
 })  # fmt: skip
 """Places with seats."""
 _IN_WATER = frozenset({"swim", "fall_in_water", "fall", "dive", "sink"})

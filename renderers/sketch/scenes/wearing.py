@@ -17,7 +17,8 @@ __all__ = ["Having", "Wearing"]
 _ROWS = frozenset({"chain", "line", "row"})
 """What hands form that pass things along; it is no thing beside them."""
 _CLAUSE = re.compile(
-    r"\b(?:wears?|wearing|dressed in|puts? on) (.+?)(?=[,.;!?]|$| and [a-z]+s (?:an?|the|his|her|its|their|to)\b| while | when )"
+    r"\b(?:wears?|wearing|dressed in|puts? on) (.+?)"
+    r"(?=[,.;!?]|$| and [a-z]+s (?:an?|the|his|her|its|their|to)\b| while | when )"
 )
 """All that somebody wears, as far as it is told in a row."""
 _OVER = re.compile(r" (?:over|on top of|above) ")
