@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from katha.eval_bridge.judges.claims import Claim, Statement, Term, read_statement, same_claim, term_of
@@ -45,6 +45,8 @@ _OF_WHOM = re.compile(
 _HAPPENS_TO = re.compile(r"\b(?:becomes? of|happens? to) (.+?)(?: (?:at|in|after|when|before)\b|\?|$)", re.IGNORECASE)
 _SCENE = re.compile(r" (?:in|of) scene \d+ of \d+\b", re.IGNORECASE)
 """Which moments are looked at (`at_scene`), and nothing that is seen in them."""
+_AGAIN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
+"""Whom a question is about, in what it takes for granted of them."""
 _NOBODY = frozenset({"mood", "feeling"})
 _ORDER = re.compile(r":\s*(.+?);\s*(.+?)\W*$")
 _ASKING = stems(
@@ -72,6 +74,8 @@ _OTHER_SUBJECT = 0.3
 _OTHER_NAME = 0.6
 """What an answer is worth of somebody whom it calls otherwise than the question does."""
 _GIVEN = 0.15
+_CONTESTED = 0.5
+"""How far a moment that shows an answer better is taken from the event that a question takes for granted."""
 _OFF_TOPIC = 0.75
 _WITHOUT_SUBJECT = 0.85
 _OWN_NAME = 0.7
@@ -86,7 +90,9 @@ class Asked:
     subject: the character it is about. given: the events it takes for granted. things: props it names outside of them.
     others: further characters. side: -1 for an answer before what the question names, 1 for one after it.
     where: how probably each moment is the one asked for. tilt: -1 for the first of several, 1 for the last, else 0.
-    about_subject: whether an answer tells of the subject itself.
+    about_subject: whether an answer tells of the subject itself. signs: how much speaks for each moment being the one
+    that the question names, None where it names none. step: the side with its strength. crowd: how much each moment
+    speaks for the options together.
     """
 
     dimension: Dimension
@@ -98,6 +104,17 @@ class Asked:
     where: tuple[float, ...]
     tilt: int
     about_subject: bool
+    signs: tuple[float, ...] | None = None
+    step: int = 0
+    crowd: tuple[float, ...] = ()
+
+    def beside(self, crowd: tuple[float, ...]) -> Asked:
+        """Return the question where `crowd` is how much each moment speaks for the options together: the event that it
+        takes for granted is sooner where less speaks for them."""
+        if self.signs is None or not self.given or len(crowd) != len(self.signs):
+            return replace(self, crowd=crowd)
+        signs = [one + _CONTESTED * min(0.0, one - other) for one, other in zip(self.signs, crowd, strict=True)]
+        return replace(self, crowd=crowd, where=_where(signs, self.step, self.tilt, len(signs)))
 
     def relevance(self, option: Statement) -> float:
         """Return how well an option fits the question's words, whatever was seen: 1 for one that could answer it."""
@@ -141,9 +158,11 @@ def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
     cue, doing = _CUE.search(question), _DOING.search(question)
     told = f"{doing[1]} is {doing[2]}" if doing is not None else cue[1] if cue is not None else ""
     cue = doing or cue
-    given = read_statement(told.strip(" ?.")) if told else Statement()
     asked = question[: cue.start()] if cue is not None else question
     found = _HAPPENS_TO.search(asked) or _OF_WHOM.search(asked) or _SUBJECT.match(asked)
+    if found is not None:
+        told = _AGAIN.sub(found[1].replace("\\", ""), told)
+    given = read_statement(told.strip(" ?.")) if told else Statement()
     subject = term_of(found[1]) if found is not None else None
     if subject is not None and subject.names <= _NOBODY:
         subject = None
@@ -168,10 +187,14 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     if not given and (becomes or dimension == "consequence"):
         tilt = tilt or 1
     close = 2 if found is None and dimension in _OWN_SIDE else 1
-    where = _where(_signs(question, (subject, given, things, places), moments), close * side, tilt, len(moments))
+    signs = _signs(question, (subject, given, things, places), moments)
+    where = _where(signs, close * side, tilt, len(moments))
     of_itself = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)
     said = _SIDES[found[1].lower()] if found else 0
-    return Asked(dimension, subject, given, things, others, said, where, tilt, of_itself)
+    found_by = tuple(signs) if signs is not None else None
+    return Asked(
+        dimension, subject, given, things, others, said, where, tilt, of_itself, signs=found_by, step=close * side
+    )
 
 
 def _signs(

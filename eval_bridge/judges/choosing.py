@@ -29,6 +29,8 @@ _CLEARLY = 0.02
 _SEEN_AT_ALL, _TOLD_AT_ALL = 0.04, 0.15
 """What it counts how surely an option's events are seen, or told, at all, beside whether they are where the question
 asks: most wrong options are events of the same board, and a picture leaves out more than a text does."""
+_CONTESTED = 0.5
+"""How far a moment that shows another option better is taken from an option."""
 _IMPOSSIBLE = -20.0
 _OTHER = 0.3
 """What a feeling is worth of somebody else than the question asks about."""
@@ -55,6 +57,8 @@ def choose(question: str, dimension: Dimension, options: Sequence[str], moments:
     """Return the option that `moments` support, or `Unclear`."""
     asked = read_question(question, dimension, moments)
     weigh = _WEIGHERS.get(dimension, _weigh_claims)
+    if dimension not in _WEIGHERS and not any(moment.words for moment in moments):
+        asked = _contested(asked, [option for option in options if option != UNCLEAR], moments)
     weighed = {option: weigh(option, asked, moments) for option in options if option != UNCLEAR}
     highest = max((one.value for one in weighed.values()), default=0.0)
     shares = [math.exp(weighed[option].value - highest) if option in weighed else 0.0 for option in options]
@@ -85,6 +89,31 @@ def reverse_support(option: str, moments: Sequence[Moment]) -> tuple[float, floa
     return (forward, 1 - forward)
 
 
+def _contested(asked: Asked, options: Sequence[str], moments: Sequence[Moment]) -> Asked:
+    """Return the question with what its options leave of each moment: a moment that shows one of them is hardly that of
+    another, nor that of the event by which the question finds its moment."""
+    readings = [read_statement(option) for option in options]
+    ratios = [likelihoods(one.claims[0], moments, _subject(one, asked)) for one in readings if one.claims]
+    crowd = tuple(_log_sum(values) for values in zip(*ratios, strict=True))
+    return asked.beside(crowd)
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    highest = max(values)
+    return highest + math.log(sum(math.exp(value - highest) for value in values))
+
+
+def _left(ratios: Sequence[float], crowd: Sequence[float]) -> list[float]:
+    """Lower what speaks for an option where more speaks for the others."""
+    if len(crowd) < len(ratios):
+        return list(ratios)
+    lowered = []
+    for value, whole in zip(ratios, crowd, strict=True):
+        others = whole + math.log(max(1 - math.exp(min(0.0, value - whole)), 1e-9))
+        lowered.append(value + _CONTESTED * min(0.0, value - others))
+    return lowered
+
+
 def _subject(reading: Statement, asked: Asked) -> Term | None:
     return next(iter(reading.living), None) or asked.subject
 
@@ -112,7 +141,8 @@ def _weigh_presence(reading: Statement, asked: Asked, moments: Sequence[Moment])
 
 def _there(ratios: Sequence[float], asked: Asked, moments: Sequence[Moment]) -> _Weight:
     """How much likelier than by chance an event is where the question asks, and how surely it is seen at all."""
-    beside = sum(one * other for one, other in zip(posterior(ratios), asked.where, strict=True))
+    left = posterior(_left(ratios, asked.crowd))
+    beside = sum(one * other for one, other in zip(left, asked.where, strict=True))
     return _Weight(math.log(max(beside * len(ratios), 1e-6)) + _at_all(ratios, moments), at_all(ratios))
 
 

@@ -7,12 +7,14 @@ in the reader's own tables. What they do not know stays open: somebody unknown m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from katha.eval_bridge.reader.words import Words, load_words
-from katha.text import Entity, Event, Reading, Role, read_story
+from katha.configs import load_config
+from katha.eval_bridge.judges.meant import LIVING, deed_of
+from katha.eval_bridge.reader.words import load_words
+from katha.text import Entity, Event, Reading, read_story
 from katha.text.words import load_words as text_words
 
 __all__ = ["Claim", "Statement", "Term", "claim_of", "read_statement", "same_claim", "term_of"]
@@ -24,8 +26,6 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:the|an?|some|this|that|his|her|its|their|my|our|your)\s+", re.IGNORECASE)
-_FELT = frozenset({"be", "feel", "become", "seem", "look", "get", "grow", "stay"})
-_LIVING = frozenset({"person", "animal", "being", "group"})
 _TARGETS = ("patient", "recipient", "goal", "companion", "instrument", "place", "source", "topic")
 
 
@@ -193,7 +193,7 @@ def claim_of(reading: Reading, event: Event) -> Claim | None:
     actor = agents[0] if agents else None
     state = [word for text in event.state for word in text.lower().split()]
     mood = words.mood(state, event.feeling)
-    deed = _deed(reading, event, words, state)
+    deed = deed_of(reading, event, state)
     if actor is None and event.passive and event.who("patient"):
         agents = _several(reading, event.who("patient"))
         actor = agents[0] if agents else None
@@ -204,32 +204,9 @@ def claim_of(reading: Reading, event: Event) -> Claim | None:
     said = [part for role in event.all("place", "goal", "source") for part in (role.text, role.head)]
     place = next((found for part in said if (found := words.place(part))), None)
     also = (*agents[1:], *(term for term in parts if term is not seen and term not in agents))
-    return Claim(actor, deed, mood, seen, place, event.negated, also)
-
-
-def _deed(reading: Reading, event: Event, words: Words, state: Sequence[str]) -> str | None:
-    if event.verb in _FELT:
-        found = words.state(state)
-        if found is not None or event.verb in ("be", "feel", "become", "seem"):
-            return found
-    if event.passive and not event.who("agent"):
-        done = reading.surface(event)
-        named = words.verbs.get(f"be {done}") or words.state(state)
-        return named or words.state((event.verb, f"{event.verb}ed", done))
-    objects: list[str] = []
-    for role in event.all("patient", "goal", "companion", "place"):
-        objects += _sorts(reading, role, words)
-    told = sorted((role.preposition for role in event.roles if role.preposition), key=lambda one: one != "through")
-    return words.deed(event.verb, event.particle, told, objects)
-
-
-def _sorts(reading: Reading, role: Role, words: Words) -> list[str]:
-    if role.entity is None:
-        return [role.head]
-    entity = reading.entity(role.entity)
-    if entity.kind in _LIVING:
-        return [role.head, "living"]
-    return [role.head, entity.sort] if entity.sort else [role.head]
+    # Who cannot lift a box is seen to strain at it.
+    denied = event.negated and not (event.modality == "can" and deed is not None)
+    return Claim(actor, deed, mood, seen, place, denied, also)
 
 
 def _parts(reading: Reading, event: Event, actor: Term | None) -> list[Term]:
@@ -268,9 +245,29 @@ def term_for(reading: Reading, entity: Entity) -> Term:
     names = {_ARTICLE.sub("", name).lower() for name in (entity.name, *entity.aliases) if name}
     looks = words.looks(_ARTICLE.sub("", entity.name), entity.noun)
     people = {f"character/{name}" for name in words.people}
-    sexed = words.bases.get(f"{entity.sex or ''} {entity.age if entity.age in ('child', 'old') else ''}")
     plain = {f"character/{name}" for name in words.bases.values()}
-    if entity.kind in ("person", "group") and sexed is not None and (not looks or looks <= plain):
-        looks = frozenset({f"character/{sexed}"})
-    living = entity.kind in _LIVING or entity.character or bool(looks & people)
+    if entity.kind in ("person", "group") and (not looks or looks <= plain):
+        looks = _by_nature(entity) or looks
+    living = entity.kind in LIVING or entity.character or bool(looks & people)
     return Term(frozenset(names), looks, living, entity.named)
+
+
+def _by_nature(entity: Entity) -> frozenset[str]:
+    """What somebody of whom a text tells sex or age can look like; a name alone tells no age."""
+    sex = entity.sex or (_sex_of(entity.name) if entity.named else None)
+    age = entity.age if entity.age in ("child", "old") else ""
+    ages = (age, "child") if entity.named and not age else (age,)
+    sexes = (sex,) if sex is not None else ("male", "female") if age == "child" else ()
+    found = (load_words().bases.get(f"{one} {other}") for one in sexes for other in ages)
+    return frozenset(f"character/{name}" for name in found if name is not None)
+
+
+@cache
+def _given_names() -> Mapping[str, str]:
+    rows = load_config("names.yaml").items()
+    return {name: sex for sex, listed in rows for name in listed.split()}
+
+
+def _sex_of(name: str) -> str | None:
+    """The sex of most people who have a given name; None for one that says nothing of it."""
+    return next((found for word in name.lower().split() if (found := _given_names().get(word)) is not None), None)

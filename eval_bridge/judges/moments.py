@@ -51,6 +51,8 @@ _OFTEN = 0.34
 _OTHER_CLOTHES = 0.45
 """How well a person who is named by sex and age, or by a trade, is a person who looks otherwise: in a picture a teacher
 may be no more than a woman, and a woman a teacher."""
+_OTHER_AGE, _OTHER_SEX = 0.6, 0.15
+"""How well one of the other age, or of the other sex, is the one that is named."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Seen:
         if term.looks:
             if key in term.looks:
                 return 1.0
-            return _OTHER_CLOTHES if _is_person(frozenset({key})) and _is_person(term.looks) else 0.0
+            return _resemblance(key, term.looks)
         if not term.living:
             return 0.0
         if _is_person(frozenset({key})):
@@ -114,6 +116,35 @@ class Seen:
         if not self.acts:
             return 0.0
         return min(1.0, sum(self.emotions.get(name, 0.0) for name in load_words().shown(mood)))
+
+
+@lru_cache(maxsize=4096)
+def _resemblance(key: str, looks: frozenset[str]) -> float:
+    """How well a figure is a person who should look otherwise: by sex and age, as far as its clothes tell them."""
+    if not _is_person(frozenset({key})) or not _is_person(looks):
+        return 0.0
+    sex, _ = _nature(key)
+    natures = [_nature(other) for other in looks]
+    if sex is not None and all(other is not None and other != sex for other, _ in natures):
+        return _OTHER_SEX
+    same = any(other == sex and age is not None for other, age in natures)
+    return _OTHER_AGE if sex is not None and same else _OTHER_CLOTHES
+
+
+@cache
+def _nature(key: str) -> tuple[str | None, str | None]:
+    """Sex and age of a class of people that tells them."""
+    name = key.split("/", 1)[1]
+    return next(
+        (
+            (sex or None, age)
+            for nature, base in load_words().bases.items()
+            if base == name
+            for sex, _, age in [nature.partition(" ")]
+            if sex
+        ),
+        (None, None),
+    )
 
 
 @cache

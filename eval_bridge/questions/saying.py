@@ -237,7 +237,8 @@ class Sayer:
             return f"{_whose(owner)} {' '.join(words[1:])}" if owner and "'s" not in owner else ""
         said = " ".join(self._phrase(words, event, self.teller.doers(event))).replace(_OWN, "the")
         first, _, rest = said.partition(" ")
-        plain = first if entity.named or first.lower() not in _TABLE["small"] else first.lower()
+        bare = entity.named and first.lower() not in _LEADS
+        plain = first if bare or first.lower() not in _TABLE["small"] else first.lower()
         if not rest and not entity.named:
             plain = plain.lower()
         return "" if _broken(said.split()) or said.count("'s ") > 1 else f"{plain} {rest}".strip()
@@ -430,8 +431,11 @@ class Sayer:
         return pronoun not in _THINGS or not any(self._rivals(entity, event))
 
     def _rivals(self, entity: Entity, event: Event) -> Iterator[Entity]:
-        """Other things of the same number that were spoken of in the sentences before."""
+        """Other things of the same number that were spoken of in the sentences before, and not before the thing itself
+        was last spoken of."""
         near = range(event.sentence - _NEAR, event.sentence + 1)
+        core = [one for at in near if at >= 0 for one in self.reading.of(at) if one.start < event.start]
+        latest = max((one.start for one in core if entity.id in one.who("patient", "agent")), default=-1)
         for other in self.reading.entities:
             if other.id == entity.id or other.kind not in ("thing", "animal") or other.id in self.teller.names:
                 continue
@@ -439,8 +443,7 @@ class Sayer:
                 continue
             if load_words().has("parts", other.noun) or not set(other.sentences) & set(near):
                 continue
-            core = (one for at in near if at >= 0 for one in self.reading.of(at) if one.start < event.start)
-            if any(other.id in one.who("patient", "agent") for one in core):
+            if any(other.id in one.who("patient", "agent") for one in core if one.start >= latest):
                 yield other
 
     # How well it stands for its sentence.

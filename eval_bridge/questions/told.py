@@ -25,16 +25,17 @@ MOST, DISTRACTORS = 6, 3
 _NEAR = 1
 _WHOSE = re.compile(r"\b(?:his|her|himself|herself|themselves|each other)\b")
 _BEINGS = ("person", "being")
+_QUOTES = ('"', "\u201c", "'")
 
 
 @dataclass(frozen=True)
 class Others:
-    """Wrong answers from a story's own deeds and things. scene: the number of the scene that a sentence belongs to."""
+    """Wrong answers from a story's own deeds and things. scene: the number of the scene that a deed belongs to."""
 
     reading: Reading
     teller: Teller
     deeds: Sequence[Deed]
-    scene: Callable[[int], int]
+    scene: Callable[[Deed], int]
 
     def of(self, deed: Deed, cue: Deed | None) -> tuple[str, ...]:
         """Return what could be taken for a deed: the same verb with another thing, what its doer does elsewhere, what
@@ -92,7 +93,7 @@ class Others:
         """Whether a deed belongs to another moment and is another deed."""
         if one.still or not one.good or abs(one.event.sentence - deed.event.sentence) < _NEAR:
             return False
-        if self.scene(one.event.sentence) == self.scene(deed.event.sentence):
+        if self.scene(one) == self.scene(deed):
             return False
         same = set(one.event.who("patient", "recipient")) & set(deed.event.who("patient", "recipient"))
         return one.event.verb != deed.event.verb or not (same or one.rest == deed.rest)
@@ -162,7 +163,7 @@ _LONG, _SHORT = 14, 3
 _LEAD = re.compile(r"^(?:but|and|so|then),? ", re.IGNORECASE)
 _GOES_ON = re.compile(r"[,;:]? (?:but|because|although|while|which|where|who|until)\b|[,;] (?:and|so)\b|;")
 _SO = re.compile(r"so (?!that\b)", re.IGNORECASE)
-_ARTICLE = re.compile(r"(?:the|an?|his|her|its|their|my|our)\s+$", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?<!\w)(?:the|an?|his|her|its|their|my|our)\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -190,86 +191,138 @@ def text_questions(record: StoryRecord, plan: Plan) -> list[Draft] | None:
     _, reading = read_text("\n\n".join(texts) if texts else record.story_text)
     if reading is None or not any(one.visible for one in reading.sentences):
         return None
-    pieces = texts or [panel.source or panel.caption for panel in plan.panels]
+    pieces = [(text, text) for text in texts]
+    pieces = pieces or [(panel.source or panel.caption, panel.caption) for panel in plan.panels]
     return list(TextQuestions(reading, pieces).drafts())
 
 
 class TextQuestions:
-    """Drafts of a reading's questions. pieces: what each scene stands for, a part of the text."""
+    """Drafts of a reading's questions. pieces: what each scene stands for, sentences of the text and the part of them
+    that the scene shows."""
 
-    def __init__(self, reading: Reading, pieces: Sequence[str]) -> None:
+    def __init__(self, reading: Reading, pieces: Sequence[tuple[str, str]]) -> None:
         self.reading = reading
         self.teller = Teller(reading)
-        self._pieces = [" ".join(piece.split()) for piece in pieces]
+        self._pieces = [(" ".join(told.split()), _words(shown)) for told, shown in pieces]
         self._sayer = Sayer(reading, self.teller)
+        self._shown: dict[int, list[Deed]] = {}
         deeds = [deed for event in reading.events if (deed := self._sayer.deed(event.id)) is not None]
         fair = [deed for deed in deeds if deed.fair]
-        self._others = Others(reading, self.teller, fair, lambda at: self._scene(reading.sentences[at]))
+        self._others = Others(reading, self.teller, fair, self._scene)
         self._asked: set[str] = set()
 
     def drafts(self) -> Iterator[Draft]:
         """Yield every question in the order of the text."""
         seen = [one for one in self.reading.sentences if one.visible]
+        steps = [deed for one in seen for deed in self._deeds(one)]
         for at, one in enumerate(seen):
-            deed = self._main(one)
-            if deed is None:
-                yield self._by_itself(at, seen)
-            elif not (deed.event.verb in _FEELS and deed.event.feeling in _WORDS["feelings"]):
-                yield self._action(deed, at, seen)
-            yield from self._feelings(at, seen)
+            deeds = self._deeds(one)
+            if not deeds and self._unread(one):
+                yield self._by_itself(at, seen, steps)
+            for deed in deeds:
+                if not (deed.event.verb in _FEELS and deed.event.feeling in _WORDS["feelings"]):
+                    yield self._action(deed, steps)
+            yield from self._feelings(one, steps)
             yield from self._reasons(one)
-        yield from self._orders(seen)
+        yield from self._orders(steps)
 
-    def pair(self, one: Sentence) -> tuple[int, int]:
-        """Return the transition that leads into the scene which stands for a sentence."""
-        text = " ".join(one.text.split())
-        scene = next((at for at, piece in enumerate(self._pieces, 1) if text in piece), None)
-        if scene is None:
-            count = len(self.reading.sentences)
-            scene = min(one.index * len(self._pieces) // count + 1, len(self._pieces))
+    def pair(self, one: Sentence, deed: Deed | None = None) -> tuple[int, int]:
+        """Return the transition that leads into the scene which stands for a sentence, or for one of its deeds."""
+        scene = self._place(one, deed)
         return (scene - 1, scene) if scene > 1 else (1, 2)
+
+    def _place(self, one: Sentence, deed: Deed | None = None) -> int:
+        """The number of the scene that stands for a sentence, or for one of its deeds."""
+        text = " ".join(one.text.split())
+        told = [at for at, (piece, _) in enumerate(self._pieces, 1) if text in piece]
+        if not told:
+            return min(one.index * len(self._pieces) // len(self.reading.sentences) + 1, len(self._pieces))
+        words = _words(deed.event.text if deed is not None else "")
+        return max(told, key=lambda at: (len(words & self._pieces[at - 1][1]), -at))
+
+    def _scene(self, deed: Deed) -> int:
+        return self._place(self.reading.sentences[deed.event.sentence], deed)
+
+    def _deeds(self, one: Sentence) -> list[Deed]:
+        """The deeds that a sentence is asked about: what it tells most plainly, and what else it tells that has a scene
+        of its own."""
+        if one.index not in self._shown:
+            main = self._main(one)
+            found = [main] if main is not None else []
+            for event in self.reading.of(one.index) if main is not None else ():
+                deed = self._sayer.deed(event.id)
+                if deed is not None and self._counts(deed) and all(self._scene(deed) != self._scene(x) for x in found):
+                    found.append(deed)
+            self._shown[one.index] = sorted(found, key=lambda deed: deed.event.start)
+        return self._shown[one.index]
+
+    def _counts(self, deed: Deed) -> bool:
+        """Whether a deed beside its sentence's main one is worth a question."""
+        return deed.clear and self._points(deed) and not deed.still and not deed.event.modality and not deed.guessed
 
     def _main(self, one: Sentence) -> Deed | None:
         """The deed that a sentence is asked about: what it tells most plainly."""
         deeds = [deed for event in self.reading.of(one.index) if (deed := self._sayer.deed(event.id)) is not None]
-        best = max(deeds, key=lambda deed: (deed.worth, -deed.event.id), default=None)
+        best = max(
+            (deed for deed in deeds if self._seen(deed)), key=lambda deed: (deed.worth, -deed.event.id), default=None
+        )
         return best if best is not None and best.fair else self._sayer.spoken(one.index)
+
+    def _seen(self, deed: Deed) -> bool:
+        """Whether a picture of the story's now can show a deed or state: not what was before it, what somebody owns or
+        is, nor how many there are."""
+        event = deed.event
+        if event.perfect:
+            return False
+        if event.verb != "be" or event.passive:
+            return event.verb not in _WORDS["unshown"].split()
+        spots = [role.entity for role in event.all("place", "companion") if role.entity is not None]
+        somewhere = any(self.reading.entity(key).kind != "abstract" for key in spots)
+        return (bool(deed.people) and somewhere) or bool(set(event.state) & set(_WORDS["states"].split()))
+
+    def _unread(self, one: Sentence) -> bool:
+        """Whether nothing of a sentence was understood, though it tells something that can be seen."""
+        return not one.read and not one.text.startswith(_QUOTES)
 
     # Questions.
 
     def _placed(
-        self, at: int, seen: Sequence[Sentence], asking: str, answer: str, who: str = ""
+        self, start: int, steps: Sequence[Deed], asking: str, answer: str, who: str = ""
     ) -> tuple[str, Deed | None]:
-        """A question with the moment that it asks for, by what happened before it or comes next, and that deed."""
-        mains = [self._main(one) for one in seen]
-        before = [deed for deed in reversed(mains[:at]) if deed is not None and self._points(deed)]
-        after = [deed for deed in mains[at + 1 :] if deed is not None and self._points(deed)]
-        tried: list[tuple[str, Deed | None]] = [("at the start", None)] if at == 0 else []
-        tried += [(f"after {_again(deed, who)}", deed) for deed in before[:_MOST_CUES]]
-        tried += [(f"before {_again(deed, who)}", deed) for deed in after[:_MOST_CUES]]
+        """A question with the moment that it asks for, by what happens right before it or comes right after it, else by
+        what is farther off, and the deed by which it is told."""
+        before = [deed for deed in reversed(steps) if deed.event.start < start and self._points(deed)][:_MOST_CUES]
+        after = [deed for deed in steps if deed.event.start > start and self._points(deed)][:_MOST_CUES]
+        first = all(deed.event.start >= start for deed in steps)
+        tried: list[tuple[str, Deed | None]] = [("at the start", None)] if first else []
+        for nearest in (True, False):
+            how = "right " if nearest else ""
+            part = slice(1) if nearest else slice(1, None)
+            tried += [(f"{how}after {_again(deed, who)}", deed) for deed in before[part]]
+            tried += [(f"{how}before {_again(deed, who)}", deed) for deed in after[part]]
         for cue, deed in tried:
             asked = f"{asking} {cue}?"
             if asked not in self._asked and not gives_away(asked, answer):
                 self._asked.add(asked)
                 return asked, deed
-        return f"{asking} {'next' if at else 'at the start'}?", None
+        return f"{asking} {'at the start' if first else 'next'}?", None
 
     def _points(self, deed: Deed) -> bool:
         """Whether a deed can point out a moment."""
         return deed.good and not deed.event.perfect and deed.event.verb not in _FEELS
 
-    def _action(self, deed: Deed, at: int, seen: Sequence[Sentence]) -> Draft:
+    def _action(self, deed: Deed, steps: Sequence[Deed]) -> Draft:
         """Ask what somebody is seen to do, or what happens."""
-        pair = self.pair(seen[at])
+        pair, start = self.pair(self.reading.sentences[deed.event.sentence], deed), deed.event.start
         if self._does(deed):
             known = set(self._asked)
             asking = f"What {'do' if deed.plural else 'does'} {deed.who} do"
-            asked, cue = self._placed(at, seen, asking, deed.sentence, deed.who)
+            asked, cue = self._placed(start, steps, asking, deed.sentence, deed.who)
             wrong = self._others.of(deed, cue)
             if wrong:
                 return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
             self._asked = known
-        asked, cue = self._placed(at, seen, "What happens", deed.sentence)
+        asked, cue = self._placed(start, steps, "What happens", deed.sentence)
         wrong = self._others.happening(deed, cue)
         return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
 
@@ -277,20 +330,20 @@ class TextQuestions:
         """Whether somebody does something, and is not only so."""
         return bool(deed.people) and deed.event.verb != "be" and not deed.passive
 
-    def _by_itself(self, at: int, seen: Sequence[Sentence]) -> Draft:
+    def _by_itself(self, at: int, seen: Sequence[Sentence], steps: Sequence[Deed]) -> Draft:
         """Ask for a sentence that was not read: which of these happens, the others being the story's own, changed."""
         one = seen[at]
         answer = sentence(_first_part(one.text))
-        asked, _ = self._placed(at, seen, "Which of these happens", answer)
+        asked, _ = self._placed(one.start, steps, "Which of these happens", answer)
         others = [text for other in self.reading.sentences if other is not one if (text := self._changed(other))]
         wrong = [self._changed(one), *random.Random(one.text).sample(others, len(others))]
-        made = dict.fromkeys(sentence(_first_part(text)) for text in wrong if text)
+        made = dict.fromkeys(sentence(text) for text in wrong if text)
         made.pop(answer, None)
         return Draft("action_visibility", asked, answer, self.pair(one), (), tuple(made)[:MOST], "sentence")
 
-    def _feelings(self, at: int, seen: Sequence[Sentence]) -> Iterator[Draft]:
+    def _feelings(self, one: Sentence, steps: Sequence[Deed]) -> Iterator[Draft]:
         """Ask how somebody feels, where the sentence tells it plainly of one moment."""
-        one, names = seen[at], _WORDS["feelings"]
+        names = _WORDS["feelings"]
         main = self._main(one)
         found = [deed for event in self.reading.of(one.index) if (deed := self._felt(event)) is not None]
         for deed in found:
@@ -304,7 +357,7 @@ class TextQuestions:
             if main is not None and main.event is not deed.event and main.clear and not main.event.feeling:
                 asked = f"{asking} when {_again(main, deed.who)}?"
             if not asked or gives_away(asked, answer):
-                asked, _ = self._placed(at, seen, asking, answer, deed.who)
+                asked, _ = self._placed(deed.event.start, steps, asking, answer, deed.who)
             told = {event.feeling or "" for event in self.reading.events if event.feeling in names}
             far = [name for name in names if name not in (feeling, *_WORDS["alike"][feeling])]
             order = sorted(random.Random(asked).sample(far, len(far)), key=lambda name: name not in told)
@@ -330,7 +383,7 @@ class TextQuestions:
             deed = self._sayer.deed(event.id)
             if deed is None or not deed.fair:
                 continue
-            for cause in self._causes(event):
+            for cause in self._causes(event) if self._seen(deed) else ():
                 asked = f"Why is it that {deed.clause}?"
                 if not gives_away(asked, cause.sentence):
                     wrong = self._others.events(cause, deed)
@@ -350,7 +403,13 @@ class TextQuestions:
         if not named and _SO.match(event.text):
             before = [one for one in self.reading.of(event.sentence) if one.start < event.start]
             named = [deed for one in reversed(before) if (deed := self._sayer.deed(one.id)) is not None and deed.fair]
-        return named[:1]
+        return [deed for deed in named[:1] if self._shows(deed)]
+
+    def _shows(self, deed: Deed) -> bool:
+        """Whether a picture can tell a reason or an outcome: a deed, neither denied nor only possible."""
+        event = deed.event
+        plain = not event.negated and not event.modality and not event.perfect
+        return plain and deed.sure and not deed.guessed and event.verb not in ("be", *_WORDS["unshown"].split())
 
     def _outcome(self, deed: Deed) -> Deed | None:
         """What the text tells to come of a deed: "so hard that", "until", or at once by whom or what it was done to.
@@ -361,8 +420,8 @@ class TextQuestions:
         later = [one for one in self.reading.events if one.start > event.start and one.sentence - event.sentence <= 1]
         said = [found for one in later if (found := self._sayer.deed(one.id)) is not None and found.sure]
         told = [one for one in said if one.event.sentence == event.sentence and self._follows(event, one.event)]
-        if told and not told[0].guessed and deed.good:
-            return told[0]
+        if told and deed.good:
+            return told[0] if self._shows(told[0]) else None
         done = set(event.who("patient", "recipient"))
         if deed.still or deed.spoken or event.passive or event.negated or not deed.clear:
             return None
@@ -379,21 +438,19 @@ class TextQuestions:
         so = other.within == event.id and other.text.lower().startswith("that ")
         return so and re.search(r"\bso\b", self.reading.text[event.start : other.start]) is not None
 
-    def _orders(self, seen: Sequence[Sentence]) -> Iterator[Draft]:
+    def _orders(self, steps: Sequence[Deed]) -> Iterator[Draft]:
         """Ask which of two deeds comes first: the clear ones of two scenes that follow each other."""
-        first: dict[int, tuple[Deed, Sentence]] = {}
-        for one in seen:
-            deed = self._main(one)
-            if deed is not None and deed.fair and not deed.event.perfect and deed.event.verb not in _FEELS:
-                known = first.get(self._scene(one))
-                if known is None or (deed.clear and not known[0].clear):
-                    first[self._scene(one)] = (deed, one)
-        steps = [first[scene] for scene in sorted(first)]
-        for at in range(1, len(steps)):
-            (early, _), (late, one) = steps[at - 1], steps[at]
-            if early.sentence == late.sentence:
-                continue
-            yield self._ordered([deed for deed, _ in steps], at, one)
+        first: dict[int, Deed] = {}
+        for deed in steps:
+            if deed.fair and not deed.event.perfect and deed.event.verb not in _FEELS:
+                known = first.get(self._scene(deed))
+                if known is None or (deed.clear and not known.clear):
+                    first[self._scene(deed)] = deed
+        told = [first[scene] for scene in sorted(first)]
+        for at in range(1, len(told)):
+            early, late = told[at - 1], told[at]
+            if early.sentence != late.sentence and not (early.spoken and late.spoken and early.who == late.who):
+                yield self._ordered(told, at, self.reading.sentences[late.event.sentence])
 
     def _ordered(self, steps: Sequence[Deed], at: int, one: Sentence) -> Draft:
         """Ask in which order two deeds happen; the other options turn them round, or one of them and a third."""
@@ -405,25 +462,23 @@ class TextQuestions:
         wrong = tuple(f"{texts[a]}{ORDERED}{clauses[b]}" for a, b in pairs if texts[a] != texts[b])
         asked = f"In which order do these happen: {named[0]}; {named[1]}?"
         right = f"{texts[at - 1]}{ORDERED}{clauses[at]}"
-        return Draft("temporal_order", asked, right, self.pair(one), (), wrong[:MOST], "text")
-
-    def _scene(self, one: Sentence) -> int:
-        text = " ".join(one.text.split())
-        return next((at for at, piece in enumerate(self._pieces, 1) if text in piece), self.pair(one)[1])
+        return Draft("temporal_order", asked, right, self.pair(one, steps[at]), (), wrong[:MOST], "text")
 
     def _changed(self, one: Sentence) -> str:
-        """A sentence of the story with another name or thing in it, so that it did not happen; "" where none fits."""
-        for entity in self.reading.entities:
+        """What a sentence tells, with another name or thing in it, so that it did not happen; "" where none fits."""
+        text = _first_part(one.text)
+        for entity in self.reading.entities if not one.text.startswith(_QUOTES) else ():
             for alias in sorted({entity.name, *entity.aliases}, key=lambda name: (-len(name), name)):
-                found = re.search(rf"(?<!\w)(?<!\. ){re.escape(alias)}(?!\w)", one.text) if len(alias) > 1 else None
-                others = [other for other in self._like(entity) if other.name not in one.text]
+                whole = rf"(?<!\w)(?<!\. ){re.escape(alias)}(?![\w'’]| [A-Z])"
+                found = re.search(whole, text) if len(alias) > 1 else None
+                others = [other for other in self._like(entity) if other.name not in text and not other.narrator]
                 if found is None or not others:
                     continue
-                other = self._sayer.name(random.Random(one.text).choice(others).id)
-                before = one.text[: found.start()]
+                other = self._sayer.name(random.Random(text).choice(others).id)
+                before = text[: found.start()]
                 if other.startswith("the ") and not alias.lower().startswith("the "):
                     before = _ARTICLE.sub("", before)
-                return f"{before}{other}{one.text[found.end() :]}" if other else ""
+                return f"{before}{other}{text[found.end() :]}" if other else ""
         return ""
 
     def _like(self, entity: Entity) -> list[Entity]:
@@ -436,6 +491,10 @@ class TextQuestions:
         else:
             same = []
         return [one for one in same if one.kind == entity.kind and (one.count == 1) == (entity.count == 1)]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(normalise(text).split())
 
 
 def _again(deed: Deed, who: str) -> str:

@@ -27,7 +27,10 @@ class Words:
     """The tables. nouns: a word's classes ("character/lion", "prop/teapot"). people: the classes of people. bases:
     the class of a person by "sex age". places, verbs: ids by phrase. by_object: what a verb is, done to one of these.
     by_state, moods: ids by word. faces: the classes by which a mood is seen. acts: what an actor without a rig does for
-    a deed."""
+    a deed. alone, by_means, by_place: what a verb is, done to nothing or with one of these, what a deed is at one of
+    these. on_foot: what people do whose verb is one of the air. lifeless: what a thing does. failed, stopped: what is
+    seen of who cannot do it, or stops. dressing: verbs by which clothes come onto somebody. things: kind, height in
+    centimetres and where it stands, by class."""
 
     nouns: Mapping[str, Sequence[str]]
     people: frozenset[str]
@@ -40,6 +43,15 @@ class Words:
     moods: Mapping[str, str]
     faces: Mapping[str, Sequence[str]]
     acts: Mapping[str, str]
+    alone: Mapping[str, str]
+    by_means: Mapping[str, Mapping[str, str]]
+    by_place: Mapping[str, Mapping[str, str]]
+    on_foot: Mapping[str, str]
+    lifeless: Mapping[str, str]
+    failed: Mapping[str, str]
+    stopped: Mapping[str, str]
+    dressing: frozenset[str]
+    things: Mapping[str, Sequence[Any]]
 
     def looks(self, *phrases: str) -> frozenset[str]:
         """Return the classes of the first phrase that is known, whole or by its last words."""
@@ -64,18 +76,30 @@ class Words:
                         return found
         return None
 
-    def deed(self, verb: str, particle: str, told: Iterable[str], objects: Sequence[str]) -> str | None:
-        """Return the deed of a verb. told: its prepositions. objects: what it is done to, words and kinds."""
-        verb = self.irregular.get(verb, verb)
-        for spelt in (f"{verb} {particle}".strip(), verb):
-            rows = self.by_object.get(spelt, {})
-            special = next((rows[word] for word in objects if word in rows), None)
-            if special is not None:
-                return special
-        phrases = [f"{verb} {word}" for word in objects]
-        phrases += [f"{verb} {particle}"] if particle else []
-        phrases += [f"{verb} {preposition}" for preposition in told if preposition]
-        return next((self.verbs[phrase] for phrase in (*phrases, verb) if phrase in self.verbs), None)
+    def on_object(self, verb: str, objects: Iterable[str]) -> str | None:
+        """Return the deed of a verb that is done to one of these, words or kinds, the nearest first."""
+        rows = self.by_object.get(verb, {})
+        return next((rows[word] for word in objects if word in rows), None)
+
+    def by_tool(self, verb: str, means: Iterable[str]) -> str | None:
+        """Return the deed of a verb that is done with one of these."""
+        rows, every = self.by_means.get(verb, {}), self.by_means["any"]
+        return next((found for word in means if (found := rows.get(word) or every.get(word)) is not None), None)
+
+    def at_place(self, deed: str, told: Iterable[str]) -> str | None:
+        """Return what a deed is at one of these: "over mouth"."""
+        rows = self.by_place.get(deed, {})
+        return next((rows[word] for word in told if word in rows), None)
+
+    def lifeless_deed(self, *phrases: str) -> str | None:
+        """Return what a thing does of its own accord by the first known phrase."""
+        return next((self.lifeless[phrase] for phrase in phrases if phrase in self.lifeless), None)
+
+    def thing(self, noun: str) -> tuple[str, float, str]:
+        """Return the kind, height and stand of what a noun names; "" and 0 for what is not known."""
+        look = next(iter(sorted(self.looks(noun))), "") if noun else ""
+        kind, height, stands = self.things.get(look, ("", 0.0, ""))
+        return kind, height, stands
 
     def state(self, words: Iterable[str]) -> str | None:
         """Return the deed that a state shows ("asleep", "trapped")."""
@@ -112,4 +136,4 @@ def load_words() -> Words:
             "The reader's words.json is missing.", hint="Install katha again, or run `make reader`."
         ) from error
     fields: dict[str, Any] = dict(loads(text))
-    return Words(**{**fields, "people": frozenset(fields["people"])})
+    return Words(**{**fields, "people": frozenset(fields["people"]), "dressing": frozenset(fields["dressing"])})

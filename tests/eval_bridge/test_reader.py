@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from katha.errors import InputFileError
+from katha.eval_bridge.judges.claims import read_statement
 from katha.eval_bridge.reader import Gallery, Reader, load_concepts, load_reader
 from katha.eval_bridge.reader.network import (
     FINER,
@@ -30,11 +31,13 @@ from katha.eval_bridge.reader.network import (
 )
 from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import loads
+from katha.protocols import FrameRequest
 from katha.renderers.sketch import rasterise
+from katha.renderers.sketch.deeds import deed as pose
 from katha.renderers.sketch.deeds import deed_ids
 from katha.renderers.sketch.pictograms import pictograms
 from katha.renderers.sketch.places import place_data, place_ids
-from katha.renderers.sketch.scenes import Scene, SceneThing, frame_scene
+from katha.renderers.sketch.scenes import Scene, SceneThing, frame_scene, tell
 
 ROOT = Path(__file__).parents[2]
 PANELS = 60
@@ -327,16 +330,23 @@ def test_words_mean_what_the_sketch_draws_for_them(phrase: str, looks: set[str])
 
 
 @pytest.mark.parametrize(
-    ("verb", "particle", "objects", "deed"),
+    ("clause", "deed"),
     [
-        ("kick", "", ["ball"], "kick"),
-        ("brush", "", ["teeth"], "brush_teeth"),
-        ("devour", "", [], "eat"),
-        ("xyz", "", [], None),
+        ("She kicks the ball.", "kick"),
+        ("He brushes his teeth.", "brush_teeth"),
+        ("The cat devours the fish.", "eat"),
+        ("He puts the ball on the table.", "put"),
+        ("She lays her head on the bench.", "lean_over"),
+        ("He cannot open the door.", "strain"),
+        ("The train rolls in.", "run"),
+        ("He rides to work on a bicycle.", "ride"),
     ],
 )
-def test_verbs_mean_deeds(verb: str, particle: str, objects: list[str], deed: str | None) -> None:
-    assert load_words().deed(verb, particle, [], objects) == deed
+def test_clauses_mean_deeds_as_the_sketch_draws_them(clause: str, deed: str) -> None:
+    assert next(claim.deed for claim in read_statement(clause).claims) == deed
+    scene = tell(FrameRequest(clause, 42, 768, 512)).scene
+    drawn = next(actor.deed for actor in scene.actors)
+    assert (pose(drawn).seen or drawn) == deed
 
 
 def test_the_card_states_what_was_measured() -> None:

@@ -15,7 +15,7 @@ from katha.renderers.sketch.deeds import by_rig, deed, deed_ids, deed_words
 from katha.renderers.sketch.pictograms import nouns
 from katha.renderers.sketch.places import place_data, place_words
 from katha.renderers.sketch.scenes import actor_of
-from katha.renderers.sketch.scenes.senses import _data, _places, _verbs
+from katha.renderers.sketch.scenes.senses import _data, _nearest, _places, _verbs
 from katha.vocabulary import load_vocabulary
 from training.reader.labels import FACES, SIGNS, person_class, person_classes, trades
 from training.reader.scenes import creatures
@@ -33,7 +33,7 @@ def words_table() -> dict[str, Any]:
         "people": sorted(person_classes()),
         "bases": {f"{sex} {age}": person_class(base, None) for (sex, age), base in _BASES.items()},
         "places": {word: place_data(name).seen for word, name in {**_places(), **place_words()}.items()},
-        "verbs": {word: _seen(name) for word, name in {**_verbs(), **deed_words()}.items()},
+        "verbs": {word: _seen(name) for word, name in {**_nearest("verbs"), **_verbs(), **deed_words()}.items()},
         "by_object": {
             verb: {word: _seen(name) for word, name in rows.items()} for verb, rows in senses["by_object"].items()
         },
@@ -42,7 +42,34 @@ def words_table() -> dict[str, Any]:
         "moods": {word: name for name, listed in senses["moods"].items() for word in listed.split()},
         "faces": _faces(),
         "acts": {name: deed(_seen(name)).act for name in deed_ids()},
+        **_frames(senses),
+        "things": _things(),
     }
+
+
+def _frames(senses: Mapping[str, Any]) -> dict[str, Any]:
+    """What a verb or deed is by its parts, as `katha.eval_bridge.judges.meant` asks for it."""
+    found: dict[str, Any] = {}
+    for name in ("by_means", "by_place"):
+        found[name] = {key: {word: _seen(one) for word, one in rows.items()} for key, rows in senses[name].items()}
+    for name in ("alone", "on_foot"):
+        found[name] = {word: _seen(one) for word, one in senses[name].items()}
+    for name in ("lifeless", "failed", "stopped"):
+        rows = senses[name].items()
+        found[name] = {word.replace("_", " "): _seen(one) for one, listed in rows for word in listed.split()}
+    return {**found, "dressing": sorted(senses["dressing"].split())}
+
+
+def _things() -> Mapping[str, list[Any]]:
+    """Kind, height in centimetres and stand of each class."""
+    found: dict[str, list[Any]] = {}
+    for noun in nouns().values():
+        found.setdefault(f"prop/{noun.pictogram}", [noun.kind, noun.cm, noun.stands])
+    for concept in load_vocabulary().concepts("character"):
+        first = next((known for word in concept.words if (known := nouns().get(word)) is not None), None)
+        if first is not None:
+            found[f"character/{concept.id}"] = [first.kind, first.cm, first.stands]
+    return dict(sorted(found.items()))
 
 
 _BASES = {
