@@ -155,6 +155,7 @@ def _turned(box: Box, turn: float, lift: float) -> Box:
 
 
 _FILL = re.compile(r'(?<=fill=")#[0-9a-fA-F]{6}(?=")')
+_COLOUR = re.compile(r'(?:(?<=fill=")|(?<=stroke="))#[0-9a-fA-F]{6}(?=")')
 _GREY, _BLACK, _KIN = 0.16, 0.3, 0.12
 """Less saturated than the first is grey, darker than the second a line or a shadow; hues no further apart than the
 third (of the circle) are one colour."""
@@ -170,8 +171,9 @@ def recoloured(svg: str, colour: str) -> str:
     main = main or next((fill for fill in fills if _hls(fill)[1] > _BLACK), None)
     if main is None:
         return svg
-    swaps = {fill: _shade(fill, main, colour) for fill in fills if _akin(fill, main)}
-    return _FILL.sub(lambda found: swaps.get(found.group(), found.group()), svg)
+    every = dict.fromkeys(_COLOUR.findall(svg))
+    swaps = {one: _shade(one, main, colour) for one in every if one != INK and _akin(one, main)}
+    return _COLOUR.sub(lambda found: swaps.get(found.group(), found.group()), svg)
 
 
 @cache
