@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -33,6 +33,10 @@ _GRADES: Mapping[str, float] = {"sure": 3.0, "tells": 1.8, "says": 1.8, "fits": 
 _TRADE, _NAME, _MOST = 1.5, 1.5, 6.0
 """What a word brings that is hardly found elsewhere, one of which two tell the place, one that fits; a trade at most
 (a baker in a boat is in no bakery), the name of the place told by the way; and most that a sentence's words bring."""
+_TRAIN = re.compile(r"\bthe \d{1,2}[:.]\d\d\b")
+"""A train by its time: "the 7:42 to the city"."""
+_KNOWN = 0.4
+"""What is left of a word that an earlier sentence had: a story of shoes need not be told in a shoe shop."""
 _SHARED = 0.4
 """What a word brings is divided by this power of the number of places that list it."""
 _WHO = ("person", "group", "being")
@@ -51,15 +55,17 @@ class Setting:
     instead: str = ""
     outside: str = "the street"
     vague: frozenset[str] = frozenset()
+    also: frozenset[str] = frozenset()
     weights: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def fit(self, words: frozenset[str]) -> float:
         """Return how well the words of a story fit, each counted once."""
         return sum(self.weights[word] for word in words & self.weights.keys())
 
-    def score(self, words: frozenset[str]) -> float:
-        """Return how well the words of a sentence fit."""
-        return min(_MOST, self.fit(words))
+    def score(self, words: frozenset[str], known: Collection[str] = ()) -> float:
+        """Return how well the words of a sentence fit; those that are `known` from earlier ones tell little."""
+        told = words & self.weights.keys()
+        return min(_MOST, sum(self.weights[word] * (_KNOWN if word in known else 1.0) for word in told))
 
 
 @cache
@@ -79,6 +85,7 @@ def settings() -> tuple[Setting, ...]:
             str(row.get("instead", "")),
             str(row.get("outside", "the street")),
             _listed(row, "vague"),
+            _listed(row, "also"),
             _weights(graded[place], _listed(row, "names") - _table("doubtful"), listed, alone),
         )
         for place, row in _rows().items()
@@ -183,14 +190,30 @@ def _belongs_elsewhere(before: str, word: str, place: Setting) -> bool:
     return both not in place.weights and any(both in one.weights for one in settings())
 
 
+def meant(place: Setting | None, noun: str, said: frozenset[str]) -> Setting | None:
+    """Return the place that a noun of several meanings has in a story with the words `said`: the one that it is called
+    by, or one that fits much better: the landing of a ferry is on no stairs."""
+    told = said - {noun}
+    others = [one for one in settings() if noun in one.also and one != place]
+    best = max(others, key=lambda one: one.fit(told), default=None)
+    known = place.fit(told) if place is not None else 0.0
+    return best if best is not None and best.fit(told) > max(known, _KNOWN_BY) + _BETTER else place
+
+
+_KNOWN_BY, _BETTER = 1.5, 0.5
+"""How well another place that a noun can mean has to fit, and how much better than the one that is called so."""
 _AT_FIRST = re.compile(
-    r"(?:(?:out|back|down|up|over|high) )?(?:at|in|on|aboard|inside) (?:(?:the|a|an|his|her|their|its|my|our) )?"
+    r"(?:(?:out|back|down|up|over|high|deep) )?(?:at|in|on|aboard|inside|upon) "
+    r"(?:the (?:very )?(?:far )?(?:middle|end|edge|back|front|top|bottom|foot|side|corner|centre|heart|mouth|rear) of )?"
+    r"(?:(?:the|a|an|his|her|their|its|my|our) )?"
     r"([\w'-]+(?: [\w'-]+)?(?: [\w'-]+)?)"
 )
 
 
 _DETERMINER = re.compile(r"(?:^| )(?:the|a|an|his|her|their|its|my|our)\b")
-_INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
+_INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on|upon) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
+_AIMED = re.compile(r"\b(?:look|point|star|gaz|glanc|aim|laugh|shout|smil|wav|bark|nod|peer|squint)(?:e|s|es|ed|ing)? $")
+"""Verbs before "at" of who is not there."""
 
 
 def opened_by(text: str) -> Setting | None:
@@ -200,7 +223,9 @@ def opened_by(text: str) -> Setting | None:
 
 def stood_in(text: str) -> Setting | None:
     """Return the place that a sentence names behind "in", "at" or "on": "the two men met in a taxi rank"."""
-    return next((one for found in _INSIDE.finditer(plain(text)) if (one := _in_phrase(found)) is not None), None)
+    told = plain(text)
+    phrases = (found for found in _INSIDE.finditer(told) if not _AIMED.search(told[: found.start()]))
+    return next((one for found in phrases if (one := _in_phrase(found)) is not None), None)
 
 
 def _in_phrase(found: re.Match[str] | None) -> Setting | None:
@@ -215,7 +240,7 @@ def _in_phrase(found: re.Match[str] | None) -> Setting | None:
 def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
     """Return the words that tell a place: nouns in the singular, `verbs` in base form, alone and by twos; without the
     names of places to or from which something goes."""
-    said = plain(text)
+    said = _TRAIN.sub("the train", plain(text))
     spelt = [
         found
         for found in _WORD.finditer(said)
@@ -224,7 +249,16 @@ def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
     ]
     bare = [_singular(found[0]) for found in spelt]
     twos = {f"{one} {two}" for one, two in pairwise(bare)}
-    return frozenset({*bare, *(found[0] for found in spelt), *twos, *(verbs & _table("does")), *_spoken(text)})
+    # What is told as a whole is not told by its parts: a wedding cake is no cake, and a snow plough is on no field.
+    whole = Counter(part for two in twos & _compounds() for part in two.split())
+    single = {word for word, times in Counter(bare).items() if times > whole[word]}
+    single |= {found[0] for found in spelt if _singular(found[0]) in single}
+    return frozenset({*single, *twos, *(verbs & _table("does")), *_spoken(text)})
+
+
+@cache
+def _compounds() -> frozenset[str]:
+    return frozenset(word for one in settings() for word in one.weights if word.count(" ") == 1)
 
 
 def _singular(word: str) -> str:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from katha.planners.acts import planning
 from katha.planners.moments import Moment, Story
-from katha.planners.settings import Setting, named, opened_by, plain, settings, stood_in, words_of
+from katha.planners.settings import Setting, meant, named, opened_by, plain, settings, stood_in, words_of
 from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
 
@@ -118,6 +118,12 @@ outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
 """What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
 passes, from room to room, where the text says so, and after "meanwhile"."""
+_NOT_YET, _HARDLY = 3.0, 1.2
+"""What speaks against a place to which somebody comes later, and the least that tells where they were before."""
+_FROM_SURE = 7.0
+"""What it costs to leave a place that the text names for one that it never does."""
+_TITLED = 1.4
+"""The least that a word of the title has to tell, and some sentence as well."""
 _UNSAID = 4.5
 """The least that it costs where only things and people tell the place that they went to."""
 _ENOUGH, _KNOWN = 2.0, 3.5
@@ -128,6 +134,7 @@ that any room has, a room."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
+_PLACED = r"\b(?:in|on|at|aboard|inside|of) (?:the|a|an|his|her|their|its|my|our) ((?:[\w'-]+ ){0,2}[\w'-]+)"
 _ANY_ROOM = re.compile(r"^(?:the|a|this|that|his|her|their|my|our)? ?(?:(?:back|next|other|adjoining|same) )?room$")
 _YARDS = ("yard", "courtyard")
 _BY_SIDE = {
@@ -167,6 +174,7 @@ class _Sentence:
     words: str = ""
     step: float = _STEP
     firm: bool = False
+    reached: bool = False
 
 
 def places_of(moments: Sequence[Moment]) -> list[str]:
@@ -180,9 +188,22 @@ def _place(moment: Moment) -> str:
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
     later = later and opened_by(story.reading.sentences[at].text) is None
     stands = found[at - 1 if at and later else at]
+    if place is not None and place.since == at and not later and (aside := _apart(moment, place)) is not None:
+        return aside
     if place is not None and place.since == at and (way := _under_way(moment.main, place)) is not None:
         return worded(way, _states(story)[at])
     return worded(stands, _states(story)[at])
+
+
+def _apart(moment: Moment, place: Place) -> str | None:
+    """Where one alone of the story goes who does not take it along: "He ran and jumped into the lake"."""
+    story, event = moment.story, moment.main
+    goes = any(role.entity == place.entity is not None and role.preposition in ("into", "in", "onto") for role in event.all("goal"))
+    who = story.teller.people(event.who("agent"))
+    key = _setting(place)
+    if not goes or not who or key is None or not event.happens or _acts_there(story, event, who):
+        return None
+    return None if _goes_with(story, who, event.sentence) else story.teller.place(place)
 
 
 @lru_cache(maxsize=4)
@@ -193,10 +214,12 @@ def _states(story: Story) -> list[tuple[str, ...]]:
 @lru_cache(maxsize=4)
 def _way(story: Story) -> list[str]:
     """The place of each sentence of a story."""
-    told = [_sentence(story, at) for at in range(len(story.reading.sentences))]
+    known: set[str] = set()
+    told = [_sentence(story, at, known) for at in range(len(story.reading.sentences))]
     title = words_of(story.reading.title or "")
     for setting in settings() if title else ():
-        if value := setting.score(title):
+        value = max((setting.weights.get(word, 0.0) for word in title), default=0.0)
+        if value >= _TITLED and any(sentence.speaks.get(setting, 0.0) >= _TITLED for sentence in told):
             for sentence in told:
                 sentence.speaks[setting] += _TITLE * value
     for one, after in pairwise(told):
@@ -205,23 +228,65 @@ def _way(story: Story) -> list[str]:
         elif one.firm and after.step == _GONE:
             after.step = _STEP  # they went, and the text says where
     _go_on(told)
+    _arrive(story, told)
     total = _total(told)
-    said = words_of(" ".join(sentence.text for sentence in story.reading.sentences), _verbs(story))
+    said = _words(story)
     keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)]
     keys = keys or _any_room(said) or _likeliest(said)
+    keys += [key for key in _before(told) if key not in keys]
+    for at, one in enumerate(told):
+        for earlier in told[:at] if one.reached and one.said is not None else ():
+            if earlier.said != one.said:
+                earlier.speaks[one.said] -= _NOT_YET
     keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
     if not keys:
         return [""] * len(told)
+    sure = frozenset(one.said for one in told if (one.firm or one.speaks[one.said] >= _HEARD) and one.said is not None)
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[_Key, _Key]] = []
     for one in told[1:]:
-        came = {key: max(keys, key=partial(_to, best, key, one)) for key in keys}
-        best = {key: best[old] - _cost(old, key, one) + one.speaks.get(key, 0.0) for key, old in came.items()}
+        came = {key: max(keys, key=partial(_to, best, key, one, sure)) for key in keys}
+        best = {key: best[old] - _cost(old, key, one, sure) + one.speaks.get(key, 0.0) for key, old in came.items()}
         back.append(came)
     way = [max(keys, key=lambda key: best[key])]
     for steps in reversed(back):
         way.append(steps[way[-1]])
     return _in_words(told, way[::-1])
+
+
+def _arrive(story: Story, told: Sequence[_Sentence]) -> None:
+    """Let those who ride or drive somewhere be there in the next sentence, and mark where somebody comes to a place."""
+    for at, one in enumerate(told):
+        goal = _destination(story, at) if one.firm and isinstance(one.said, Setting) else None
+        after = told[at + 1] if at + 1 < len(told) else None
+        if goal is not None and goal[0] != one.said and after is not None and after.said is None:
+            after.said, after.words, after.firm, after.step = *goal, True, _ARRIVED
+            after.speaks[goal[0]] += _SAID
+        elif goal is not None and goal[0] == one.said:
+            one.reached = True
+
+
+def _destination(story: Story, at: int) -> tuple[_Key, str] | None:
+    """The place to which somebody goes in a sentence, and its words."""
+    for event in story.reading.of(at):
+        goes = load_words().has("motion", event.verb) or event.verb in planning("shift")["on_way"]
+        for role in event.all("goal") if goes and event.happens and event.speech is None else ():
+            known = any(story.reading.entity(key).sentences[0] < at for key in story.teller.people(event.who("agent")))
+            if known and (role.preposition in ("to", "into") or role.head == "home"):
+                key = named(role.text) or (_Said(role.head) if load_words().has("place", role.head) else None)
+                if key is not None:
+                    return key, story.teller.filler(role, story.teller.doers(event))
+    return None
+
+
+def _before(told: Sequence[_Sentence]) -> list[_Key]:
+    """The place that fits best the sentences before the first one to which somebody comes from elsewhere."""
+    first = next((at for at, one in enumerate(told) if one.firm), len(told))
+    if first == len(told) or not first or not told[first].reached:
+        return []
+    total = _total(told[:first])
+    best = max(total, key=lambda key: total[key], default=None)
+    return [best] if best is not None and total[best] >= _HARDLY else []
 
 
 def _told(key: _Key, told: Sequence[_Sentence], said: frozenset[str]) -> bool:
@@ -242,19 +307,29 @@ def _any_room(said: frozenset[str]) -> list[_Key]:
     return [one for one in settings() if len(said & one.vague) >= _VAGUE]
 
 
+@lru_cache(maxsize=4)
+def _words(story: Story) -> frozenset[str]:
+    """The words of a whole story that tell places."""
+    return words_of(" ".join(sentence.text for sentence in story.reading.sentences), _verbs(story))
+
+
 def _verbs(story: Story) -> frozenset[str]:
     return frozenset(event.verb for event in story.reading.events if event.speech is None)
 
 
-def _to(best: Mapping[_Key, float], new: _Key, at: _Sentence, old: _Key) -> tuple[float, bool]:
+def _to(
+    best: Mapping[_Key, float], new: _Key, at: _Sentence, sure: Collection[_Key], old: _Key
+) -> tuple[float, bool]:
     """How good a way is that comes from `old`; of equals who goes late has stayed as long as could be."""
-    return best[old] - _cost(old, new, at), old != new
+    return best[old] - _cost(old, new, at, sure), old != new
 
 
-def _cost(old: _Key, new: _Key, at: _Sentence) -> float:
-    """What it costs to be in another place than a sentence before."""
+def _cost(old: _Key, new: _Key, at: _Sentence, sure: Collection[_Key]) -> float:
+    """What it costs to be in another place than a sentence before. sure: where the story says that somebody is."""
     if old == new:
         return 0.0
+    if old in sure and new not in sure and at.said != new:
+        return _FROM_SURE
     if at.said == new and at.noun in _PASSED and isinstance(old, Setting) and not old.open:
         return _STEP  # who comes down the stairs comes to where the story is
     rooms = isinstance(old, Setting) and isinstance(new, Setting) and old.home and new.home
@@ -309,32 +384,58 @@ def _go_on(told: Sequence[_Sentence]) -> None:
                 one.said, one.words = yard, ""
 
 
-def _sentence(story: Story, at: int) -> _Sentence:
-    """What a sentence tells of where it is."""
+def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
+    """What a sentence tells of where it is; its words are `known` then."""
     sentence, told = story.reading.sentences[at], _Sentence()
     verbs = frozenset(event.verb for event in story.reading.of(at) if event.speech is None)
     words = words_of(sentence.text, verbs)
     for one in settings():
-        if value := one.score(words):
+        if value := one.score(words, known):
             told.speaks[one] += value
+    known |= words
     told.step = _step(story, at)
     if sentence.place is not None and sentence.place.since == at:
         _hear(story, sentence.place, told)
+    if (vehicle := _driven(story, at)) is not None and not told.firm:
+        told.said, told.noun, told.words, told.firm = vehicle, vehicle.place.removeprefix("the "), "", True
+        told.speaks[vehicle] = max(told.speaks[vehicle], _SAID)
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
-    if told.said is None and (first := opened_by(sentence.text)) is not None:
+    if told.said in (None, first := opened_by(sentence.text)) and first is not None and not told.firm:
         told.said, told.firm = first, True
-        told.speaks[first] += _SAID
-    elif told.said is None and (other := stood_in(sentence.text)) is not None:
+        told.speaks[first] = max(told.speaks[first], _SAID)
+    elif told.said is None and not _is_shut(story, at) and (other := stood_in(sentence.text)) is not None:
         told.said = other
         told.speaks[other] += _HEARD
     return told
 
 
+def _is_shut(story: Story, at: int) -> bool:
+    return any(event.verb == "be" and {*event.state} & {*planning("shift")["closed"]} for event in story.reading.of(at))
+
+
+def _driven(story: Story, at: int) -> Setting | None:
+    """The vehicle that somebody drives in a sentence: "Mr Okoro drives it every day"."""
+    for event in story.reading.of(at):
+        if event.happens and event.speech is None and event.verb in planning("shift")["steering"]:
+            for role in event.all("patient", "instrument", "place"):
+                entity = story.reading.entity(role.entity) if role.entity is not None else None
+                noun = entity.noun if entity is not None else role.head
+                if noun and load_words().sort(noun) == "vehicle" and (found := named(noun)) is not None:
+                    return found
+    return None
+
+
 def _hear(story: Story, place: Place, told: _Sentence) -> None:
     """Take the place that a sentence names, where it can be one."""
     shift, text = planning("shift"), plain(story.reading.sentences[place.since].text)
-    key = _setting(place)
+    if (inner := _within(story, place, text)) is not None:
+        told.said, told.noun, told.firm = inner, inner.place.removeprefix("the "), True
+        told.speaks[inner] += _SAID
+        return
+    key = meant(_setting(place), place.noun, _words(story))
+    if key is None and _is_named(story, place):
+        return  # a town by its name tells no picture
     thing = key is None and (place.noun in shift["nowhere"] or named(place.noun) is not None)  # wall bars are no bar
     if thing or _ANY_ROOM.match(place.text.lower()):
         return
@@ -345,7 +446,7 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     owner = story.reading.entity(place.entity).owner if place.entity else None
     if re.search(rf"\bfrom {re.escape(place.noun)} to {re.escape(place.noun)}\b", text):
         return
-    if place.entity and (story.reading.entity(place.entity).character or _on_way(text, place.noun)):
+    if _on_way(text, place.noun) or (place.entity and story.reading.entity(place.entity).character):
         return
     if owner is not None and story.reading.entity(owner).kind == "thing":
         return  # a chess piece's square
@@ -353,17 +454,51 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     if there is None:
         return
     if _BESIDE.search(f"{place.preposition} {place.text.lower()}") and _is_building(place):
-        _stand(told, named(_before(place)))
+        _stand(told, named(_outside(place)))
         return
     told.said, told.noun = key if key is not None else _Said(place.noun), place.noun
-    passed = place.noun in _PASSED or (key is None and load_words().has("prep_by", place.preposition))
+    along = place.preposition in planning("shift")["along"] and (key is None or key.open)
+    passed = place.noun in _PASSED or along or (key is None and load_words().has("prep_by", place.preposition))
     told.firm = not passed and there
-    told.firm = told.firm and place.text.lower() != "home"  # who goes home may be drawn on the way
-    told.speaks[told.said] += _SAID if told.firm else _HEARD if place.text.lower() != "home" else _ENOUGH
+    home = place.text.lower() == "home"
+    told.firm = told.firm and not (home and not _is_home(story, place.since))  # who goes home may be drawn on the way
+    told.speaks[told.said] += _SAID if told.firm else _ENOUGH if home else _HEARD
     if place.noun in _PASSED:
         told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
-    told.words = story.teller.place(place) if own else ""
+    told.words = story.teller.place(place) if own and key == _setting(place) else ""
+
+
+def _is_home(story: Story, at: int) -> bool:
+    """Whether somebody gets or is home in a sentence, and does not only go there."""
+    return any(
+        event.verb in planning("shift")["arriving"] and role.head == "home" and event.happens
+        for event in story.reading.of(at)
+        for role in event.all("goal", "place")
+    )
+
+
+def _within(story: Story, place: Place, text: str) -> Setting | None:
+    """The place inside a wider one: "in my hotel in Lisbon", "on a research vessel in the Southern Ocean"."""
+    key = _setting(place)
+    if key is not None and not key.open:
+        return None
+    found = re.search(rf"{_PLACED} (?:in|on|at|near|outside|off|by) (?:the |a |an |our |my )?{re.escape(_bare(place))}\b", text)
+    words = found[1].split() if found is not None else []
+    inside = next((one for at in range(len(words)) if (one := named(" ".join(words[at:]))) is not None), None)
+    return inside if inside is not None and (not inside.open or inside.outside != "the street") else None
+
+
+def _bare(place: Place) -> str:
+    return re.sub(r"^(?:the|a|an|his|her|their|its|my|our) ", "", place.text.lower())
+
+
+def _is_named(story: Story, place: Place) -> bool:
+    """Whether a place is a town, a country or a sea of which the text tells the name alone."""
+    sentence = story.reading.sentences[place.since].text
+    at = sentence.find(place.text)
+    bare = place.text.removeprefix("the ").removeprefix("The ")
+    return at > 0 and bare[:1].isupper() and not load_words().has("place", place.noun.lower())
 
 
 def _setting(place: Place) -> Setting | None:
@@ -381,7 +516,8 @@ def _stand(told: _Sentence, there: Setting | None) -> None:
 
 def _on_way(text: str, noun: str) -> bool:
     """Whether a place is only gone to: "on the way to school"."""
-    return re.search(rf"\bway (?:back |home )?(?:to|from|into|towards) (?:\w+ )?{re.escape(noun)}\b", text) is not None
+    phrase = rf"\bway (?:(?:back |home )?(?:to|from|into|towards) (?:\w+ )?)?{re.escape(noun)}\b"
+    return re.search(phrase, text) is not None
 
 
 def _is_there(story: Story, place: Place) -> bool | None:
@@ -391,7 +527,11 @@ def _is_there(story: Story, place: Place) -> bool | None:
             if role.entity == place.entity is not None or role.head == place.noun:
                 who = story.teller.people(event.who("agent", "patient"))
                 described = role.role == "agent" and event.verb == "be"
+                if described and {*event.state} & {*planning("shift")["closed"]}:
+                    return None  # nobody is in a shop that is closed
                 goes = bool(who) and role.role != "agent"
+                if goes and event.verb in planning("shift")["keeping"] and event.who("patient"):
+                    return None  # what somebody has in a truck is there, and not they
                 if goes and not (_acts_there(story, event, who) or _goes_with(story, who, place.since)):
                     return None
                 if goes or event.existential or described:
@@ -410,7 +550,7 @@ def _under_way(event: Event, place: Place) -> str | None:
     for one in event.all("goal", "place"):
         if one.preposition in planning("shift")["along"] and load_words().has("place", one.head):
             return f"the {one.head}"
-    return _before(place)
+    return _outside(place)
 
 
 def _is_building(place: Place) -> bool:
@@ -421,7 +561,7 @@ def _is_building(place: Place) -> bool:
     return place.sort in ("building", "group") and not room and (key is None or not key.open)
 
 
-def _before(place: Place) -> str:
+def _outside(place: Place) -> str:
     """Where somebody is who is outside a building."""
     key = _setting(place)
     return key.outside if key is not None else "the street"
@@ -434,13 +574,25 @@ def _acts_there(story: Story, went: Event, who: Sequence[str]) -> bool:
 
 
 def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:
-    """Whether the story goes with who goes somewhere, and does not stay with those who were beside them."""
+    """Whether the story goes with who goes somewhere, and does not stay with those who were beside them, or with who
+    tells it."""
     events = story.reading.events
     if any(story.reading.entity(key).count != 1 for key in who):
         return True
+    if (mine := _next_of_narrator(story, at)) is not None and not any(story.reading.entity(key).narrator for key in who):
+        return bool(mine & set(who))
     known = {key for event in events if event.sentence < at for key in story.people(event)} - set(who)
     cast = {key for event in events if event.sentence == at + 1 for key in story.people(event)}
     return not cast & known or bool(cast & set(who))
+
+
+def _next_of_narrator(story: Story, at: int) -> set[str] | None:
+    """Who is in the next sentence, of the three after one, in which who tells the story does something."""
+    for later in range(at + 1, min(at + 4, len(story.reading.sentences))):
+        told = [event for event in story.reading.of(later) if event.happens and event.speech is None]
+        if any(story.reading.entity(key).narrator for event in told for key in event.who("agent")):
+            return {key for event in told for key in story.people(event)}
+    return None
 
 
 def _step(story: Story, at: int) -> float:
