@@ -212,29 +212,40 @@ _AT_FIRST = re.compile(
 
 _DETERMINER = re.compile(r"(?:^| )(?:the|a|an|his|her|their|its|my|our)\b")
 _INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on|upon) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
-_AIMED = re.compile(r"\b(?:look|point|star|gaz|glanc|aim|laugh|shout|smil|wav|bark|nod|peer|squint)(?:e|s|es|ed|ing)? $")
+_OF_SOMEBODY = re.compile(r"\b(?:a|an) (?:[\w-]+ ){1,2}$")
+"""What a phrase says of somebody who is new: "a teenager in a canoe knocked"."""
+_AIMED = re.compile(
+    r"\b(?:look|point|star|gaz|glanc|aim|laugh|shout|smil|wav|bark|nod|peer|squint)(?:e|s|es|ed|ing)? $"
+)
 """Verbs before "at" of who is not there."""
 
 
-def opened_by(text: str) -> Setting | None:
-    """Return the place with which a sentence begins: "On the bus home there was nothing to look at"."""
-    return _in_phrase(_AT_FIRST.match(plain(text).lstrip()))
+def opened_by(text: str, said: frozenset[str] = frozenset()) -> Setting | None:
+    """Return the place with which a sentence begins: "On the bus home there was nothing to look at". said: the words
+    of the whole story."""
+    return _in_phrase(_AT_FIRST.match(plain(text).lstrip()), said)
 
 
-def stood_in(text: str) -> Setting | None:
-    """Return the place that a sentence names behind "in", "at" or "on": "the two men met in a taxi rank"."""
+def stood_in(text: str, said: frozenset[str] = frozenset()) -> Setting | None:
+    """Return the place that a sentence names behind "in", "at" or "on": "the two men met in a taxi rank". said: the
+    words of the whole story."""
     told = plain(text)
-    phrases = (found for found in _INSIDE.finditer(told) if not _AIMED.search(told[: found.start()]))
-    return next((one for found in phrases if (one := _in_phrase(found)) is not None), None)
+    phrases = (
+        found
+        for found in _INSIDE.finditer(told)
+        if not (_AIMED.search(told[: found.start()]) or _OF_SOMEBODY.search(told[: found.start()]))
+    )
+    return next((one for found in phrases if (one := _in_phrase(found, said)) is not None), None)
 
 
-def _in_phrase(found: re.Match[str] | None) -> Setting | None:
+def _in_phrase(found: re.Match[str] | None, said: frozenset[str]) -> Setting | None:
     """The first place in the words behind a preposition."""
     words = _DETERMINER.split(found[1])[0].split() if found is not None else []
     spans = [(at, size) for at in range(len(words)) for size in (2, 1) if at + size <= len(words)]
     worn = {at for at, word in enumerate(words) if load_words().sort(_singular(word)) == "clothing"}
     spans = [(at, size) for at, size in spans if at + size not in worn]  # who is in a school uniform
-    return next((one for at, size in spans if (one := _names().get(" ".join(words[at : at + size])))), None)
+    names = (" ".join(words[at : at + size]) for at, size in spans)
+    return next((meant(one, name, said) for name in names if (one := _names().get(name))), None)
 
 
 def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:

@@ -112,17 +112,18 @@ def worded(place: str, words: Collection[str]) -> str:
     return f"{found[1] or ''}{', '.join(new)} {found[2]}"
 
 
-_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 4.0, 0.4
+_SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 4.0, 0.15
 """What it brings that somebody is said to be there, that a thing is, that the place is part of another, that it is
 outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
 """What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
 passes, from room to room, where the text says so, and after "meanwhile"."""
+_STOOD = 3.0
 _NOT_YET, _HARDLY = 3.0, 1.2
 """What speaks against a place to which somebody comes later, and the least that tells where they were before."""
 _FROM_SURE = 7.0
 """What it costs to leave a place that the text names for one that it never does."""
-_TITLED = 1.4
+_TITLED, _TITLE_ALONE = 1.4, 0.4
 """The least that a word of the title has to tell, and some sentence as well."""
 _UNSAID = 4.5
 """The least that it costs where only things and people tell the place that they went to."""
@@ -198,7 +199,10 @@ def _place(moment: Moment) -> str:
 def _apart(moment: Moment, place: Place) -> str | None:
     """Where one alone of the story goes who does not take it along: "He ran and jumped into the lake"."""
     story, event = moment.story, moment.main
-    goes = any(role.entity == place.entity is not None and role.preposition in ("into", "in", "onto") for role in event.all("goal"))
+    goes = any(
+        role.entity == place.entity is not None and role.preposition in ("into", "in", "onto")
+        for role in event.all("goal")
+    )
     who = story.teller.people(event.who("agent"))
     key = _setting(place)
     if not goes or not who or key is None or not event.happens or _acts_there(story, event, who):
@@ -217,11 +221,13 @@ def _way(story: Story) -> list[str]:
     known: set[str] = set()
     told = [_sentence(story, at, known) for at in range(len(story.reading.sentences))]
     title = words_of(story.reading.title or "")
+    firm = any(one.firm for one in told)
     for setting in settings() if title else ():
         value = max((setting.weights.get(word, 0.0) for word in title), default=0.0)
-        if value >= _TITLED and any(sentence.speaks.get(setting, 0.0) >= _TITLED for sentence in told):
+        shown = not firm or any(sentence.speaks.get(setting, 0.0) >= _TITLED for sentence in told)
+        if value >= _TITLED and shown:
             for sentence in told:
-                sentence.speaks[setting] += _TITLE * value
+                sentence.speaks[setting] += (_TITLE if firm else _TITLE_ALONE) * value
     for one, after in pairwise(told):
         if one.noun in _PASSED:
             after.step = min(after.step, _ARRIVED)
@@ -317,9 +323,7 @@ def _verbs(story: Story) -> frozenset[str]:
     return frozenset(event.verb for event in story.reading.events if event.speech is None)
 
 
-def _to(
-    best: Mapping[_Key, float], new: _Key, at: _Sentence, sure: Collection[_Key], old: _Key
-) -> tuple[float, bool]:
+def _to(best: Mapping[_Key, float], new: _Key, at: _Sentence, sure: Collection[_Key], old: _Key) -> tuple[float, bool]:
     """How good a way is that comes from `old`; of equals who goes late has stayed as long as could be."""
     return best[old] - _cost(old, new, at, sure), old != new
 
@@ -394,24 +398,43 @@ def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
             told.speaks[one] += value
     known |= words
     told.step = _step(story, at)
-    if sentence.place is not None and sentence.place.since == at:
+    named_one = sentence.place is not None and sentence.place.since == at
+    if named_one and sentence.place is not None:
         _hear(story, sentence.place, told)
+    if told.said is None and (described := _described(story, at)) is not None:
+        told.said, told.noun, told.firm = described, described.place.removeprefix("the "), True
+        told.speaks[described] = max(told.speaks[described], _SAID)
     if (vehicle := _driven(story, at)) is not None and not told.firm:
         told.said, told.noun, told.words, told.firm = vehicle, vehicle.place.removeprefix("the "), "", True
         told.speaks[vehicle] = max(told.speaks[vehicle], _SAID)
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
-    if told.said in (None, first := opened_by(sentence.text)) and first is not None and not told.firm:
+    if told.said in (None, first := opened_by(sentence.text, _words(story))) and first is not None and not told.firm:
         told.said, told.firm = first, True
         told.speaks[first] = max(told.speaks[first], _SAID)
-    elif told.said is None and not _is_shut(story, at) and (other := stood_in(sentence.text)) is not None:
+    elif (
+        told.said is None
+        and not (named_one or _is_shut(story, at))
+        and (other := stood_in(sentence.text, _words(story))) is not None
+    ):
         told.said = other
-        told.speaks[other] += _HEARD
+        told.speaks[other] += _STOOD
     return told
 
 
 def _is_shut(story: Story, at: int) -> bool:
     return any(event.verb == "be" and {*event.state} & {*planning("shift")["closed"]} for event in story.reading.of(at))
+
+
+def _described(story: Story, at: int) -> Setting | None:
+    """The place that a sentence says how it is: "the laundromat was empty"."""
+    for event in story.reading.of(at):
+        if event.verb == "be" and event.happens and {*event.state} & {*planning("shift")["described"]}:
+            for role in event.all("agent"):
+                place = named(role.head)
+                if place is not None and role.head not in ("house", "home"):
+                    return place
+    return None
 
 
 def _driven(story: Story, at: int) -> Setting | None:
@@ -483,7 +506,9 @@ def _within(story: Story, place: Place, text: str) -> Setting | None:
     key = _setting(place)
     if key is not None and not key.open:
         return None
-    found = re.search(rf"{_PLACED} (?:in|on|at|near|outside|off|by) (?:the |a |an |our |my )?{re.escape(_bare(place))}\b", text)
+    found = re.search(
+        rf"{_PLACED} (?:in|on|at|near|outside|off|by) (?:the |a |an |our |my )?{re.escape(_bare(place))}\b", text
+    )
     words = found[1].split() if found is not None else []
     inside = next((one for at in range(len(words)) if (one := named(" ".join(words[at:]))) is not None), None)
     return inside if inside is not None and (not inside.open or inside.outside != "the street") else None
@@ -532,12 +557,30 @@ def _is_there(story: Story, place: Place) -> bool | None:
                 goes = bool(who) and role.role != "agent"
                 if goes and event.verb in planning("shift")["keeping"] and event.who("patient"):
                     return None  # what somebody has in a truck is there, and not they
+                arrives = event.verb == "be" or place.sort == "vehicle"
+                if goes and arrives and _are_elsewhere(story, who, place.since):
+                    return None
                 if goes and not (_acts_there(story, event, who) or _goes_with(story, who, place.since)):
                     return None
                 if goes or event.existential or described:
                     return True
+                if event.within is not None and not who:
+                    return None  # "watched the plane land in the field"
     stands = [role.role for event in story.reading.of(place.since) for role in event.roles if role.head == place.noun]
     return None if stands == ["agent"] else place.entity is None
+
+
+def _are_elsewhere(story: Story, who: Sequence[str], at: int) -> bool:
+    """Whether those of whom it is told for the first time where they are are not in the next sentence: "The doctor was
+    in the valley", and the story is not."""
+    if not at or any(story.reading.entity(key).sentences[0] < at for key in who):
+        return False
+    cast = (
+        {key for event in story.reading.of(at + 1) for key in story.people(event)}
+        if at + 1 < len(story.beats)
+        else set()
+    )
+    return bool(cast) and not cast & set(who)
 
 
 def _under_way(event: Event, place: Place) -> str | None:
@@ -579,7 +622,9 @@ def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:
     events = story.reading.events
     if any(story.reading.entity(key).count != 1 for key in who):
         return True
-    if (mine := _next_of_narrator(story, at)) is not None and not any(story.reading.entity(key).narrator for key in who):
+    if (mine := _next_of_narrator(story, at)) is not None and not any(
+        story.reading.entity(key).narrator for key in who
+    ):
         return bool(mine & set(who))
     known = {key for event in events if event.sentence < at for key in story.people(event)} - set(who)
     cast = {key for event in events if event.sentence == at + 1 for key in story.people(event)}
@@ -610,7 +655,11 @@ def _step(story: Story, at: int) -> float:
 
 def _goes(story: Story, at: int) -> bool:
     """Whether somebody goes out, away, home or back in a sentence."""
-    return any(_leads_away(event) for event in story.reading.of(at) if story.teller.people(event.who("agent")))
+    for event in story.reading.of(at):
+        who = story.teller.people(event.who("agent"))
+        if who and _leads_away(event) and (event.all("goal") or _goes_with(story, who, at)):
+            return True
+    return False
 
 
 def _alights(event: Event) -> bool:
@@ -644,5 +693,7 @@ def _alight(told: _Sentence, event: Event) -> None:
 def _leads_away(event: Event) -> bool:
     if not event.happens or event.perfect:
         return False
+    if event.verb in planning("errands") and event.purpose:
+        return True  # "went to eat noodles"
     away = event.particle in ("out", "away", "off", "home", "back", "in") or bool(event.all("goal"))
     return load_words().has("motion", event.verb) and away
