@@ -56,7 +56,12 @@ class Setting:
     outside: str = "the street"
     vague: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
     weights: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def known_as(self, text: str) -> bool:
+        """Return whether a phrase calls it by a name that pictures do not know."""
+        return any(text.lower().endswith(name) for name in self.called)
 
     def fit(self, words: frozenset[str]) -> float:
         """Return how well the words of a story fit, each counted once."""
@@ -86,7 +91,10 @@ def settings() -> tuple[Setting, ...]:
             str(row.get("outside", "the street")),
             _listed(row, "vague"),
             _listed(row, "also"),
-            _weights(graded[place], _listed(row, "names") - _table("doubtful"), listed, alone),
+            _listed(row, "called"),
+            _weights(
+                graded[place], (_listed(row, "names") | _listed(row, "called")) - _table("doubtful"), listed, alone
+            ),
         )
         for place, row in _rows().items()
     )
@@ -166,7 +174,7 @@ def _names() -> Mapping[str, Setting]:
     """The first place of each name."""
     found: dict[str, Setting] = {}
     for one in settings():
-        for name in (one.place.removeprefix("the "), *sorted(one.names)):
+        for name in (one.place.removeprefix("the "), *sorted(one.names), *sorted(one.called)):
             found.setdefault(name, one)
     return found
 
@@ -204,7 +212,7 @@ _KNOWN_BY, _BETTER = 1.5, 0.5
 """How well another place that a noun can mean has to fit, and how much better than the one that is called so."""
 _AT_FIRST = re.compile(
     r"(?:(?:out|back|down|up|over|high|deep) )?(?:at|in|on|aboard|inside|upon) "
-    r"(?:the (?:very )?(?:far )?(?:middle|end|edge|back|front|top|bottom|foot|side|corner|centre|heart|mouth|rear) of )?"
+    r"(?:the (?:far )?(?:middle|end|edge|back|front|top|bottom|foot|side|corner|centre|heart|mouth|rear) of )?"
     r"(?:(?:the|a|an|his|her|their|its|my|our) )?"
     r"([\w'-]+(?: [\w'-]+)?(?: [\w'-]+)?)"
 )

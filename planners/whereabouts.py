@@ -489,7 +489,8 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
     if place.noun in _PASSED:
         told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
-    told.words = story.teller.place(place) if own and key == _setting(place) else ""
+    own = own and key == _setting(place) and not (isinstance(key, Setting) and key.known_as(place.text))
+    told.words = story.teller.place(place) if own else ""
 
 
 def _is_home(story: Story, at: int) -> bool:
@@ -557,11 +558,11 @@ def _is_there(story: Story, place: Place) -> bool | None:
                 goes = bool(who) and role.role != "agent"
                 if goes and event.verb in planning("shift")["keeping"] and event.who("patient"):
                     return None  # what somebody has in a truck is there, and not they
-                arrives = event.verb == "be" or place.sort == "vehicle"
+                arrives = (event.verb == "be" and not event.existential) or place.sort == "vehicle"
                 if goes and arrives and _are_elsewhere(story, who, place.since):
                     return None
                 if goes and not (_acts_there(story, event, who) or _goes_with(story, who, place.since)):
-                    return None
+                    return None if role.role == "goal" else False  # where others stand may be where all are
                 if goes or event.existential or described:
                     return True
                 if event.within is not None and not who:
@@ -619,11 +620,14 @@ def _acts_there(story: Story, went: Event, who: Sequence[str]) -> bool:
 def _goes_with(story: Story, who: Sequence[str], at: int) -> bool:
     """Whether the story goes with who goes somewhere, and does not stay with those who were beside them, or with who
     tells it."""
+    went = any(event.all("goal") and {*event.who("agent")} & {*who} for event in story.reading.of(at))
     events = story.reading.events
     if any(story.reading.entity(key).count != 1 for key in who):
         return True
-    if (mine := _next_of_narrator(story, at)) is not None and not any(
-        story.reading.entity(key).narrator for key in who
+    if (
+        went
+        and (mine := _next_of_narrator(story, at)) is not None
+        and not any(story.reading.entity(key).narrator for key in who)
     ):
         return bool(mine & set(who))
     known = {key for event in events if event.sentence < at for key in story.people(event)} - set(who)
