@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from katha.renderers.sketch.figures.ink import Ink
 from katha.renderers.sketch.figures.rig import Around, Emanation
-from katha.renderers.sketch.figures.signs import drop, star
+from katha.renderers.sketch.figures.signs import drop
 
 __all__ = ["MOTION"]
 
@@ -136,16 +136,15 @@ def _chair(ink: Ink, a: Around) -> None:
     ink.draw(f"M {x - 18} {seat - 2} L {x + 17} {seat - 2} L {x + 17} {seat + 4} L {x - 18} {seat + 4} Z", fill="tan")
 
 
-def _moons(ink: Ink, a: Around) -> None:
-    """Crescent moons that rise from a sleeper's mouth, ever larger."""
+def _snore(ink: Ink, a: Around) -> None:
+    """The Z of a sleeper, thrice and ever larger."""
     x, y, r = a.joints.head
-    for k, (dx, dy, size) in enumerate(((0.4, -1.35, 6), (0.95, -2.0, 8.5), (0.2, -2.8, 12))):
-        pen = ink.at(x + dx * r + k * 2, y + dy * r, 18, size)
-        pen.draw(
-            "M 0.3 -1 Q -1.1 -0.8 -1 0.3 Q -0.6 1.3 0.7 0.9 Q -0.2 0.6 -0.2 -0.1 Q -0.2 -0.7 0.3 -1 Z",
-            fill="#c9d4f2",
-            width=0.8,
-        )
+    side = -1 if ink.matrix[0] < 0 else 1  # a letter is not mirrored with its sleeper
+    for dx, dy, size in ((0.5, -1.3, 4.0), (1.0, -1.85, 5.5), (1.6, -2.5, 7.5)):
+        cx, cy = x + dx * r, y + dy * r
+        across = side * size
+        points = [(cx - across, cy - size), (cx + across, cy - size), (cx - across, cy + size), (cx + across, cy + size)]
+        ink.line(points, width=1.9)
 
 
 def _pillow(ink: Ink, a: Around) -> None:
@@ -174,11 +173,16 @@ def _halo(ink: Ink, a: Around) -> None:
 
 
 def _twirl(ink: Ink, a: Around) -> None:
-    x0, y0, x1, _ = a.body
-    ink.draw(f"M {x0 - 6} -16 Q {x0 - 8} 3 {(x0 + x1) / 2} 3 Q {x1 + 8} 3 {x1 + 6} -16", stroke="#d8584f", width=1.4)
-    ink.draw(f"M {x1 + 6} -16 L {x1 + 1} -10 M {x1 + 6} -16 L {x1 + 11} -9", stroke="#d8584f", width=1.4)
-    for x, y in ((x0 - 4, y0 + 10), (x1 + 4, y0 + 10), (x0 - 6, y0 + 40), (x1 + 8, y0 + 38)):
-        star(ink, x, y, 5)
+    """Arcs at both sides of a body that turns on its feet."""
+    x0, y0, x1, y1 = a.body
+    middle, tall = (y0 + y1) / 2, (y1 - y0) * 0.16
+    for side, x in ((-1, x0 - 6), (1, x1 + 6)):
+        for k in (0, 6):
+            ink.draw(
+                f"M {x + side * k:.1f} {middle - tall:.1f} Q {x + side * (k + 6):.1f} {middle:.1f}"
+                f" {x + side * k:.1f} {middle + tall:.1f}",
+                width=1.4,
+            )
 
 
 def _saddle(ink: Ink, a: Around) -> None:
@@ -206,8 +210,8 @@ def _reins(ink: Ink, a: Around) -> None:
 MOTION: Mapping[str, tuple[bool, Emanation]] = {
     "steps": (True, _steps), "speed": (True, _speed), "puffs": (True, _puffs), "dust": (False, _dust),
     "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
-    "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool),
-    "chair": (True, _chair), "moons": (False, _moons),
+    "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool), "chair": (True, _chair),
+    "snore": (False, _snore),
     "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "saddle": (True, _saddle),
     "reins": (False, _reins),
 }  # fmt: skip

@@ -68,6 +68,8 @@ def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose
         TOOLS[pose.tool](ink, bones.arm_near, bones.arm_far)
     ink.limb(bones.arm_near, thick * 0.9, sleeve)
     ink.ellipse(*bones.arm_near[2], thick * 0.55, fill=draw.get("paws", skin), width=0.9)
+    if "arrow" in pose.emanata:
+        _finger(ink, bones.arm_near, thick, draw.get("paws", skin))
     return _joints(bones, draw)
 
 
@@ -136,6 +138,14 @@ def _foot(ink: Ink, leg: Sequence[Point], angle: float, fill: str, thick: float)
     pitch = -slope if abs(slope) > 40 else angle
     pen = ink.at(x, y, pitch)
     pen.ellipse(2.2, 0.6, thick * 0.72, thick * 0.44, fill=fill)
+
+
+def _finger(ink: Ink, arm: Sequence[Point], thick: float, fill: str) -> None:
+    """A finger that carries on from a hand."""
+    (ex, ey), (x, y) = arm[1], arm[2]
+    c, s = (x - ex) / _HAND, (y - ey) / _HAND
+    points = [(x + reach * c, y + reach * s) for reach in (0.3 * thick, 0.8 * thick, 1.25 * thick)]
+    ink.limb(points, thick * 0.45, fill)
 
 
 def _joints(bones: Skeleton, draw: Mapping[str, Any]) -> Joints:

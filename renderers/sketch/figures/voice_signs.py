@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from katha.renderers.sketch.figures.ink import Ink
 from katha.renderers.sketch.figures.rig import Around, Emanation
-from katha.renderers.sketch.figures.signs import drop, heart, star
+from katha.renderers.sketch.figures.signs import drop, heart
 from katha.renderers.sketch.style import INK
 
 __all__ = ["VOICE"]
@@ -65,16 +65,36 @@ def _blast(ink: Ink, a: Around) -> None:
 
 
 def _gust(ink: Ink, a: Around) -> None:
-    """Streams of air that widen from the mouth, each ending in a curl."""
+    """Streams of air from the mouth, each ending in a curl."""
     mx, my = a.joints.mouth
-    for rise, reach, curl in ((-26, 46, -9), (-9, 62, -9), (9, 54, 9), (26, 40, 9)):
+    for rise, reach, curl in ((-13, 34, -7), (0, 46, -7), (13, 36, 7)):
         x, y = mx + reach, my + rise
         ink.draw(
-            f"M {mx + 9:.1f} {my + rise * 0.3:.1f} Q {mx + reach * 0.5:.1f} {y:.1f} {x:.1f} {y:.1f}"
-            f" Q {x + 10:.1f} {y:.1f} {x + 9:.1f} {y + curl:.1f}"
-            f" Q {x + 4:.1f} {y + 1.5 * curl:.1f} {x + 1:.1f} {y + 0.7 * curl:.1f}",
+            f"M {mx + 10:.1f} {my + rise * 0.4:.1f} Q {mx + reach * 0.5:.1f} {y:.1f} {x:.1f} {y:.1f}"
+            f" Q {x + 8:.1f} {y:.1f} {x + 7:.1f} {y + curl:.1f}"
+            f" Q {x + 3:.1f} {y + 1.5 * curl:.1f} {x + 1:.1f} {y + 0.7 * curl:.1f}",
             stroke="#5f9ec2",
-            width=1.9,
+            width=1.5,
+        )
+
+
+def _spray(ink: Ink, a: Around) -> None:
+    """Drops that fly from a mouth, with strokes of their speed."""
+    mx, my = a.joints.mouth
+    for degrees, reach in ((-32, 34), (-12, 44), (8, 36), (26, 46), (44, 32)):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(mx + 11 * c, my + 11 * s), (mx + 22 * c, my + 22 * s)], width=1.2)
+        drop(ink, mx + reach * c, my + reach * s, 3.2, degrees + 270)
+
+
+def _breath(ink: Ink, a: Around) -> None:
+    """A small cloud of breath before the mouth."""
+    mx, my = a.joints.mouth
+    for dx, dy, size in ((13, 2, 3.2), (25, 5, 6.4)):
+        ink.at(mx + dx, my + dy, sx=size).draw(
+            "M -1 0.5 Q -1.5 -0.2 -0.8 -0.5 Q -0.5 -1.2 0.2 -0.8 Q 1 -1 1 -0.3 Q 1.6 0.1 1 0.5 Q 0 1.1 -1 0.5 Z",
+            fill="white",
+            width=0.9,
         )
 
 
@@ -88,19 +108,16 @@ def _notes(ink: Ink, a: Around) -> None:
 
 
 def _laughter(ink: Ink, a: Around) -> None:
-    """Arcs and drops of laughter to both sides of the head."""
+    """Short arcs at both shoulders, which shake with laughter."""
     x, y, r = a.joints.head
     for side in (-1, 1):
-        for k in (1.35, 1.7, 2.05):
+        for k, tall in ((1.2, 0.3), (1.42, 0.22)):
             cx = x + side * r * k
             ink.draw(
-                f"M {cx - side * 2:.1f} {y - r * 0.55:.1f}"
-                f" Q {cx + side * 5:.1f} {y:.1f} {cx - side * 2:.1f} {y + r * 0.55:.1f}",
-                stroke="#e8924a",
-                width=1.7,
+                f"M {cx:.1f} {y + r * (0.75 - tall):.1f} Q {cx + side * 4:.1f} {y + r * 0.75:.1f}"
+                f" {cx:.1f} {y + r * (0.75 + tall):.1f}",
+                width=1.4,
             )
-    drop(ink, x - r * 0.95, y - r * 0.75, 4, -50)
-    drop(ink, x + r * 0.95, y - r * 0.75, 4, 50)
 
 
 def _fountain(ink: Ink, a: Around) -> None:
@@ -140,19 +157,17 @@ def _thought(ink: Ink, a: Around) -> None:
 def _gaze(ink: Ink, a: Around) -> None:
     """Dashed lines of sight that open from the eyes."""
     x, y = _ahead(a, 0.3, -0.1)
-    for dy in (-11, 0, 11):
-        ink.line([(x, y + dy * 0.35), (x + 34, y + dy * 1.5)], width=1.2, dash="4 5")
+    for dy in (-7, 7):
+        ink.line([(x, y + dy * 0.4), (x + 26, y + dy * 1.5)], width=1.1, dash="4 5")
 
 
 def _arrow(ink: Ink, a: Around) -> None:
-    """Strokes that carry on where a finger points."""
-    x, y = a.joints.hand
-    ink.draw(f"M {x} {y} L {x + 11} {y - 0.5}", width=2.6)
-    ink.draw(
-        f"M {x + 17} {y} L {x + 36} {y} M {x + 28} {y - 8} L {x + 37} {y} L {x + 28} {y + 8}",
-        stroke="#d8584f",
-        width=1.7,
-    )
+    """Dashes that carry on where a finger points."""
+    (x, y), (sx, sy) = a.joints.hand, a.joints.extra.get("shoulder", a.centre)
+    long = max(math.hypot(x - sx, y - sy), 1.0)
+    c, s = (x - sx) / long, (y - sy) / long
+    for near, far in ((19, 25), (30, 36)):
+        ink.line([(x + near * c, y + near * s), (x + far * c, y + far * s)], width=1.4)
 
 
 def _humble(ink: Ink, a: Around) -> None:
@@ -166,24 +181,18 @@ def _humble(ink: Ink, a: Around) -> None:
         )
 
 
-def _plea(ink: Ink, a: Around) -> None:
-    """Drops and short strokes around raised hands."""
+def _clap(ink: Ink, a: Around) -> None:
+    """Strokes around hands that have come together."""
     x, y = a.joints.hand
-    for degrees in (-70, -35, 0, 35):
+    for degrees in (-100, -65, -30, 5, 40):
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(x + 16 * c, y + 16 * s), (x + 27 * c, y + 27 * s)], stroke="#e8924a", width=1.3)
+        ink.line([(x + 11 * c, y + 11 * s), (x + 19 * c, y + 19 * s)], width=1.4)
 
 
 def _love(ink: Ink, a: Around) -> None:
     x, y, r = a.joints.head
     for dx, dy, size, lean in ((0.75, -1.35, 7.5, 10), (-0.5, -1.6, 5.5, -12), (1.5, -0.75, 5, 18)):
         heart(ink, x + dx * r, y + dy * r, size, lean)
-
-
-def _offer(ink: Ink, a: Around) -> None:
-    x, y = a.joints.hand
-    for dx, dy, size in ((2, -24, 4), (17, -18, 3), (24, -5, 4)):
-        star(ink, x + dx, y + dy, size)
 
 
 def _headshake(ink: Ink, a: Around) -> None:
@@ -219,8 +228,8 @@ VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "speech": (False, _speech), "speech_over": (False, _speech_over), "blast": (False, _blast),
     "notes": (False, _notes), "ha": (False, _laughter),
     "fountain": (False, _fountain), "puddle": (True, _puddle), "thought": (False, _thought), "gaze": (False, _gaze),
-    "arrow": (False, _arrow), "humble": (False, _humble), "plea": (False, _plea), "love": (False, _love),
+    "arrow": (False, _arrow), "humble": (False, _humble), "clap": (False, _clap), "love": (False, _love),
     "headshake": (False, _headshake), "nodding": (False, _nodding), "tear": (False, _tear),
-    "offer": (False, _offer), "gust": (False, _gust),
+    "gust": (False, _gust), "spray": (False, _spray), "breath": (False, _breath),
 }  # fmt: skip
 """Signs of voice and mind by name, each with whether it lies behind the figure."""

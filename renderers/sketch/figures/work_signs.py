@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from katha.renderers.sketch.figures.ink import Ink
 from katha.renderers.sketch.figures.rig import Around, Emanation
 from katha.renderers.sketch.figures.signs import drop
-from katha.renderers.sketch.style import PAPER
 
 __all__ = ["WORK"]
 
@@ -29,19 +28,61 @@ def _gulps(ink: Ink, a: Around) -> None:
 
 
 def _effort(ink: Ink, a: Around) -> None:
-    """Sweat and strain above a head that works hard."""
+    """Short strokes of strain behind a head that works hard."""
+    x, y, r = a.joints.head
+    for degrees in (200, 228, 256):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        ink.line([(x + 1.3 * r * c, y + 1.3 * r * s), (x + 1.62 * r * c, y + 1.62 * r * s)], width=1.3)
+
+
+def _sweat(ink: Ink, a: Around) -> None:
+    """Drops of sweat around a head."""
     x, y, r = a.joints.head
     for dx, dy, angle in ((-1.35, -0.95, -45), (-1.75, -0.45, -65), (-0.9, -1.5, -25)):
         drop(ink, x + dx * r, y + dy * r, 5, angle)
 
 
 def _grab(ink: Ink, a: Around) -> None:
-    """A curved arrow that brings something back to snatching hands."""
+    """Strokes of speed before hands that close on something."""
     x, y = a.joints.hand
-    ink.draw(f"M {x + 40} {y} Q {x + 34} {y + 24} {x + 11} {y + 13}", stroke="#d8584f", width=1.8)
-    ink.draw(f"M {x + 20} {y + 7} L {x + 10} {y + 12} L {x + 16} {y + 22}", stroke="#d8584f", width=1.8)
-    for dy in (-5, 1):
-        ink.line([(x + 14, y + dy), (x + 28, y + dy * 1.6)], width=1.2)
+    for dy, reach in ((-9, 36), (0, 42), (9, 34)):
+        ink.line([(x + 22, y + dy), (x + reach, y + dy * 1.5)], width=1.2)
+
+
+def _turned(ink: Ink, a: Around) -> None:
+    """Two arcs with heads around what the hands turn over."""
+    (x, y), far = a.joints.hand, a.joints.hand_far or a.joints.hand
+    x, y = max(x, far[0]) + 8, (y + far[1]) / 2
+    for side in (-1, 1):
+        pen = ink.at(x, y, sx=side, sy=side)
+        pen.draw("M -15 -19 Q 2 -31 18 -18", width=1.6)
+        pen.draw("M 18 -26 L 19 -17 L 9 -18", width=1.6)
+
+
+def _waved(ink: Ink, a: Around) -> None:
+    """Arcs at both sides of a raised hand that waves something."""
+    x, y = max(a.joints.hand, a.joints.hand_far or a.joints.hand)
+    for dx, bulge in ((-13, -6), (34, 6)):
+        for k in (0, 6):
+            at = x + dx + (k if bulge > 0 else -k)
+            ink.draw(f"M {at} {y - 22} Q {at + bulge} {y - 12} {at} {y - 2}", width=1.3)
+
+
+def _balls(ink: Ink, a: Around) -> None:
+    """Balls in an arc over the head of who juggles."""
+    x, y, r = a.joints.head
+    for dx, dy, fill in ((-1.25, -0.75, "red"), (-0.65, -1.75, "golden"), (0.5, -1.95, "blue"), (1.3, -1.0, "leaf")):
+        ink.ellipse(x + dx * r, y + dy * r, 6.0, fill=fill)
+
+
+def _wetted(ink: Ink, a: Around) -> None:
+    """Drops that fly off a body on all sides."""
+    x0, y0, x1, y1 = a.body
+    cx, cy = (x0 + x1) / 2, (y0 + y1) / 2
+    for degrees in (160, 185, 215, 245, 295, 325, 355, 20):
+        c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        rx, ry = (x1 - x0) / 2 + 9, (y1 - y0) / 2 + 8
+        drop(ink, cx + rx * c, cy + ry * s, 4, degrees + 270)
 
 
 def _swing(ink: Ink, a: Around) -> None:
@@ -64,11 +105,13 @@ def _impact(ink: Ink, a: Around) -> None:
 
 
 def _fangs(ink: Ink, a: Around) -> None:
-    """Snapping strokes in front of the teeth."""
+    """A flash where the teeth close."""
     x, y = a.joints.mouth
-    for side in (-1, 1):
-        points = [(7.0, side * 15.0), (13, side * 5), (18, side * 14), (24, side * 4), (28, side * 12)]
-        ink.at(x + 3, y).polygon([(5, side * 17), *points, (30, side * 17)], fill=PAPER, width=0.9)
+    points = [
+        (math.cos(math.pi * k / 6) * (12 if k % 2 == 0 else 6), math.sin(math.pi * k / 6) * (12 if k % 2 == 0 else 6))
+        for k in range(12)
+    ]
+    ink.at(x + 16, y).polygon(points, fill="yellow", width=0.9)
 
 
 def _bush(ink: Ink, a: Around) -> None:
@@ -216,7 +259,7 @@ def _loosed(ink: Ink, a: Around) -> None:
     x, y = a.joints.hand
     for degrees in (-80, -45, -10):
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(x + 10 * c + 8, y + 10 * s - 6), (x + 20 * c + 8, y + 20 * s - 6)], stroke="#7fae6a", width=1.6)
+        ink.line([(x + 10 * c + 8, y + 10 * s - 6), (x + 20 * c + 8, y + 20 * s - 6)], width=1.4)
 
 
 def _droplets(ink: Ink, a: Around) -> None:
@@ -228,9 +271,11 @@ def _droplets(ink: Ink, a: Around) -> None:
 
 
 def _knock(ink: Ink, a: Around) -> None:
+    """Strokes around the foremost hand, which has struck something."""
+    x, y = max(a.joints.hand, a.joints.hand_far or a.joints.hand)
     for degrees in (-150, -110, -70, -30):
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        ink.line([(34 + 9 * c, -24 + 9 * s), (34 + 17 * c, -24 + 17 * s)], stroke="#d8584f", width=1.4)
+        ink.line([(x + 4 + 9 * c, y + 9 * s), (x + 4 + 17 * c, y + 17 * s)], width=1.4)
 
 
 def _shaken(ink: Ink, a: Around) -> None:
@@ -243,7 +288,8 @@ def _shaken(ink: Ink, a: Around) -> None:
 
 
 WORK: Mapping[str, tuple[bool, Emanation]] = {
-    "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "grab": (False, _grab),
+    "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "sweat": (False, _sweat), "turned": (False, _turned),
+    "balls": (False, _balls), "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
     "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),

@@ -46,8 +46,9 @@ from katha.text.words import load_words
 __all__ = ["OUT", "Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
-_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over", "rub_hands"})
-"""Deeds done to what stands after "on", "at" or "against"."""
+_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over", "rub_hands", "reach_in", "look_in", "claw", "dip_toe", "graze"})
+"""Deeds done to what stands after "on", "at", "against" or "in"."""
+_AT = frozenset({"on", "at", "against", "into", "in", "inside"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
@@ -59,7 +60,7 @@ _TOUCHED = frozenset({"in", "into", "on", "onto", "over", "from", "off", "out of
 """Where the verb's object goes or comes from, so that the two are drawn in touch."""
 _INSIDE = frozenset({"ride", "gallop", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
-_TOOLS = frozenset({"tool", "device", "thing", "toy", "container"})
+_TOOLS = frozenset({"tool", "device", "thing", "toy", "container", "sport"})
 _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
 _FREE_HANDED = frozenset(
     {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall", "fight"}
@@ -79,7 +80,7 @@ _GOING = frozenset({
 _LEGS = frozenset({"walk", "run", "fly", "swim", "dance", "sit", "sleep", "wait", "swing", "play", "sneeze"})
 """Deeds of the whole body that nobody does to what they hold."""
 _HANDY = frozenset({"hand", "table"})
-_PLACING = frozenset({"put", "set", "lay", "turn", "hold"})
+_PLACING = frozenset({"put", "set", "lay", "hold"})
 _IN_A_ROW = frozenset({"pass_along"})
 """What those who do it together do to nobody of them."""
 _ASTRIDE = frozenset({"ride", "gallop", "drive"})
@@ -119,9 +120,11 @@ _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
 _LAP = 60.0
 """The height in centimetres up to which an animal is held in the hands."""
+_OF_PICTURE = re.compile(r"\b(?:picture|drawing|painting|portrait|sketch)s? of ((?:[\w'-]+ ){0,3}?[\w'-]+)(?=[,.;!?]|$| \w+ly\b| (?:and|on|in|with|for|at|by)\b)")
+"""What a picture is of that somebody makes."""
 _ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
 """What somebody speaks of, times and feelings included."""
-_VOICES = frozenset({"speech", "blast", "notes", "ha", "plea"})
+_VOICES = frozenset({"speech", "blast", "notes", "ha"})
 """Signs of who is heard."""
 _BECOMING = frozenset(
     {"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn", "look", "sound", "stay"}
@@ -163,6 +166,7 @@ class Doing(Having):
         words = [word for one in roles for word in (f"{one.preposition} {one.head}", one.head)]
         if name in _IDLE and (held := self._held_so(event, words)) is not None:
             return held
+        words += [f"{one.preposition} {noun.kind}" for one in roles if (noun := noun_of(one.head)) is not None]
         words += [
             f"{beside_of(one.preposition, one.head)} {self._entity(one.entity).noun}" for one in roles if one.entity
         ]
@@ -482,6 +486,10 @@ class Doing(Having):
         sorry"."""
         if event.negated or not in_table("voiced", base_form(event.verb)):
             return
+        about = [word for role in event.all("patient") for word in self._sorts(role, event.who("agent"))]
+        special = object_deed(event.predicate, about)
+        if special is not None and not _VOICES & {*deed(special).pose.emanata} and special != "whisper":
+            return  # who answers the door opens it
         heard = [self._id(key) for key in self._partners(event, "talk")]
         for key in self._spread(event.who("agent")):
             actor = self.actors.get(key)
@@ -589,7 +597,7 @@ class Doing(Having):
             on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
             on = on or (main is None and self._is_own(role, row))
             on = on or (main is None and role.preposition in _AT_IT and in_table("aimed", row.id))
-            on = on or (main is None and row.id in _AIMED and role.preposition in ("on", "at", "against", "into"))
+            on = on or (main is None and row.id in _AIMED and role.preposition in _AT)
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
             on = on or (main is None and row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
@@ -673,11 +681,15 @@ class Doing(Having):
 
     def _drawn(self, patients: Sequence[Role], holder: str) -> str | None:
         """What is drawn or painted: its picture, whatever it is, on the sheet."""
+        assert self.reading is not None
         for role in patients:
-            noun = noun_of(self._entity(role.entity).noun if role.entity else "", role.head)
+            shown = _OF_PICTURE.search(self.prompt) if in_table("pictures", role.head) else None
+            noun = noun_of(shown.group(1)) if shown is not None else None
+            noun = noun or noun_of(self._entity(role.entity).noun if role.entity else "", role.head)
             if noun is not None and not in_table("skip", role.head):
                 key = f"picture {noun.word}"
-                self.pictured |= {role.entity or "", noun.word}
+                named = {one.id for one in self.reading.entities if one.noun == noun.word}
+                self.pictured |= {role.entity or "", noun.word, *named}
                 self.things[key] = SceneThing(
                     key, noun.word, noun.pictogram, noun.kind, noun.cm, "hand", "object", holder
                 )

@@ -21,6 +21,7 @@ from katha.renderers.sketch.scenes.senses import (
     done_state,
     held_in,
     here_called,
+    hollow_of,
     in_table,
     is_heap,
     is_idiom,
@@ -55,6 +56,26 @@ def of_owners(reading: Reading) -> Reading:
         for one in reading.entities
     )
     return replace(reading, events=events, entities=entities)
+
+
+def of_particles(reading: Reading) -> Reading:
+    """The reading with "in" as a part of its verb where something is put into what the text has named before: "dropped
+    in three potatoes"."""
+    return replace(reading, events=tuple(_of_particle(event) for event in reading.events))
+
+
+def _of_particle(event: Event) -> Event:
+    if not in_table("putting_in", event.verb) or event.particle or event.all("patient"):
+        return event
+    for role in event.all("place", "goal"):
+        noun = noun_of(role.head)
+        loose = noun is not None and noun.kind in _LOOSE_KINDS and hollow_of(noun.pictogram) is None
+        if role.preposition == "in" and role.entity is not None and loose:
+            roles = tuple(
+                replace(one, role="patient", preposition="") if one is role else one for one in event.roles
+            )
+            return replace(event, particle="in", roles=roles)
+    return event
 
 
 def _of_owner(event: Event, reading: Reading) -> Event:
@@ -130,6 +151,8 @@ _LINKS = frozenset({"with", "in", "of", "and", "or", "on", "the", "a", "an", "to
 """What parts a thing from a colour before it: a pink dress with leaves."""
 _OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person"})
 """Kinds of things that keep their colours: white bread is no white picture of bread."""
+_LOOSE_KINDS = frozenset({"food", "drink", "plant"})
+"""Kinds of things that are put into something and that nothing is put into."""
 _LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg"})
 """Parts of a body that lie about by themselves."""
 
@@ -150,7 +173,7 @@ class Making:
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         if self.reading is not None:
-            self.reading = of_owners(self.reading)
+            self.reading = of_particles(of_owners(self.reading))
             verbs = {event.verb for event in self.reading.events}
             shown = [one for one in request.must_show if not any(is_idiom(verb, one) for verb in verbs)]
             here = [here_called(self.place, one, self.prompt) for one in shown]
@@ -443,6 +466,8 @@ class Making:
             doers, patients = event.who("agent"), event.who("patient")
             if entity.id in (doers or patients):
                 words += [word for text in event.state for word in text.lower().split()]
+            if doers and entity.id in patients and entity.kind not in LIVING:
+                words += [word for text in event.state for word in text.lower().split()]  # "held the door open"
             if entity.id in (patients or doers):
                 words += event.particle.split()  # "swung open"
                 done = done_state(event.predicate, event.verb)

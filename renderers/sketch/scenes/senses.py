@@ -130,6 +130,7 @@ _LISTS = (
     "giving",
     "voiced",
     "absent",
+    "putting_in",
     "hanging",
     "whereto",
     "overheads",

@@ -450,7 +450,7 @@ def _person(
     if actor.says is not None:
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _EMPTY_BUBBLES))
     if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign != "thought"))
+        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("thought", "speech")))
     body = _body(actor, actor.id, pose, facing)
     if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
         row = replace(row, set=None)  # nobody of a mouse's size works at a sink

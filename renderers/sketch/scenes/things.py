@@ -101,6 +101,10 @@ _CROWN = 2.0
 _LIES, _LAIN_WIDE, _RISE, _MANY_TALL = 12, 0.9, 0.36, 17.0
 """More of the same do not lie on a thing, how wide they are at most beside it, how far apart their rows are, and how
 tall each is of many."""
+_WORN_TALL = 2.0
+"""A thing on the body is at most so much taller than half a head."""
+_FALLING = 27.0
+"""How high above a table something is that falls into what stands on it."""
 _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 """Where a deed has things on the ground."""
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "plant": 0.62}
@@ -124,7 +128,7 @@ _BEAM = 74.0
 _IN_FRAME = 0.66
 """How tall what a picture is of is beside the picture."""
 _HELD_WHERE = frozenset(
-    {"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying", "foot", "ground_front"}
+    {"hand", "hands", "mouth", "ear", "eyes", "above", "above_front", "flying", "foot", "ground_front", "into", "shod"}
 )
 
 
@@ -319,7 +323,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         return None
     borne = row.id in _BEARING and thing.cm <= _BORNE
     if where in _HELD_WHERE and thing.kind in _UNHANDY and thing.cm > _UNHANDY[thing.kind] and not borne:
-        where = "ahead"
+        where = "front" if where == "ground_front" else "ahead"
     if (
         where == "ahead"
         and row.id in ("look", "reach_out")
@@ -359,6 +363,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     svg, box = picture.svg, picture.bbox
     if where in ("flying", "foot"):
         svg = _path(facing, wide, height) + svg
+    if where == "into":
+        svg = _plunge(wide, height) + svg
     if where == "dropped":
         top = min(body.joints["hand"][1], body.joints["far"][1]) - y
         hung_on = row.trail == "string"
@@ -455,6 +461,21 @@ def _dropped(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[f
 def _pictured(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
     top = pieces().get(row.set or "", {}).get("picture", (52, 58))
     return f * float(top[0]), -float(top[1]) + 0.5 * tall, 1.4
+
+
+def _into(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    top = pieces().get(row.set or "", {}).get("top", (46, 37))
+    return f * float(top[0]), -float(top[1]) - _FALLING, 1.0
+
+
+def _pan(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    top = pieces().get(row.set or "", {}).get("top", (46, 37))
+    return f * (float(top[0]) + 4.0), -float(top[1]), 1.5
+
+
+def _shod(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
+    x, y = body.joints["foot"]
+    return x + f * 0.1 * wide, min(0.0, y + 0.55 * tall), 1.0
 
 
 def _foot(body: Body, f: int, wide: float, tall: float, row: Deed) -> tuple[float, float, float]:
@@ -560,6 +581,7 @@ _PLACES: Mapping[str, Where] = {
     "around": _around, "behind": _behind, "ahead": _ahead, "cover": _cover, "thought": _thought, "ear": _ear,
     "eyes": _eyes, "climbed": _climbed, "over": _over, "dropped": _dropped, "pictured": _pictured, "staff": _staff,
     "roof": _roof, "over_fire": _over_fire, "between": _between, "overhead": _overhead, "slope": _slope,
+    "into": _into, "shod": _shod, "pan": _pan,
 }  # fmt: skip
 
 
@@ -579,7 +601,7 @@ def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
     }
     wide, x, y, depth = spots[where]
     plain = draw_thing(thing, 10.0, facing)
-    height = 10.0 * wide / (plain.bbox[2] - plain.bbox[0])
+    height = min(10.0 * wide / (plain.bbox[2] - plain.bbox[0]), _WORN_TALL * r)
     drawn = draw_thing(thing, height, facing)
     return Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=False)
 

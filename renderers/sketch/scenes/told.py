@@ -160,7 +160,9 @@ class _Teller(Nested):
         self._must_show(setting)
         self._settle()
         if setting is None:
-            setting = next((p for p in (implied_place(actor.deed) for actor in self.actors.values()) if p), None)
+            doors = any(thing.pictogram == "door" for thing in self.things.values())  # a doorstep has one of its own
+            places = (implied_place(one.deed) for one in self.actors.values() if not (doors and one.deed == "knock"))
+            setting = next((place for place in places if place), None)
         if setting is None:
             setting = place_by_things(thing.pictogram for thing in self._there() if thing.pictogram)
         if setting is None and not self.request.place:
