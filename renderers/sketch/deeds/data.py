@@ -16,7 +16,8 @@ __all__ = ["PARTNERS", "THINGS", "Deed", "deed", "deed_ids", "deed_words", "peop
 THINGS = (
     "hand", "hands", "above", "above_front", "mouth", "mouth_front", "head", "body", "back", "foot", "flying", "front",
     "table", "ground", "ground_front", "under", "around", "behind", "ahead", "worn", "cover", "thought", "ear", "eyes",
-    "staff", "roof", "climbed", "over", "dropped", "pictured", "between", "overhead", "slope", "into", "shod", "pan", "none",
+    "staff", "roof", "climbed", "over", "dropped", "pictured", "between", "overhead", "slope", "into", "shod", "pan",
+    "none",
 )  # fmt: skip
 """Where a deed can put a thing."""
 

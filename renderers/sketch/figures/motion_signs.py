@@ -143,7 +143,12 @@ def _snore(ink: Ink, a: Around) -> None:
     for dx, dy, size in ((0.5, -1.3, 4.0), (1.0, -1.85, 5.5), (1.6, -2.5, 7.5)):
         cx, cy = x + dx * r, y + dy * r
         across = side * size
-        points = [(cx - across, cy - size), (cx + across, cy - size), (cx - across, cy + size), (cx + across, cy + size)]
+        points = [
+            (cx - across, cy - size),
+            (cx + across, cy - size),
+            (cx - across, cy + size),
+            (cx + across, cy + size),
+        ]
         ink.line(points, width=1.9)
 
 

@@ -46,7 +46,9 @@ from katha.text.words import load_words
 __all__ = ["OUT", "Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
-_AIMED = frozenset({"knock", "bang", "hit", "push", "lean_over", "rub_hands", "reach_in", "look_in", "claw", "dip_toe", "graze"})
+_AIMED = frozenset(
+    {"knock", "bang", "hit", "push", "lean_over", "rub_hands", "reach_in", "look_in", "claw", "dip_toe", "graze"}
+)
 """Deeds done to what stands after "on", "at", "against" or "in"."""
 _AT = frozenset({"on", "at", "against", "into", "in", "inside"})
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
@@ -120,7 +122,10 @@ _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
 _FLAT = frozenset({"table", "desk"})
 _LAP = 60.0
 """The height in centimetres up to which an animal is held in the hands."""
-_OF_PICTURE = re.compile(r"\b(?:picture|drawing|painting|portrait|sketch)s? of ((?:[\w'-]+ ){0,3}?[\w'-]+)(?=[,.;!?]|$| \w+ly\b| (?:and|on|in|with|for|at|by)\b)")
+_OF_PICTURE = re.compile(
+    r"\b(?:picture|drawing|painting|portrait|sketch)s? of ((?:[\w'-]+ ){0,3}?[\w'-]+)"
+    r"(?=[,.;!?]|$| \w+ly\b| (?:and|on|in|with|for|at|by)\b)"
+)
 """What a picture is of that somebody makes."""
 _ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
 """What somebody speaks of, times and feelings included."""

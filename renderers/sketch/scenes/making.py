@@ -71,9 +71,7 @@ def _of_particle(event: Event) -> Event:
         noun = noun_of(role.head)
         loose = noun is not None and noun.kind in _LOOSE_KINDS and hollow_of(noun.pictogram) is None
         if role.preposition == "in" and role.entity is not None and loose:
-            roles = tuple(
-                replace(one, role="patient", preposition="") if one is role else one for one in event.roles
-            )
+            roles = tuple(replace(one, role="patient", preposition="") if one is role else one for one in event.roles)
             return replace(event, particle="in", roles=roles)
     return event
 

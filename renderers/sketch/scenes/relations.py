@@ -258,7 +258,7 @@ class Relations(Doing):
                 name = "sit_at"
             if actor.deed == name or not free or row.pose.moving or row.pose.lying:
                 name = name if actor.deed == name else None
-            elif row.set is None or (row.set in (*_SURFACES, "desk") and name in _AT):
+            elif row.set is None or (row.set in (*_SURFACES, "desk", "board") and name in _AT):
                 self.actors[key] = replace(actor, posture=name)
             else:
                 name = None
@@ -309,7 +309,7 @@ class Relations(Doing):
 
     def _opened(self, event: Event, events: Sequence[Event]) -> None:
         """What is found by who opens a thing is in it: a kitten in the box."""
-        if self._deed(event) != "open":
+        if self._deed(event) not in ("open", "open_box", "lift_lid"):
             return
         boxes = [key for key in event.who("patient") if key in self.things]
         for key in self._spread(event.who("agent")) if boxes else ():

@@ -114,7 +114,7 @@ _OFFERED = 46.0
 _FALLING = frozenset({"drop", "throw", "lose"})
 """Deeds after which a thing falls into what it goes to."""
 _ON_BODY = frozenset({"lap", "shoulder", "head", "hand", "back"})
-_BEDDING = frozenset({"pillow", "moons"})
+_BEDDING = frozenset({"pillow", "snore"})
 """Signs of a sleeper that hide on whom they sleep."""
 _WINDOWS = 4
 """At most so many faces are seen in one vehicle."""

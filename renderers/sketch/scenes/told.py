@@ -206,7 +206,7 @@ class _Teller(Nested):
 
     def _settle(self) -> None:
         """One door for who knocks and who opens; what lies about goes into the bubble of who speaks of it."""
-        openers = [actor.id for actor in self.actors.values() if actor.deed == "open"]
+        openers = [actor.id for actor in self.actors.values() if actor.deed in ("open", "open_box", "lift_lid")]
         for key, actor in self.actors.items():
             if actor.deed == "knock" and openers:
                 self.actors[key] = replace(actor, deed="wave", target=None)
