@@ -364,7 +364,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     if where in ("flying", "foot"):
         svg = _path(facing, wide, height) + svg
     if where == "into":
-        svg = _plunge(wide, height) + svg
+        svg = plunge(wide, height) + svg
     if where == "dropped":
         top = min(body.joints["hand"][1], body.joints["far"][1]) - y
         hung_on = row.trail == "string"
