@@ -19,7 +19,7 @@ _ROOM, _ROOF = 1.3, 1.16
 _LOW, _RIM = 0.66, 0.5
 """Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
 its rim is seen from the second share of the height up."""
-_BOAT = 0.7
+_BOAT = 0.62
 _AROUND, _CAUGHT = 1.2, 0.6
 _SEVERAL = 1.4
 """What is so much wider than high are several."""
@@ -98,7 +98,7 @@ def _natural(room: _Room, least: float, most: float) -> float:
 def _under(room: _Room) -> tuple[Sprite, float]:
     if room.thing.stands == "water":  # the boat over who swims
         sprite = room.drawn(_natural(room, _LEAST, _TALLEST), 0.8 * room.wide, -0.8)
-        return replace(sprite, y=room.box[1] - 4.0, grounded=False), 0.0
+        return replace(sprite, y=room.box[1] + 12.0, grounded=False), 0.0
     height = max(_natural(room, _LEAST, _TALLEST), _ROOF * room.tall)
     return room.drawn(height, _ROOM * room.wide, -0.8), 0.0
 

@@ -22,6 +22,8 @@ __all__ = ["Frame", "Layer", "draw_scene", "frame_scene"]
 
 _FELT = frozenset({"cry", "laugh", "think", "kiss", "hug"})
 _STANDING = 6.0
+_TOP = 24.0
+"""How far below the frame's upper edge heads afloat stay, in pixels."""
 _HANDS = frozenset({"hand", "hands", "mouth", "ear", "eyes", "table", "above_front", "head"})
 """Where a deed has what the picture must show large."""
 
@@ -97,7 +99,7 @@ def frame_scene(
             taste=_taste(rng),
             hands=_by_hand(scene),
         )
-    sprites = [_afloat(sprite, scene, place, framing) for sprite in sprites]
+    sprites = _afloat(sprites, scene, place, framing)
     names = {thing.id: thing.word for thing in scene.things}
     names |= {actor.id: actor.concept for actor in scene.actors if actor.kind == "figure"}
     layers = _layers(sprites, names, framing, place, width, height)
@@ -123,17 +125,19 @@ def _subject(sprite: Sprite) -> Subject:
     return Subject(sprite.id, sprite.box, sprite.face, sprite.acts, sprite.key, sprite.facing)
 
 
-def _afloat(sprite: Sprite, scene: Scene, place: Place, framing: Framing) -> Sprite:
-    """Swimmers and boats in the open water of the place, where a wide or medium shot has it in view."""
+def _afloat(sprites: Sequence[Sprite], scene: Scene, place: Place, framing: Framing) -> list[Sprite]:
+    """Swimmers and boats with their crews in the open water of the place, where a wide or medium shot has it in view;
+    their heads stay in the frame."""
     swims = {actor.id for actor in scene.actors if deed(actor.deed).id in ("swim", "row", "sail")}
     boats = {thing.id for thing in scene.things if thing.stands == "water"}
-    crew = {
-        actor.id for actor in scene.actors if boats & {actor.at, actor.target} and actor.where in ("in", "on", None)
-    }
-    if place.water is None or framing.shot == "close" or sprite.id not in swims | boats | crew:
-        return sprite
+    crew = {one.id for one in scene.actors if boats & {one.at, one.target} and one.where in ("in", "on", None)}
+    wet = [sprite for sprite in sprites if sprite.id in swims | boats | crew]
+    if place.water is None or framing.shot == "close" or not wet:
+        return list(sprites)
     level = place.water[0] + 0.8 * (place.water[1] - place.water[0])
-    return sprite.moved(0.0, min(0.0, (level - framing.ground) / framing.k))
+    room = max(0.0, min(framing.box(sprite.box)[1] for sprite in wet) - _TOP)
+    up = max(min(0.0, level - framing.ground), -room) / framing.k
+    return [sprite.moved(0.0, up) if sprite in wet else sprite for sprite in sprites]
 
 
 def _layers(

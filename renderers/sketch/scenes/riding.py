@@ -21,7 +21,7 @@ _MOST, _APART, _WIDER = 3, 46.0, 0.45
 _FROM_THE_SIDE: Mapping[str, str] = {"train": "railway-car", "metro": "railway-car", "high-speed-train": "railway-car"}
 """What shows its passengers from the side only."""
 _RIMS: Mapping[str, float] = {
-    "canoe": 0.86, "wooden_rowboat": 0.86, "sailboat": 0.66,
+    "canoe": 0.86, "wooden_rowboat": 0.66, "sailboat": 0.66,
     "vehicle water": 1.05, "vehicle ground": 0.96, "container ground": 0.9,
 }  # fmt: skip
 _GLAZED = 0.86
