@@ -106,6 +106,7 @@ _OUTSIDE = frozenset({"on", "onto", "off", "over", "above", "under", "behind"})
 """Where nobody is who is inside a building."""
 _AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
 """What stands behind these is aimed at."""
+_ONTO = frozenset({"on", "onto", "over", "around", "round"})
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
@@ -175,7 +176,15 @@ class Doing(Having):
         words += [
             f"{beside_of(one.preposition, one.head)} {self._entity(one.entity).noun}" for one in roles if one.entity
         ]
+        if name in ("put", "look") and any(self._others_body(one, event) for one in roles):
+            return "fit" if name == "put" else name  # round the boy's neck, over her shoulder
         return placed_deed(name, [*words, *event.state, *event.manner, self.place or ""]) or name
+
+    def _others_body(self, role: Role, event: Event) -> bool:
+        """Whether a role is a part of the body of somebody else than the doer."""
+        part = self._entity(role.entity) if role.entity is not None else None
+        owner = part.owner if part is not None and _is_body(part) else None
+        return owner is not None and self._alive(owner) and owner not in event.who("agent")
 
     def _held_so(self, event: Event, words: Sequence[str]) -> str | None:
         """The deed of who does nothing but hold a part of the body somewhere: "sat with her hands over her mouth"."""
@@ -371,7 +380,9 @@ class Doing(Having):
             others, targets = [], []
         vehicle = held is not None and self.things[held].kind == "vehicle"
         astride = name in _INSIDE and held is not None and (event.verb != "ride" or vehicle)
-        if held is not None and self.things[held].cm >= _LARGE and name in _SMALL_THINGS:
+        shown = held is not None and name == "show" and self.things[held].stands == "hand"
+        large = held is not None and self.things[held].cm >= _LARGE and not shown
+        if held is not None and large and name in _SMALL_THINGS:
             name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
             row = deed(name)
         if name == "carry" and held is not None and self.things[held].cm >= _LARGE:
@@ -449,7 +460,8 @@ class Doing(Having):
         if others and _BEDS & {role.head for role in event.roles}:
             return "tuck_in"
         owned = [self._entity(role.entity) for role in event.all("goal", "place") if role.entity]
-        if others and any(_is_body(one) for one in owned):
+        onto = [one.entity for one in event.all("goal", "place") if one.entity and one.preposition in _ONTO]
+        if others and (any(_is_body(one) for one in owned) or any(self._alive(key) for key in onto)):
             return "fit"  # no table
         return "put_in" if into else "put"
 
@@ -740,7 +752,8 @@ class Doing(Having):
         stirred = (stirred_mood(base_form(event.verb)) or felt) if not event.negated else None  # "Fear gripped her"
         dreaded = [role.entity for role in event.all("topic") if feeling and role.preposition == "of" and role.entity]
         lifeless = not any(self._alive(key) for key in event.who("agent"))
-        met = [one.entity for one in event.all("place", "goal") if one.entity and lifeless and self._is_somebody(one)]
+        unmet = lifeless or not acted
+        met = [one.entity for one in event.all("place", "goal") if one.entity and unmet and self._is_somebody(one)]
         for key in self._spread((*event.who("agent", "patient", "recipient", "companion"), *dreaded, *met)):
             if not self._alive(key) or key in self.pictured:
                 continue

@@ -11,8 +11,8 @@ from katha.renderers.sketch.scenes.cast import thing_of
 from katha.renderers.sketch.scenes.making import QUOTED
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.relations import Relations
-from katha.renderers.sketch.scenes.senses import beside_of, in_table, noun_of
-from katha.text.types import Entity
+from katha.renderers.sketch.scenes.senses import base_form, beside_of, hollow_of, in_table, noun_of
+from katha.text.types import Entity, Event
 
 __all__ = ["Nested"]
 
@@ -36,6 +36,15 @@ _SEATED = frozenset({
     "theatre", "church", "courtroom", "cafe", "restaurant", "library", "station", "departures",
 })  # fmt: skip
 """Places with seats."""
+_STRADDLED = 135.0
+"""A vehicle lower than this is sat on (centimetres)."""
+_GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
+_LAP = 62.0
+"""An animal no taller (centimetres) sits on a lap."""
+_CROWDED = re.compile(
+    r"\b(?:full of|crowded with|packed with|crammed with) (people|passengers|children|tourists|guests|pupils)\b"
+)
+_LYING = frozenset({"lie", "sleep", "recline", "sprawl"})
 _IN_WATER = frozenset({"swim", "fall_in_water", "fall", "dive", "sink"})
 _NURSED = frozenset({"stand", "sit", "lie", "sleep"})
 """Deeds of which who is told to be in bed is seen lying there."""
@@ -79,6 +88,8 @@ class Nested(Relations):
         laying = looked is not None and in_table("laid", looked.deed)
         if looked is not None and deed(looked.deed).thing != "ahead" and not laying:
             return  # it is in the hand
+        if thing.pictogram in _GAMES and any(one.deed == "play_board" for one in self.actors.values()):
+            return
         for one in (what, *self._listed(what)):
             listed = self.things.get(one)
             if listed is not None and listed.at is None and one != where:
@@ -92,9 +103,17 @@ class Nested(Relations):
             self.actors[key] = replace(looked, target=where)
 
     def _rests(self, key: str, there: SceneThing, way: str) -> None:
-        """Who lies in a bed of whom nothing else is told."""
+        """Who lies in a bed, rides on a bicycle or is under a table of whom nothing else is told."""
         actor = self.actors[key]
         bed = there.pictogram in _BEDS and way in ("in", "on")
+        idle = actor.deed == "stand" and actor.target is None and actor.at is None
+        if not bed and idle and there.held_by is None and there.at is None:
+            ridden = way == "on" and there.kind == "vehicle" and there.cm < _STRADDLED and actor.kind != "pictogram"
+            self.things[there.id] = replace(there, held_by=actor.id if ridden else None, role="object")
+            self.actors[key] = (
+                replace(actor, deed="ride", target=there.id) if ridden else replace(actor, at=there.id, where=way)  # type: ignore[arg-type]
+            )
+            return
         if not bed or actor.kind != "person" or actor.target is not None or actor.deed not in _NURSED:
             return
         self.things[there.id] = replace(there, held_by=actor.id, role="object")
@@ -115,6 +134,81 @@ class Nested(Relations):
                 thing = self.things[key]
                 if thing.at is None and thing.held_by is None and laid is not None and laid.at not in keys:
                     self.things[key] = replace(thing, at=laid.at, where=laid.where)
+
+    def _led(self) -> None:
+        """An animal that is told with somebody ("the man with the dog") is beside them."""
+        known = {one.id: one for one in self.reading.entities} if self.reading is not None else {}
+        for key, animal in self.actors.items():
+            entity = known.get(key)
+            if entity is None or entity.kind != "animal" or animal.at is not None or animal.deed != "stand":
+                continue
+            for other, actor in self.actors.items():
+                host = known.get(other)
+                if host is None or other == key or not host.noun or not entity.noun or actor.at is not None:
+                    continue
+                pattern = (
+                    rf"\b{re.escape(host.noun)} with (?:an?|the|his|her|its|their) (?:[\w-]+ ){{0,2}}{entity.noun}\b"
+                )
+                free = actor.target != animal.id and animal.target is None
+                if free and re.search(pattern, self.prompt, re.IGNORECASE):
+                    self.actors[key] = replace(animal, at=actor.id, where="beside")
+                    break
+
+    def _on_laps(self) -> None:
+        """A small animal with which somebody sits is on their lap."""
+        known = {one.id: one for one in self.reading.entities} if self.reading is not None else {}
+        for key, actor in self.actors.items():
+            sits = actor.deed == "sit" and actor.kind == "person" and actor.count == 1
+            pet = next((one for one, other in self.actors.items() if other.id == actor.target), None) if sits else None
+            noun = noun_of(known[pet].noun) if pet in known else None
+            if pet is None or noun is None or noun.kind != "animal" or noun.cm > _LAP:
+                continue
+            seats = [one for one in self.things.values() if one.held_by == actor.id and in_table("seats", one.word)]
+            for seat in seats[:1]:
+                self.things[seat.id] = replace(seat, role="object")
+            self.actors[key] = replace(actor, target=seats[0].id if seats else None)
+            self.actors[pet] = replace(self.actors[pet], deed="sit", target=None, at=actor.id, where="lap")
+
+    def _speaking_abed(self, events: Sequence[Event]) -> None:
+        """Who lies somewhere and speaks meanwhile is seen lying: "lies on the sofa and shouts"."""
+        for event in events:
+            if base_form(event.verb) not in _LYING:
+                continue
+            for key in self._spread(event.who("agent")):
+                actor = self.actors.get(key)
+                spoken = actor is not None and (actor.voice or {"speech", "blast"} & {*deed(actor.deed).pose.emanata})
+                seats = [self.things[one] for one in event.who("place") if one in self.things]
+                if actor is None or not spoken or not seats or seats[0].pictogram not in _BEDS:
+                    continue
+                self.things[seats[0].id] = replace(seats[0], held_by=actor.id, role="object")
+                tells = actor.tells or next((one.id for one in self.actors.values() if one.id == actor.target), None)
+                self.actors[key] = replace(actor, deed="lie", target=seats[0].id, at=None, where=None, posture=None,
+                                           voice=True, tells=tells)  # fmt: skip
+
+    def _shared_bed(self, events: Sequence[Event]) -> None:
+        """Who lies in a bed at which somebody sits has it, and who sits is on a chair beside it."""
+        for event in events:
+            beds = [self.things[one] for one in event.who("place") if one in self.things]
+            for key in self._spread(event.who("agent")) if beds else ():
+                actor, bed = self.actors.get(key), beds[0]
+                if actor is None or actor.deed not in _LYING or actor.target == bed.id or bed.pictogram not in _BEDS:
+                    continue
+                for other, sitter in self.actors.items():
+                    if sitter.deed == "sit" and sitter.target == bed.id:
+                        self.actors[other] = replace(sitter, target=None, at=actor.id, where="beside")
+                self.things[bed.id] = replace(bed, held_by=actor.id, role="object")
+                self.actors[key] = replace(actor, target=bed.id, at=None, where=None)
+
+    def _full_of(self) -> None:
+        """People who fill a vehicle are at its windows: "the bus is full of passengers"."""
+        found = _CROWDED.search(self.prompt)
+        word = found.group(1) if found is not None else ""
+        if not word or any(one.count > 1 for one in self.actors.values()):
+            return
+        crowd = replace(self.cast.one(word, [word], "", None), count=5)
+        vehicle = next((one for one in self.things.values() if one.kind == "vehicle" and one.at is None), None)
+        aboard = vehicle is not None and hollow_of(vehicle.pictogram) is None
+        self.actors["crowd"] = replace(crowd, at=vehicle.id, where="in") if aboard and vehicle is not None else crowd
 
     def _patients(self) -> None:
         """To whom something is done in a bed lies in it, and who does it stands by: a doctor and a patient."""

@@ -40,6 +40,9 @@ _CALLING = frozenset({
     "shout", "talk", "call", "wave", "look", "laugh", "sing", "cry", "throw", "point", "look_down", "whistle", "listen",
 })  # fmt: skip
 """What is done out of a window, from which somebody leans, seen from outside."""
+_FINDING = frozenset({"find", "look", "take", "pull", "tug", "produce", "snatch"})
+_BUMPING = frozenset({"hit", "run", "drive", "ride", "walk", "burst", "fall", "skid"})
+_BEING = frozenset({"be", "sit", "lie", "stand", "rest", "perch", "stay", "land"})
 _SURFACES = frozenset({"table", "counter"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
@@ -62,6 +65,7 @@ class Relations(Doing):
         """Every relation that the events tell, those of the deeds that are shown first."""
         for event in events:
             self._opened(event, events)
+            self._searched(event, events)
         for event in events:
             self._forced(event)
             self._gives_way(event)
@@ -176,7 +180,7 @@ class Relations(Doing):
 
     def _on_body(self, at: str, where: Beside, role: Role) -> Beside:
         """Where on somebody's body; on a lap is who sits on somebody that sits as well."""
-        if at in self.things or where not in ("on", "in"):
+        if at in self.things or where not in ("on", "in", "around") or (where == "around" and not part_of(role.head)):
             return where
         found: Beside = part_of(role.head) or "shoulder"  # type: ignore[assignment]
         for key, actor in self.actors.items():
@@ -186,11 +190,10 @@ class Relations(Doing):
 
     def _way(self, role: Role, event: Event) -> Beside | None:
         where = self._beside(role)
+        if role.preposition == "into" and self._deed(event) in _BUMPING:
+            return "against"
         if role.preposition == "across" and self._deed(event) in _LEAPING:
             return "over"
-        noun = noun_of(role.head) if role.preposition == "across" else None
-        if noun is not None and noun.kind == "furniture":
-            return "on"  # the mouse runs across the table
         if where == "over" and role.preposition != "above" and self._deed(event) not in _LEAPING:
             return None
         if role.role == "source" and role.preposition == "out" and self._hollow(role) is not None:
@@ -203,6 +206,9 @@ class Relations(Doing):
 
     def _beside(self, role: Role) -> Beside | None:
         found: Beside | None = beside_of(role.preposition, role.head)  # type: ignore[assignment]
+        noun = noun_of(role.head) if role.preposition == "across" else None
+        if noun is not None and noun.kind == "furniture":
+            return "on"  # the mouse runs across the table
         if role.preposition == "through" and role.entity in self.actors:
             return "between"  # through the crowd
         return "on" if found == "in" and in_table("seats", role.head) else found
@@ -253,12 +259,12 @@ class Relations(Doing):
             if name is None or actor is None or actor.kind != "person" or actor.posture is not None:
                 continue
             row = deed(actor.deed)
-            free = row.thing not in _NOT_SEATED or (row.thing == "ground" and actor.target is None)
+            free = row.thing not in _NOT_SEATED or (row.thing in ("ground", "under") and actor.target is None)
             if row.set in _SURFACES and name == "sit":
                 name = "sit_at"
             if actor.deed == name or not free or row.pose.moving or row.pose.lying:
                 name = name if actor.deed == name else None
-            elif row.set is None or (row.set in (*_SURFACES, "desk", "board") and name in _AT):
+            elif row.set in (None, "stool") or (row.set in (*_SURFACES, "desk", "board") and name in _AT):
                 self.actors[key] = replace(actor, posture=name)
             else:
                 name = None
@@ -321,15 +327,30 @@ class Relations(Doing):
             for one in found if actor is not None else ():
                 self._comes_out(key, one, boxes[0])
 
-    def _comes_out(self, key: str, found: str, box: str) -> None:
+    def _searched(self, event: Event, events: Sequence[Event]) -> None:
+        """What is found by who looks under, behind or into a thing is there: "looks under the bed and finds a ball"."""
+        if not in_table("seeking", base_form(event.verb)):
+            return
+        roles = [role for role in event.all("place", "goal") if self._beside(role) in ("under", "behind", "in")]
+        for key in self._spread(event.who("agent")) if roles else ():
+            role = roles[0]
+            if role.entity is not None and role.entity not in self.things:
+                self._role_thing(role, None, "object")
+            others = [one for one in events if one is not event and key in self._spread(one.who("agent"))]
+            found = [one for other in others if self._deed(other) in _FINDING for one in other.who("patient")]
+            if role.entity in self.things and key in self.actors:
+                for one in found:
+                    self._comes_out(key, one, str(role.entity), _LAID[self._beside(role) or "in"])
+
+    def _comes_out(self, key: str, found: str, box: str, where: Laid = "in") -> None:
         """Put what is found into the thing that somebody opens, the thing before them."""
         actor = self.actors[key]
         if found in self.actors and self.actors[found].at is None and found != key:
-            self.actors[found] = replace(self.actors[found], at=box, where="in")
+            self.actors[found] = replace(self.actors[found], at=box, where=where)  # type: ignore[arg-type]
             self.things[box] = replace(self.things[box], held_by=None, role="object")
             self.actors[key] = replace(actor, target=self.actors[found].id)
         elif found in self.things and found != box and self.things[found].at is None:
-            self.things[found] = replace(self.things[found], at=box, where="in", held_by=None)
+            self.things[found] = replace(self.things[found], at=box, where=where, held_by=None)
             self.things[box] = replace(self.things[box], held_by=actor.id, role="object")
             self.actors[key] = replace(actor, target=box)
 
@@ -346,6 +367,8 @@ class Relations(Doing):
         for one in event.all("patient", "agent"):
             thing = self.things.get(one.entity or "")
             if thing is not None and self._put_behind(event, thing):
+                continue
+            if thing is not None and self._on_head(event, thing):
                 continue
             held = thing is not None and thing.held_by is not None and event.verb not in ("find", "see", "leave")
             if thing is None or thing.at is not None or held or self._hung(event, thing):
@@ -365,6 +388,16 @@ class Relations(Doing):
                     self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
                     self.things[there.id] = replace(there, states=self._ajar(there, where))
                     break
+
+    def _on_head(self, event: Event, thing: SceneThing) -> bool:
+        """Whether the thing is told to be on somebody's head: "the boot is on the puppy's head"."""
+        for role in event.all("place"):
+            part = self._entity(role.entity) if role.entity is not None else None
+            owner = self.actors.get(part.owner or "") if part is not None else None
+            if owner is not None and part is not None and part_of(part.noun) == "head" and event.verb in _BEING:
+                self.things[thing.id] = replace(thing, at=owner.id, where="head", held_by=None)
+                return True
+        return False
 
     def _hung(self, event: Event, thing: SceneThing) -> bool:
         """Whether the thing hangs: on the wall, from the ceiling or a hook, over a chair, out of a window."""
@@ -407,8 +440,9 @@ class Relations(Doing):
         keys = self._spread([*event.who("patient"), *(str(role.entity) for role in places if role.entity)])
         heads = [self._entity(role.entity) for role in places if role.entity]
         owners = [one.owner for one in heads if one.sort == "body" and one.owner and part_of(one.noun) == "head"]
+        bodies = [one.owner for one in heads if one.owner and part_of(one.noun) in ("shoulder", "back", "lap")]
         for thing in things:
-            under = [key for key in keys if key in self.actors and key not in event.who("agent")]
+            under = [key for key in (*keys, *bodies) if key in self.actors and key not in event.who("agent")]
             if under and in_table("covers", thing.pictogram or "") and thing.at is None:
                 self.things[thing.id] = replace(thing, at=self.actors[under[0]].id, where="across", held_by=None)
                 self._reaches(event, thing.id, under[0])

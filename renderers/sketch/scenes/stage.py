@@ -116,6 +116,11 @@ _FALLING = frozenset({"drop", "throw", "lose"})
 _ON_BODY = frozenset({"lap", "shoulder", "head", "hand", "back"})
 _BEDDING = frozenset({"pillow", "snore"})
 """Signs of a sleeper that hide on whom they sleep."""
+_BARE = frozenset({
+    "barn", "cave", "stable", "tunnel", "mine", "tomb", "swimming_pool", "tent_inside", "treehouse", "gym", "prison",
+    "ice_rink", "skating_rink", "lift", "construction_site", "greenhouse", "church_outside", "changing_room",
+})  # fmt: skip
+"""Places under a roof where nobody sits on a chair."""
 _WINDOWS = 4
 """At most so many faces are seen in one vehicle."""
 _STOOL = "stool"
@@ -307,7 +312,10 @@ def _cluster(
         )
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
-    if row.id == "climb" and scene.setting is not None and place_data(scene.setting).indoors:
+    if row.id == "shelter" and actor.where == "under":
+        row = replace(row, own=None, pose=replace(row.pose, arm_near=(-14.0, -6.0)))  # a roof is enough
+    housed = scene.setting is not None and place_data(scene.setting).indoors
+    if row.id == "climb" and (housed or actor.where in ("in", "on")):
         row = replace(row, pose=replace(row.pose, emanata=()))  # no tree to climb in a house
     if row.insists and row.own is not None:
         found = pictogram(row.own)
@@ -361,7 +369,7 @@ def _cluster(
         bench = _bench(scene, actor)
         if bench is not None and any(other.target == bench.id for other in _before_in(scene, actor)):
             objects = [thing for thing in objects if thing is not bench]  # it is drawn with the first of them
-        chair = not open_air or BOARD in (row.set, deed(actor.posture or actor.deed).set)
+        chair = not (open_air or scene.setting in _BARE) or BOARD in (row.set, deed(actor.posture or actor.deed).set)
         drawn = _person((actor, *riders), row, objects, tools, facing, has_object, bench, chair=chair)
         inside = scene.setting is None or place_data(scene.setting).indoors
         return _at_goal(drawn, goals[0], objects, row, indoors=inside) if goals and drawn.body is not None else drawn

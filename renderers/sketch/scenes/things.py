@@ -110,7 +110,8 @@ _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "plant": 0.62}
 _BACKED: Mapping[str, float] = {
     "chair": 0.42, "sofa": 0.46, "armchair": 0.44, "bed": 0.42, "bench": 0.42, "throne": 0.4, "cradle": 0.42,
-    "swing": 0.3, "roof": 0.6, "deckchair": 0.4, "toilet": 0.45, "seat": 0.42, "windowsill": 0.38, "stretcher": 0.72,
+    "swing": 0.3, "roof": 0.6, "well": 0.34, "deckchair": 0.4, "toilet": 0.45, "seat": 0.42, "windowsill": 0.38,
+    "stretcher": 0.72,
 }  # fmt: skip
 """How high the seat of a kind of things is beside their height, and of furniture that has a back; on all other things
 one is on the top."""

@@ -179,6 +179,11 @@ def _perch(host: Cluster, guest: Cluster) -> None:
         a0, _, a1, _ = guest.sprites[0].box
         wide, back = a1 - a0, x0 if f > 0 else x1
         apart = -0.1 * wide if where == "behind" else 0.5 * wide + 6
+        if where == "beside" and guest.actor.deed != "nod_off":  # an easel or desk of the guest's hides nobody
+            front = guest.solid[2] if f > 0 else guest.solid[0]
+            guest.move(back - f * 6.0 - front)
+            guest.deepen(-0.05)
+            return
         apart -= 0.34 * wide if guest.actor.deed == "nod_off" else 0.0
         guest.move(back - f * apart - (a0 + a1) / 2)
         guest.deepen(-0.6 if where == "behind" else -0.05)

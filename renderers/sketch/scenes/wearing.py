@@ -86,7 +86,7 @@ class Wearing(Making):
         """Put what nobody handles on whom the text names last before it: "the old lady at the gate in her shawl"."""
         found = re.search(rf"\bin (?:[\w-]+ ){{0,5}}{re.escape(garment.noun)}", self.prompt, re.IGNORECASE)
         before = self.prompt[: found.start()].lower() if found is not None and garment.noun else ""
-        named = {key: before.rfind(actor.id.split()[-1].lower()) for key, actor in self.actors.items()}
+        named = {key: _last(actor.id.split()[-1].lower(), before) for key, actor in self.actors.items()}
         persons = [key for key, at in named.items() if at >= 0 and self.actors[key].kind == "person"]
         persons = [key for key in persons if key == garment.owner] or persons
         for key in sorted(persons, key=lambda one: -named[one])[:1]:
@@ -171,6 +171,11 @@ class Wearing(Making):
         for role in event.all("patient"):
             if role.entity is not None and self._put_on(role, self._spread(event.who("agent"))):
                 self.things.pop(role.entity, None)
+
+
+def _last(word: str, text: str) -> int:
+    """Where a word stands last in a text, -1 where it does not."""
+    return max((one.start() for one in re.finditer(rf"\b{re.escape(word)}\b", text)), default=-1)
 
 
 def _names(features: Sequence[str]) -> set[str]:
