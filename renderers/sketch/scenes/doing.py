@@ -102,11 +102,13 @@ _SMALL_THINGS = frozenset({"pay", "show", "take", "find"})
 """Deeds of the hands; a large thing is pointed at, or carried where it can be."""
 _HANDING = frozenset({"give", "show", "produce"})
 """Deeds that have a small animal in the hands."""
-_OUTSIDE = frozenset({"on", "onto", "off", "over", "above", "under", "behind"})
+_OUTSIDE = frozenset({"on", "onto", "off", "from", "over", "above", "under", "behind"})
 """Where nobody is who is inside a building."""
 _AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
 """What stands behind these is aimed at."""
 _ONTO = frozenset({"on", "onto", "over", "around", "round"})
+_BORNE = frozenset({"coffin", "stretcher", "trunk", "chest", "canoe", "wooden_rowboat"})
+"""Things that take two to carry, whatever their height."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
@@ -115,7 +117,7 @@ _WEIGHTLESS = frozenset({"space", "spaceship", "moon", "sky"})
 _PET = 60.0
 """An animal no taller (centimetres) is carried by hand."""
 _BEDS = frozenset({"bed", "cot", "crib", "cradle", "blanket", "quilt", "bunk", "duvet"})
-_TWO, _LARGE = 2, 80.0
+_TWO, _LARGE, _HEAVY = 2, 80.0, 55.0
 """What is at least this large (centimetres) two carry between them."""
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
@@ -385,7 +387,7 @@ class Doing(Having):
         if held is not None and large and name in _SMALL_THINGS:
             name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
             row = deed(name)
-        if name == "carry" and held is not None and self.things[held].cm >= _LARGE:
+        if name == "carry" and held is not None and _for_two(self.things[held]):
             if len(agents) == _TWO:
                 return self._carried_by_two(agents, held)
             name = "carry_together" if self._several(agents[0]) else name
@@ -805,6 +807,11 @@ def _hindered(event: Event, verb: str) -> str | None:
 def _is_vehicle(role: Role) -> bool:
     noun = noun_of(role.head)
     return noun is not None and noun.kind == "vehicle" and role.entity is not None
+
+
+def _for_two(thing: SceneThing) -> bool:
+    """Whether two carry a thing between them: a table, a coffin, a ladder."""
+    return thing.cm >= _LARGE or (thing.kind == "furniture" and thing.cm >= _HEAVY) or thing.pictogram in _BORNE
 
 
 def _sat_on(thing: SceneThing) -> bool:

@@ -38,7 +38,7 @@ from katha.renderers.sketch.scenes.senses import (
 )
 from katha.text.types import Entity, Event, Reading, Role
 
-__all__ = ["LIVING", "QUOTED", "Making", "of_owners", "one_of", "phrase_of"]
+__all__ = ["HEAVENLY", "LIVING", "QUOTED", "Making", "of_owners", "one_of", "phrase_of"]
 
 _LIVING = frozenset({"person", "animal", "being", "group"})
 
@@ -137,7 +137,7 @@ _BODILY = frozenset({"wet", "dirty", "frozen"})
 """What a deed leaves somebody in whom it is done to; "they opened" says nothing of them."""
 _UNSEEN = frozenset({"region", "land", "structure", "water", "group", "weather", "feeling"})
 """Sorts of nouns that are no things: a shape for one of them tells nothing."""
-_HEAVENLY = frozenset({
+HEAVENLY = frozenset({
     "sun", "full-moon", "crescent-moon", "star", "glowing-star", "comet", "ringed-planet",
     "globe-showing-europe-africa",
     "cloud", "cloud-with-rain", "cloud-with-lightning", "cloud-with-snow", "high-voltage", "rainbow", "fireworks",
@@ -324,7 +324,7 @@ class Making:
         one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
         pair = any(in_table("pairs", word) for word in (head, entity.noun))
         told = self._number(entity)
-        count = told if told > 1 else 1 if one else min(entity.count or 3, 2 if pair else 3)
+        count = told if told > 1 else 1 if one or entity.members else min(entity.count or 3, 2 if pair else 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -353,7 +353,7 @@ class Making:
     def _through_window(self, key: str) -> None:
         """What stands in the sky is seen through a window by who is in a room."""
         thing, indoors = self.things[key], self.place is not None and place_data(self.place).indoors
-        if indoors and thing.kind == thing.stands == "sky" and thing.pictogram in _HEAVENLY:
+        if indoors and thing.kind == thing.stands == "sky" and thing.pictogram in HEAVENLY:
             self.things[key] = replace(
                 thing,
                 word="window",

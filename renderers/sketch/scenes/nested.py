@@ -107,7 +107,14 @@ class Nested(Relations):
         actor = self.actors[key]
         bed = there.pictogram in _BEDS and way in ("in", "on")
         idle = actor.deed == "stand" and actor.target is None and actor.at is None
-        if not bed and idle and there.held_by is None and there.at is None:
+        if not bed and idle and there.held_by is not None and there.pictogram != "swing":
+            self._is_moved(key, there, way)
+            return
+        if there.pictogram == "swing" and idle:
+            del self.things[there.id]  # the deed brings it
+            self.actors[key] = replace(actor, deed="swing")
+            return
+        if not bed and idle and there.at is None:
             ridden = way == "on" and there.kind == "vehicle" and there.cm < _STRADDLED and actor.kind != "pictogram"
             self.things[there.id] = replace(there, held_by=actor.id if ridden else None, role="object")
             self.actors[key] = (
@@ -118,6 +125,19 @@ class Nested(Relations):
             return
         self.things[there.id] = replace(there, held_by=actor.id, role="object")
         self.actors[key] = replace(actor, deed="lie", target=there.id, at=None, where=None, posture=None)
+
+    def _is_moved(self, key: str, there: SceneThing, way: str) -> None:
+        """Somebody on or in what others push, pull or carry: "pulls the sledge with the girl on it"."""
+        actor = self.actors[key]
+        holder = next((one for one, other in self.actors.items() if other.id == there.held_by), None)
+        if (
+            holder is None
+            or holder == key
+            or deed(self.actors[holder].deed).thing not in ("front", "behind", "between")
+        ):
+            return
+        self.actors[holder] = replace(self.actors[holder], target=there.id)
+        self.actors[key] = replace(actor, at=there.id, where="in" if way == "in" else "on")
 
     def _listed(self, key: str) -> Sequence[str]:
         """The other things of a list that a thing is of: "three oranges, a knife and a loaf"."""
@@ -153,6 +173,32 @@ class Nested(Relations):
                 if free and re.search(pattern, self.prompt, re.IGNORECASE):
                     self.actors[key] = replace(animal, at=actor.id, where="beside")
                     break
+
+    def _upon_it(self) -> None:
+        """Who is told to be on it or in it is so: "the sledge with the girl on it"."""
+        known = {one.id: one for one in self.reading.entities} if self.reading is not None else {}
+        for key in list(self.actors):
+            entity = known.get(key)
+            for thing in [*self.things.values()] if entity is not None and entity.noun else ():
+                host = known.get(thing.id)
+                if host is None or not host.noun or entity is None:
+                    continue
+                pattern = rf"\b{re.escape(host.noun)} with [^.]*\b{re.escape(entity.noun)} (on|in|inside|under) it\b"
+                found = re.search(pattern, self.prompt, re.IGNORECASE)
+                if found is not None and thing.id in self.things:
+                    self._rests(key, thing, "on" if found.group(1) == "on" else "in")
+
+    def _caught(self) -> None:
+        """What one throws while another catches goes to that one."""
+        catchers = [one for one in self.actors.values() if one.deed == "catch"]
+        for key, actor in self.actors.items():
+            thrown = self.things.get(actor.target or "")
+            if actor.deed == "throw" and catchers and catchers[0].id != actor.id and thrown is not None:
+                self.things[thrown.id] = replace(thrown, held_by=actor.id, role="object")
+                self.actors[key] = replace(actor, target=catchers[0].id)
+                other = next(one for one, fellow in self.actors.items() if fellow is catchers[0])
+                if self.actors[other].target in (thrown.id, None):
+                    self.actors[other] = replace(self.actors[other], target=None)
 
     def _on_laps(self) -> None:
         """A small animal with which somebody sits is on their lap."""

@@ -9,7 +9,7 @@ from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import thing_of
 from katha.renderers.sketch.scenes.doing import OUT, Doing
-from katha.renderers.sketch.scenes.making import LIVING
+from katha.renderers.sketch.scenes.making import HEAVENLY, LIVING
 from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     base_form,
@@ -86,6 +86,9 @@ class Relations(Doing):
             where = self._way(role, event)
             if where is None or (where == "between" and self._between(event, role)):
                 continue
+            shown = self.things.get(role.entity or "")
+            if shown is not None and shown.stands == "sky" and shown.pictogram in HEAVENLY and where != "over":
+                continue  # in the sun
             for key in self._placed(event, role):
                 if where in ("on", "under", "in") and self._in_hand(role, key):
                     continue
@@ -196,6 +199,9 @@ class Relations(Doing):
             return "over"
         if where == "over" and role.preposition != "above" and self._deed(event) not in _LEAPING:
             return None
+        noun = noun_of(role.head) if role.preposition == "out" else None
+        if noun is not None and noun.kind == "vehicle" and self._deed(event) in (*_CALLING, "lean_over", "lean_out"):
+            return "in"  # leans out of the train
         if role.role == "source" and role.preposition == "out" and self._hollow(role) is not None:
             return "in"  # who climbs out of a barrel is seen above its rim
         if role.role == "source":

@@ -121,6 +121,8 @@ _BARE = frozenset({
     "ice_rink", "skating_rink", "lift", "construction_site", "greenhouse", "church_outside", "changing_room",
 })  # fmt: skip
 """Places under a roof where nobody sits on a chair."""
+_SKY_HIGH = 66.0
+"""Nothing in the sky over people is larger than this."""
 _WINDOWS = 4
 """At most so many faces are seen in one vehicle."""
 _STOOL = "stool"
@@ -187,13 +189,32 @@ def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: in
         for cluster in group_:
             if any(one.id == cluster.actor.at and _boarded(things[one.id], cluster.actor) for one in cluster.sprites):
                 continue
-            if cluster.actor.at in things and cluster.actor.where != "at":
+            if (borne := _borne_on(cluster, group_)) is not None:
+                _set_upon(cluster, borne, things[borne.id])
+            elif cluster.actor.at in things and cluster.actor.where != "at":
                 put_beside(cluster, things[cluster.actor.at], group_)
     spread(row)
     sprites = [sprite for group_ in row for cluster in group_ for sprite in cluster.sprites]
     sprites += _scenery(scene, sprites, rng)
     sprites += _view(seen, sprites, [turned[group_[0].id] for group_ in groups])
     return sorted(side_by_side(sprites, scene.things), key=lambda sprite: sprite.depth)
+
+
+def _borne_on(guest: Cluster, among: Sequence[Cluster]) -> Sprite | None:
+    """The sledge or pram that another of a group pulls or pushes and that somebody is on or in."""
+    others = [one for one in among if one is not guest and one.actor.target == guest.actor.at is not None]
+    drawn = (sprite for one in others for sprite in one.sprites if sprite.id == guest.actor.at)
+    return next(drawn, None) if guest.actor.where in ("on", "in") else None
+
+
+def _set_upon(guest: Cluster, there: Sprite, thing: SceneThing) -> None:
+    x0, y0, x1, y1 = there.box
+    a0, b0, a1, b1 = guest.solid
+    inside = guest.actor.where == "in"
+    low = y1 - seat_of(thing, y1 - y0) if not inside else y0 + 0.55 * (b1 - b0)
+    guest.move((x0 + x1) / 2 - (a0 + a1) / 2, min(low, y1) - b1)
+    guest.deepen(there.depth - 0.2 if inside else there.depth + 0.2)
+    guest.sprites = [replace(one, grounded=False) for one in guest.sprites]
 
 
 def _faced(scene: Scene, groups: Sequence[Sequence[SceneActor]], turned: Mapping[str, int]) -> Scene:
@@ -527,8 +548,9 @@ def _at_goal(
         drawn = draw_thing(thing, height * _GOAL_WIDE / wide, f)
         wide = _GOAL_WIDE
     flat = row.set in (None, "table", "desk", "counter", "stove", BOARD) and thing.pictogram in _TABLES
-    if flat and row.set is not None:
-        return cluster
+    if flat and row.set is not None:  # the deed's table is the one that is told
+        table = [replace(one, id=thing.id) if one.id == row.set else one for one in cluster.sprites]
+        return replace(cluster, sprites=table)
     hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
     x, y, more = f * (hand + 0.38 * wide), hung(thing), []
     on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None
@@ -695,6 +717,7 @@ def _scenery(scene: Scene, sprites: Sequence[Sprite], rng: Random) -> list[Sprit
             continue
         tabled = bool(acting) and _on_table(scene, thing)
         size = max(stage_height(thing.cm), _LEAST_TABLED if tabled else _LEAST_LOOSE)
+        size = min(size, _SKY_HIGH) if thing.stands == "sky" and acting else size
         for nth in range(thing.count if thing.count <= FEW else 1):
             picture = draw_thing(thing, size, rng.choice((1, -1)))
             if (slim := fitted(thing, size, picture)) < size:

@@ -91,7 +91,7 @@ _SLENDER = 1.35
 """What is small and drawn larger so that it is seen is at most so much wider than the least height."""
 _TOP = 0.14
 """How far below its highest point something lies on a thing, beside that thing's height."""
-_SUNK, _FITS, _CLEAR, _SEEN = 0.35, 0.8, 12.0, 0.4
+_SUNK, _FITS, _CLEAR, _SEEN = 0.22, 0.8, 12.0, 0.4
 """The share of a thing that the rim of what it is in hides, how wide it is at most beside that, and
 how far what hangs over something is above it; how tall it is at least beside what it is in."""
 _BEARING, _BORNE = frozenset({"carry", "lift", "hold", "catch"}), 170.0
@@ -105,6 +105,8 @@ _WORN_TALL = 2.0
 """A thing on the body is at most so much taller than half a head."""
 _FALLING = 27.0
 """How high above a table something is that falls into what stands on it."""
+_LIDDED = 0.75
+"""What has its rim lower has a lid or handle above it, before which that is seen what is in it."""
 _STOOD = frozenset({"ahead", "front", "ground", "ground_front"})
 """Where a deed has things on the ground."""
 _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "plant": 0.62}
@@ -690,7 +692,11 @@ def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Spr
     rim = rim_of(host.pictogram) if thing.where == "in" and host is not None else None
     spots = {
         "on": (y0 + _TOP * high, 0.1),
-        "in": (y0 + _SUNK * tall + (1.02 - rim) * high, -0.05) if rim else (y0 + 0.5 * high + 0.5 * tall, 0.1),
+        "in": (y0 + (1.02 - rim) * high, 0.1)
+        if rim and rim < _LIDDED
+        else (y0 + _SUNK * tall + (1.02 - rim) * high, -0.05)
+        if rim
+        else (y0 + 0.5 * high + 0.5 * tall, 0.1),
         "above": (y0 + 0.1 * tall, 0.2),
         "behind": (y1, -0.1),
         "below": (y1 + 0.94 * tall, 0.1),

@@ -119,7 +119,7 @@ def groups_of(scene: Scene) -> list[list[SceneActor]]:
                              and one.id not in placed)]  # fmt: skip
         if at_board(actor):
             pair += [one for one in scene.actors if one.target == actor.id and at_board(one) and one not in pair]
-        beside = {one.id for one in pair} | ({actor.at} & things)
+        beside = {one.id for one in pair} | ({actor.at, actor.target} & things)
         while more := [one for one in scene.actors if one.at in beside and one not in pair and one.id not in placed]:
             pair += more
             beside |= {one.id for one in more}

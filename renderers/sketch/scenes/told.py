@@ -154,6 +154,8 @@ class _Teller(Nested):
         self._on_laps()
         self._shared_bed(events)
         self._led()
+        self._upon_it()
+        self._caught()
         self._full_of()
         self._nested()
         self._lists()
