@@ -42,9 +42,9 @@ def drawing(kind: str, name: str) -> Mapping[str, Any]:
 def dressed(spec: FigureSpec) -> Mapping[str, Any]:
     """The drawing data of the figure's character with its attributes applied.
 
-    Attribute data: `scale` and `girth` multiply, `tint` recolours the coat (animals) or the dress (people), `fade`
-    greys the
-    coat and hair, `pattern` replaces the pattern, `wears` adds an accessory.
+    Attribute data: `scale`, `girth` and `head` multiply, `tint` recolours the coat (animals) or the dress (people),
+    `coat`, `belly` and `wing` are colours of an animal, `fade` greys the coat and hair, `pattern` replaces the pattern,
+    `wears` adds an accessory.
 
     Raises:
         RenderError: the vocabulary has no such character or attribute.
@@ -52,8 +52,9 @@ def dressed(spec: FigureSpec) -> Mapping[str, Any]:
     draw: dict[str, Any] = dict(drawing("characters", spec.concept))
     for name in spec.attributes:
         change = drawing("attributes", name)
-        for key in ("scale", "girth"):
+        for key in ("scale", "girth", *({"head"} & change.keys())):
             draw[key] = draw.get(key, 1.0) * change.get(key, 1.0)
+        draw |= {key: change[key] for key in ("coat", "belly", "wing") if key in change}
         if "tint" in change:
             _tint(draw, change["tint"])
         if "fade" in change:

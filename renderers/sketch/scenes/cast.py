@@ -156,10 +156,10 @@ class Cast:
         whole = find_noun(bare(entity.name))
         if (
             whole is not None
-            and whole.kind not in ("person", "animal")
+            and whole.kind != "person"
             and bare(entity.name).endswith(f" {entity.noun}")
         ):
-            phrases = [bare(entity.name), *phrases]  # the cuckoo clock
+            phrases = [bare(entity.name), *phrases]  # the cuckoo clock, the fox cub
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         count = entity.count if entity.count else 3
@@ -203,7 +203,7 @@ class Cast:
             noun, phrases = None, ()  # Miss Okafor is no dish, whatever the plan took her for
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
-            return SceneActor(name, "figure", concept=concept, attributes=_attributes(looks))
+            return SceneActor(name, "figure", concept=concept, attributes=_attributes(words))
         human = noun is None and (entity is None or entity.kind in ("person", "group") or not phrases)
         if (noun is not None and noun.kind != "person") or not (human or noun):
             if noun is None:
