@@ -14,6 +14,7 @@ _ORDERING = _THEN | {"before", "after", "first", "once", "following", "follows",
 _SHORT_SIDE = 2
 
 Order = tuple[frozenset[str], frozenset[str]]
+Moment = tuple[str, frozenset[str]]
 
 
 @lru_cache(maxsize=8192)
@@ -35,7 +36,7 @@ def order_of(text: str) -> Order | None:
     return None
 
 
-def moment_of(words: Sequence[Word]) -> tuple[str, frozenset[str]] | None:
+def moment_of(words: Sequence[Word]) -> Moment | None:
     """The first "before" or "after" of `words`, and the content that follows it up to a mark; None without one."""
     at = next((place for place, word in enumerate(words) if word.surface in ("before", "after")), None)
     if at is None:

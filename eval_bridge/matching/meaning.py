@@ -18,7 +18,8 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from katha.eval_bridge.matching.asked import Asking, read_question
-from katha.eval_bridge.matching.lemma_order import moment_of, order_of
+from katha.eval_bridge.matching.families import in_plain_words
+from katha.eval_bridge.matching.lemma_order import Moment, moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
@@ -66,13 +67,24 @@ def _flipped(trial: Trial) -> bool:
 
 
 def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
-    """Return whether `answer` says the same as one of `accepted`, and the reason in one phrase."""
+    """Return whether `answer` says the same as one of `accepted`, and the reason in one phrase.
+
+    What it does not say as it stands it may say in plain words, but not in another order or with the opposite.
+    """
+    found = _decide(answer, accepted, question)
+    if found[0] or found[1].startswith("another order") or found[1] == "the opposite is said as well":
+        return found
+    plain = in_plain_words(answer), list(map(in_plain_words, accepted))
+    return found if plain == (answer, list(accepted)) else _decide(*plain, question)
+
+
+def _decide(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
     known = read_accepted(question, tuple(dict.fromkeys(accepted)))
     (said,) = read_statements([answer], known.asked.asks)
     moment, told = moment_of(read_words(question)), moment_of(read_words(answer))
     if moment and told and told[0] != moment[0] and told[1] & moment[1]:
         return False, "another order than the question's"
-    problems = [_against(item, said, known) for item in known.items]
+    problems = [_against(item, said, known, moment) for item in known.items]
     says = [item for item, problem in zip(known.items, problems, strict=True) if problem is None]
     against = [problem for problem in problems if problem not in (None, NOT_SAID)]
     strength = max((Trial(item, said, known).weight() for item in says), default=0)
@@ -87,7 +99,7 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
     return False, refuted or next(iter(against), None) or NOT_SAID
 
 
-def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
+def _against(item: Statement, said: Statement, known: Accepted, moment: Moment | None) -> str | None:
     """Return why an answer does not say one accepted answer, None if it does."""
     trial = Trial(item, said, known)
     says = [_YES_OR_NO.match(each.given) for each in (item, said)]
@@ -100,8 +112,9 @@ def _against(item: Statement, said: Statement, known: Accepted) -> str | None:
     order = order_of(said.given)
     if changes and known.asked.asks != "order" and order is not None:
         # One state of a change is where it ends: "delighted" is said by "from boredom to delight" alone.
-        states = {word.stem for word in read_words(item.given) if word.content and word.stem in order[0] ^ order[1]}
-        if states & order[0]:
+        ends, other = order if known.asked.ordered and moment and moment[0] == "before" else order[::-1]
+        states = {word.stem for word in read_words(item.given) if word.content}
+        if states & other and not states & ends:
             return "another order"
     if known.asked.asks == "order" and order is not None:
         first = {word.stem for word in read_words(item.text) if word.content} - {"first", "come", "happen"}
@@ -118,6 +131,6 @@ def prepare(said: Iterable[tuple[str, str]]) -> None:
     """Parse answers to questions together, which takes a fifth of the time; (question, answer) each."""
     by_kind: dict[Asking, list[str]] = defaultdict(list)
     for question, answer in said:
-        by_kind[read_question(question).asks].append(answer)
+        by_kind[read_question(question).asks] += dict.fromkeys((answer, in_plain_words(answer)))
     for asks, answers in by_kind.items():
         read_statements(answers, asks)

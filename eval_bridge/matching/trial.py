@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.matching.asked import Asked, read_question
+from katha.eval_bridge.matching.glosses import explains
 from katha.eval_bridge.matching.statements import Frame, Statement, Word, read_statements
 from katha.eval_bridge.matching.wordnet import Lemma, entails, is_somebody, opposed, same, sex, usage
 from katha.text.words import load_words
@@ -58,6 +59,11 @@ def read_accepted(question: str, texts: tuple[str, ...]) -> Accepted:
         agents = [lemma for lemma in asked.others if lemma in asked.people]  # "he" is who is scolded
     words = dict.fromkeys(word.lemma for item in items for word in item.words)
     return Accepted(asked, items, tuple(dict.fromkeys(agents)), tuple(words))
+
+
+def _plain(word: Word) -> bool:
+    """Whether a word is no name and stands under no negation of its own."""
+    return not word.proper and not word.denied
 
 
 def _any(lemma: Lemma, known: Iterable[Lemma]) -> bool:
@@ -118,19 +124,16 @@ class Trial:
 
     def pair(self, needed: Sequence[Word]) -> list[tuple[Word, Word]]:
         """Return each accepted word with the word that says it, none twice: the same word first, then the like part."""
+        wanted, said = (
+            [each.lemma for each in text.words if not each.denied and not self.asked.has(each.lemma)]
+            for text in (self.wanted, self.said)
+        )
         ranked = sorted(
-            (
-                (
-                    word.lemma[1] != other.lemma[1],
-                    not same(other.lemma, word.lemma),
-                    other.part != word.part,
-                    i,
-                    other.at,
-                )
-                for i, word in enumerate(needed)
-                for other in self.said.words
-                if entails(other.lemma, word.lemma)
-            ),
+            (word.lemma[1] != other.lemma[1], not same(other.lemma, word.lemma), other.part != word.part, i, other.at)
+            for i, word in enumerate(needed)
+            for other in self.said.words
+            if entails(other.lemma, word.lemma)
+            or (_plain(word) and _plain(other) and explains(other.lemma, word.lemma, said, wanted))
         )
         pairs: dict[int, int] = {}
         for *_, i, at in ranked:
@@ -141,7 +144,7 @@ class Trial:
 
     def spared(self, word: Word, told: Sequence[Word], pairs: Pairs) -> bool:
         """Return whether an accepted word may go unsaid: the question or a pronoun says it, or it is a detail."""
-        if word.denied and word.part != "verb":
+        if (word.denied and word.part != "verb") or word.lemma[1] in ("nothing", "nobody", "none"):
             return False
         if self.asked.has(word.lemma):
             return True
@@ -337,6 +340,7 @@ class Trial:
             for who in self._who(number, frame, pairs):
                 word = matched.get(who.at)
                 turned = one is not None and one.stative and not frame.stative
+                turned |= frame.link == "content"  # "that her father will be angry" for "her father's anger"
                 fits = word is not None and (word.part in ("agent", "head", "state", "verb") or turned)
                 if self._asks_of(frame) and not frame.stative and self._takes_over(who):
                     return "another subject"
@@ -421,7 +425,8 @@ class Trial:
         if asked.asks == "agent":
             return frame.stative or (not person and not self._asks_of(frame))
         if not person:
-            return asked.asks != "deed" and (one is None or one.agent_pronoun not in _SEXES)
+            held = one is None or one.agent_pronoun not in _SEXES or (frame.stative and frame.link == "content")
+            return asked.asks != "deed" and held
         about = one is not None and bool(one.agent_pronoun or one.agents or (one.passive and one.other_pronoun))
         return asked.asks in ("why", "event", "how", "order", "what") and not known.agents and not about
 

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from katha.eval_bridge.matching.families import families
 from katha.eval_bridge.matching.lemmas import lexicon
 from katha.jsonio import shipped_table
 from katha.text.words import load_words
@@ -32,6 +33,7 @@ class WordNet:
     """The table: the senses of words (the most frequent first), relations of senses, derived and opposite words.
 
     deeds: nouns of what somebody does or undergoes, which carry the meaning after a verb like "have" ("has a look").
+    gloss: the telling words of what a word means.
     """
 
     senses: dict[Lemma, tuple[str, ...]]
@@ -40,6 +42,7 @@ class WordNet:
     derived: dict[Lemma, tuple[str, ...]]
     opposite: dict[str, tuple[str, ...]]
     deeds: frozenset[str]
+    gloss: dict[Lemma, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def wordnet() -> WordNet:
     opposite: dict[str, list[str]] = defaultdict(list)
     derived: dict[Lemma, list[str]] = defaultdict(list)
     deeds: frozenset[str] = frozenset()
+    gloss: dict[Lemma, tuple[str, ...]] = {}
     for line in gzip.decompress(packed).decode().splitlines()[1:]:
         code, first, second, *rest = line.split()
         if code == "w":
@@ -79,14 +83,15 @@ def wordnet() -> WordNet:
             (equal if second in _EQUAL else wider)[first] += rest
         elif code == "d":
             derived[first, second].append(rest[3])
+        elif code == "g":
+            gloss[first, second] = tuple(rest)
         elif code == "e":
             deeds = frozenset((first, second, *rest))
         else:
             opposite[rest[0]].append(rest[3])
     frozen = [{key: tuple(value) for key, value in table.items()} for table in (equal, wider, opposite)]
-    return WordNet(
-        senses, frozen[0], frozen[1], {key: tuple(value) for key, value in derived.items()}, frozen[2], deeds
-    )
+    made = {key: tuple(value) for key, value in derived.items()}
+    return WordNet(senses, frozen[0], frozen[1], made, frozen[2], deeds, gloss)
 
 
 @cache
@@ -103,6 +108,9 @@ def usage() -> Usage:
             if "_" in word:
                 verb, _, last = word.partition("_")
                 idioms[verb, last.rpartition("_")[2]] = word
+    for word, names in families().group.items():
+        for form in {word, (verb_form(word) or word) if word.endswith("ed") else word}:
+            group[form] |= {f"{name}*" for name in names}
     pairs = {tuple(pair.split()) for pair in raw["opposites"]}
     opposites = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
     sets = {name: frozenset(str(words).split()) for name, words in raw.items() if not isinstance(words, list)}
@@ -163,6 +171,27 @@ def _above(lemma: Lemma) -> frozenset[str]:
     if lemma[0] == "n":
         found |= set(_up(found & set(_up(_senses(lemma)[:1]))))
     return frozenset(found)
+
+
+@lru_cache(maxsize=16384)
+def ancestors(lemma: Lemma) -> frozenset[str]:
+    """Return the nouns for what a noun is a kind of, up to five steps above its first two senses."""
+    found: set[str] = set()
+    senses = set(_senses(lemma)[:2])
+    for _ in range(5):
+        senses = set(_up(senses))
+        found |= senses
+    return frozenset(word for sense in found for word in _nouns().get(sense, ()))
+
+
+@cache
+def _nouns() -> dict[str, list[str]]:
+    """The nouns of each sense."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for (pos, word), senses in wordnet().senses.items():
+        for sense in senses if pos == "n" else ():
+            found[sense].append(word)
+    return found
 
 
 def _up(senses: Iterable[str]) -> Iterator[str]:
@@ -243,9 +272,16 @@ def opposed(one: Lemma, two: Lemma) -> bool:
     """Whether two words are opposites."""
     if (one[1].partition("_")[0], two[1].partition("_")[0]) in usage().opposites:
         return True
+    if two[1] in _denials(one[1]) or one[1] in _denials(two[1]):
+        return True
     net = wordnet()
     first = {other for sense in (*_senses(one)[:3], *_equals(one)) for other in net.opposite.get(sense, ())}
     return not first.isdisjoint((*_senses(two)[:3], *_equals(two)))
+
+
+def _denials(word: str) -> tuple[str, ...]:
+    """What a word denies by its prefix: "ungrateful"."""
+    return tuple(word.removeprefix(prefix) for prefix in ("un", "in", "im", "dis") if word.startswith(prefix))
 
 
 def _equals(lemma: Lemma) -> tuple[str, ...]:

@@ -7,27 +7,34 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 SENSES = {"noun": 4, "verb": 8, "adj": 5, "adv": 3}  # of a word, the most frequent first
 DEEDS = ("04", "10", "11", "26")  # WordNet's files of acts, communication, events and states
 LETTER = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
+GLOSSES = 2  # of the first senses
+KEPT = 12  # words of a gloss, the rarest
+COMMON = 0.02  # a word of more glosses than this share tells nothing
+_WORD = re.compile(r"[a-z]{3,}")
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", "e"), ("s", ""))
 WIDER = frozenset(("@", "*", "$", "&", "\\", "="))
 """Hypernym, entailment, verb group, similar adjective, adjective of an adverb, attribute."""
 
 
 @dataclass
 class Synset:
-    """A synset: its words, the synsets that its pointers name, and pointers between its words and others'."""
+    """A synset: its words, the synsets that its pointers name, pointers between its words and others', its gloss."""
 
     words: list[str]
     near: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     derived: list[tuple[str, str, int]] = field(default_factory=list)
     opposed: list[tuple[str, str, int]] = field(default_factory=list)
     deed: bool = False
+    told: str = ""
 
 
 def read_synsets(folder: Path) -> dict[str, Synset]:
@@ -40,7 +47,9 @@ def read_synsets(folder: Path) -> dict[str, Synset]:
             part = line.partition(" | ")[0].split()
             count = int(part[3], 16)
             synset = Synset(
-                [word.partition("(")[0].lower() for word in part[4 : 4 + 2 * count : 2]], deed=part[1] in DEEDS
+                [word.partition("(")[0].lower() for word in part[4 : 4 + 2 * count : 2]],
+                deed=part[1] in DEEDS,
+                told=line.partition(" | ")[2].partition('; "')[0].lower(),
             )
             at = 4 + 2 * count
             for i in range(int(part[at])):
@@ -71,10 +80,39 @@ def read_words(folder: Path, common: set[str]) -> dict[tuple[str, str], list[str
     return found
 
 
+def gloss_rows(synsets: dict[str, Synset], words: dict[tuple[str, str], list[str]], common: set[str]) -> list[str]:
+    """Return a row for each word: the telling words of its glosses, those that few glosses have."""
+    glosses = {
+        key: dict.fromkeys(
+            _base(word, words) for each in senses[:GLOSSES] for word in _WORD.findall(synsets[each].told)
+        )
+        for key, senses in words.items()
+    }
+    known = {word for _, word in words}
+    counts = Counter(word for gloss in glosses.values() for word in gloss)
+    rows = []
+    for (letter, word), gloss in sorted(glosses.items()):
+        telling = [each for each in gloss if counts[each] < len(glosses) * COMMON and each in known and each != word]
+        telling = sorted(telling, key=counts.__getitem__)[:KEPT]
+        if telling and word in common:
+            rows.append(f"g {letter} {word} {' '.join(telling)}")
+    return rows
+
+
+def _base(word: str, words: dict[tuple[str, str], list[str]]) -> str:
+    """The word that an inflected one of a gloss comes from, as far as its ending tells."""
+    for ending, instead in _ENDINGS:
+        base = word.removesuffix(ending) + instead
+        if word.endswith(ending) and len(base) > 2 and any((letter, base) in words for letter in "nv"):
+            return base
+    return word
+
+
 def main(folder: Path, strings: Path, out: Path) -> None:
     """Write the table."""
     synsets = read_synsets(folder)
-    words = read_words(folder, set(json.loads(strings.read_text(encoding="utf-8"))))
+    common = set(json.loads(strings.read_text(encoding="utf-8")))
+    words = read_words(folder, common)
     kept = {sense for senses in words.values() for sense in senses}
     numbers: dict[str, int] = {}
 
@@ -84,7 +122,7 @@ def main(folder: Path, strings: Path, out: Path) -> None:
     rows = [
         "WordNet 3.1 Copyright 2011 by Princeton University; its licence is katha/text/WORDNET_LICENSE. "
         "Made by training/text/wordnet.py. w: pos, word, senses; s: sense, relation, senses; "
-        "d, o: derived, opposite words; e: nouns of deeds"
+        "d, o: derived, opposite words; e: nouns of deeds; g: words of glosses"
     ]
     for (letter, word), senses in sorted(words.items()):
         rows.append(f"w {letter} {word} {' '.join(map(number, senses))}")
@@ -107,6 +145,7 @@ def main(folder: Path, strings: Path, out: Path) -> None:
         if letter == "n" and any(synsets[each].deed for each in senses[:2])
     ]
     rows.append(f"e {' '.join(sorted(verbal.intersection(deeds)))}")
+    rows += gloss_rows(synsets, words, common)
     with out.open("wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed:
         packed.write("\n".join(rows).encode() + b"\n")
 
