@@ -58,8 +58,13 @@ def read_question(question: str) -> Asked:
     happens = any(token.lemma_ in ("happen", "become") for token in doc)
     topic = _topic(doc, root, low, happens=happens)
     nouns = [token for token in content if token.pos_ in ("NOUN", "PROPN")]
+    misread = root in nouns and any(child.lemma_ == "do" and child.dep_ == "aux" for child in root.children)
+    if misread:  # "Why did the owl scold him?" read as an owl scold
+        nouns.remove(root)
+        topic = [child for child in root.lefts if child.dep_ == "compound"]
     others = [token for token in nouns if token not in topic]
     verb = lemma_of(root) if root.pos_ == "VERB" and not happens and root.lemma_ not in ("do", "feel") else None
+    verb = ("v", root.lower_) if misread else verb
     return Asked(
         _asks(low, doc, happens),
         tuple(map(lemma_of, topic)),

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.matching.asked import Asked, read_question
-from katha.eval_bridge.matching.glosses import explains
 from katha.eval_bridge.matching.statements import Frame, Statement, Word, read_statements
-from katha.eval_bridge.matching.wordnet import Lemma, entails, is_somebody, opposed, same, sex, usage
+from katha.eval_bridge.matching.wordnet import Lemma, entails, explains, is_somebody, opposed, same, sex, usage
 from katha.text.words import load_words
 
 NOT_SAID = "no accepted answer is said"
