@@ -69,7 +69,7 @@ def draw_upright(ink: Ink, spec: FigureSpec, draw: Mapping[str, Any], pose: Pose
     ink.limb(bones.arm_near, thick * 0.9, sleeve)
     ink.ellipse(*bones.arm_near[2], thick * 0.55, fill=draw.get("paws", skin), width=0.9)
     if "arrow" in pose.emanata:
-        _finger(ink, bones.arm_near, thick, draw.get("paws", skin))
+        _finger(ink, max(bones.arm_near, bones.arm_far, key=lambda arm: arm[2]), thick, draw.get("paws", skin))
     return _joints(bones, draw)
 
 

@@ -163,7 +163,8 @@ def _gaze(ink: Ink, a: Around) -> None:
 
 def _arrow(ink: Ink, a: Around) -> None:
     """Dashes that carry on where a finger points."""
-    (x, y), (sx, sy) = a.joints.hand, a.joints.extra.get("shoulder", a.centre)
+    x, y = max(a.joints.hand, a.joints.hand_far or a.joints.hand)
+    sx, sy = a.joints.extra.get("shoulder", a.centre)
     long = max(math.hypot(x - sx, y - sy), 1.0)
     c, s = (x - sx) / long, (y - sy) / long
     for near, far in ((19, 25), (30, 36)):
@@ -193,6 +194,13 @@ def _love(ink: Ink, a: Around) -> None:
     x, y, r = a.joints.head
     for dx, dy, size, lean in ((0.75, -1.35, 7.5, 10), (-0.5, -1.6, 5.5, -12), (1.5, -0.75, 5, 18)):
         heart(ink, x + dx * r, y + dy * r, size, lean)
+
+
+def _heard(ink: Ink, a: Around) -> None:
+    """Waves of sound that come to an ear."""
+    x, y = _ahead(a, 0.35, 0.1)
+    for k, tall in ((0, 6), (8, 9), (16, 12)):
+        ink.draw(f"M {x + k:.1f} {y - tall:.1f} Q {x + k - 7:.1f} {y:.1f} {x + k:.1f} {y + tall:.1f}", width=1.4)
 
 
 def _headshake(ink: Ink, a: Around) -> None:
@@ -231,5 +239,6 @@ VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "arrow": (False, _arrow), "humble": (False, _humble), "clap": (False, _clap), "love": (False, _love),
     "headshake": (False, _headshake), "nodding": (False, _nodding), "tear": (False, _tear),
     "gust": (False, _gust), "spray": (False, _spray), "breath": (False, _breath),
+    "heard": (False, _heard),
 }  # fmt: skip
 """Signs of voice and mind by name, each with whether it lies behind the figure."""

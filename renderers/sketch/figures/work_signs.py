@@ -270,6 +270,12 @@ def _droplets(ink: Ink, a: Around) -> None:
         ink.ellipse(x + dx, -2, 2.2, 1.5, fill="dark_brown", width=0.5)
 
 
+def _stroke(ink: Ink, a: Around) -> None:
+    """A line of chalk on the ground before a hand."""
+    x = max(a.joints.hand[0], (a.joints.hand_far or a.joints.hand)[0])
+    ink.draw(f"M {x - 6:.1f} 2 Q {x + 16:.1f} -2 {x + 44:.1f} 2", stroke="white", width=2.6)
+
+
 def _knock(ink: Ink, a: Around) -> None:
     """Strokes around the foremost hand, which has struck something."""
     x, y = max(a.joints.hand, a.joints.hand_far or a.joints.hand)
@@ -295,6 +301,6 @@ WORK: Mapping[str, tuple[bool, Emanation]] = {
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
     "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),
     "pit": (False, _pit), "loosed": (False, _loosed), "droplets": (False, _droplets),
-    "knock": (False, _knock), "shaken": (False, _shaken),
+    "knock": (False, _knock), "stroke": (True, _stroke), "shaken": (False, _shaken),
 }  # fmt: skip
 """Signs of work and struggle by name, each with whether it lies behind the figure."""

@@ -47,10 +47,26 @@ __all__ = ["OUT", "Doing", "is_shown"]
 
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\b")
 _AIMED = frozenset(
-    {"knock", "bang", "hit", "push", "lean_over", "rub_hands", "reach_in", "look_in", "claw", "dip_toe", "graze"}
+    {
+        "knock",
+        "bang",
+        "hit",
+        "push",
+        "lean_over",
+        "rub_hands",
+        "reach_in",
+        "look_in",
+        "claw",
+        "dip_toe",
+        "graze",
+        "lap",
+        "listen_at",
+    }
 )
 """Deeds done to what stands after "on", "at", "against" or "in"."""
-_AT = frozenset({"on", "at", "against", "into", "in", "inside"})
+_AT = frozenset({"on", "at", "against", "into", "in", "inside", "from", "to"})
+_BOTH = frozenset({"hands", "arms", "eyes", "feet", "ears", "legs", "lips", "fingers"})
+"""Parts of the body of which one does not mean what two do."""
 _OPEN = frozenset({"under", "climbed", "ahead", "cover", "over", "around"})
 """Where a deed can put what stands at its place: sat on, climbed, gone to, hidden behind, caught in."""
 _BESIDE = frozenset({"under", "beneath", "below", "beside", "by", "near", "behind", "next to", "in front of", "along"})
@@ -207,7 +223,8 @@ class Doing(Having):
         if (dressing := self._dressing(event)) is not None:
             return dressing
         if verb in _BECOMING and event.state:
-            named = state_deed(word.lower() for text in event.state for word in text.split())
+            told_words = [word.lower() for text in event.state for word in text.split()]
+            named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
             if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn", "look", "sound"):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
@@ -314,6 +331,8 @@ class Doing(Having):
         """The words of by_object for a thing or somebody: its noun, `self` for who does it to nobody else, `own_body`
         or `other_body` for a part of that one or of somebody else, and its kind."""
         found = [role.head]
+        if (last := role.text.lower().rsplit(" ", 1)[-1]) in _BOTH:
+            found.insert(0, last)  # the reader's "hand" of "both hands"
         if role.entity is not None and role.entity in doers:
             return [*found, "self"]
         part = self._entity(role.entity) if role.entity is not None else None
