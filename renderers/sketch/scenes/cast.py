@@ -176,14 +176,23 @@ class Cast:
             count = 1
         if character is not None and entity.count == 1:
             count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
-        count = (
-            how_many(entity.noun) or (how_many(f"{entity.noun}s") if entity.count == 0 and count > 1 else None) or count
-        )
+        many = how_many(entity.noun) or (how_many(f"{entity.noun}s") if entity.count == 0 and count > 1 else None)
+        count = self._told(entity) or many or count
         actor = self.one(name, [phrase for phrase in phrases if phrase], looks, entity)
         mood = mood_of(entity.looks) or next(
             (load_words().feelings[w] for w in entity.looks if w in load_words().feelings), None
         )
         return replace(actor, count=min(count, _CROWD), mood=actor.mood or mood)
+
+    def _told(self, entity: Entity) -> int:
+        """The number that the text tells before a noun of people ("two people"), 0 where it tells none."""
+        nouns = {entity.noun, *(one for one in entity.name.lower().split()[-1:] if entity.noun)} - {""}
+        for noun in nouns:
+            pattern = rf"\b({'|'.join(COUNTS)}) (?:[\w-]+ ){{0,2}}{re.escape(noun)}"
+            found = re.search(pattern, self.request.prompt.lower())
+            if found is not None and entity.count != 1:
+                return COUNTS[found.group(1)]
+        return 0
 
     def one(self, name: str, phrases: Sequence[str], looks: str, entity: Entity | None) -> SceneActor:
         """Somebody called `name` that is one of `phrases`, by the vocabulary's figures, the rig, or a pictogram."""

@@ -402,6 +402,9 @@ class Doing(Having):
         vehicle = held is not None and self.things[held].kind == "vehicle"
         astride = name in _INSIDE and held is not None and (event.verb != "ride" or vehicle)
         shown = held is not None and name == "show" and self.things[held].stands == "hand"
+        if name == "take" and held is not None and self.things[held].kind == "vehicle" and not event.who("source"):
+            name = "ride" if _sat_on(self.things[held]) else "drive"  # takes the tram
+            row = deed(name)
         large = held is not None and self.things[held].cm >= _LARGE and not shown
         if held is not None and large and name in _SMALL_THINGS:
             name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
@@ -647,7 +650,8 @@ class Doing(Having):
                 continue  # held by the collar that they have on
             filled = row.id == "write" and noun is not None and noun.kind == "document"
             on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
-            if role.preposition in ("through", "with") and noun is not None and noun.kind in _TOOLS:
+            spoken = role.preposition == "into" and in_table("voiced", base_form(event.verb))
+            if (role.preposition in ("through", "with") or spoken) and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
                 continue

@@ -11,7 +11,7 @@ from typing import Literal
 from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.places import Place, draw_place, place_data
 from katha.renderers.sketch.scenes.framing import Framing, Subject, Taste, careless_framing, choose_framing
-from katha.renderers.sketch.scenes.record import Scene
+from katha.renderers.sketch.scenes.record import Scene, SceneActor
 from katha.renderers.sketch.scenes.stage import arrange
 from katha.renderers.sketch.scenes.things import Box, Sprite
 from katha.renderers.sketch.settings.stage import tint
@@ -84,6 +84,7 @@ def frame_scene(
     asked = "medium" if scene.shot == "wide" and scene.setting is None else scene.shot
     felt = any(actor.mood and actor.deed in (*_FELT, "stand") for actor in scene.actors)
     felt = felt or any(deed(actor.deed).near for actor in scene.actors[:1])
+    felt = felt and not any(_speaks(actor) for actor in scene.actors)  # a close shot cuts bubbles off
     stand = place_data(scene.setting).stand if scene.setting else None
     if loose:
         framing = careless_framing([_subject(sprite) for sprite in sprites], scene.shot, rng, width, height)
@@ -106,6 +107,10 @@ def frame_scene(
     svg = canvas("".join(layer.svg for layer in layers), width, height)
     boxes = tuple((sprite.id, framing.box(sprite.box)) for sprite in sprites)
     return Frame(svg, framing, boxes, tuple(sprites), layers)
+
+
+def _speaks(actor: SceneActor) -> bool:
+    return actor.voice or bool({"speech", "speech_over", "blast"} & {*deed(actor.deed).pose.emanata})
 
 
 def _by_hand(scene: Scene) -> bool:

@@ -43,6 +43,8 @@ _CALLING = frozenset({
 _FINDING = frozenset({"find", "look", "take", "pull", "tug", "produce", "snatch"})
 _BUMPING = frozenset({"hit", "run", "drive", "ride", "walk", "burst", "fall", "skid"})
 _BEING = frozenset({"be", "sit", "lie", "stand", "rest", "perch", "stay", "land"})
+_OVERLOOKED = 180.0
+"""What is no taller (centimetres) somebody looks over."""
 _SURFACES = frozenset({"table", "counter"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
@@ -193,6 +195,8 @@ class Relations(Doing):
 
     def _way(self, role: Role, event: Event) -> Beside | None:
         where = self._beside(role)
+        if self._peered_over(role, event):
+            return "behind"
         if role.preposition == "into" and self._deed(event) in _BUMPING:
             return "against"
         if role.preposition == "across" and self._deed(event) in _LEAPING:
@@ -209,6 +213,12 @@ class Relations(Doing):
             spoken = spoken and in_table("aimed", self._deed(event) or "")  # gives orders from the chair
             return "on" if spoken else where if where in ("behind", "under") else None
         return where
+
+    def _peered_over(self, role: Role, event: Event) -> bool:
+        """Whether somebody looks over a fence or wall, behind which they stand."""
+        noun = noun_of(role.head) if role.preposition == "over" else None
+        low = noun is not None and noun.kind in ("building", "plant", "furniture") and noun.cm <= _OVERLOOKED
+        return low and self._deed(event) in ("look", "look_down", "find", "shout", "talk", "wave")
 
     def _beside(self, role: Role) -> Beside | None:
         found: Beside | None = beside_of(role.preposition, role.head)  # type: ignore[assignment]
@@ -230,7 +240,7 @@ class Relations(Doing):
         if given and self._beside(role) == "in":
             return self._spread(str(one.entity) for one in given if one.entity in self.actors)  # to the girl in the bed
         hidden = self._beside(role) in ("behind", "under") and not in_table("seeking", event.verb)
-        away = in_table("aimed", name) and role.role != "source" and not hidden
+        away = in_table("aimed", name) and role.role != "source" and not hidden and not self._peered_over(role, event)
         return [] if away else self._spread(event.who("agent") or objects)
 
     def _anchor(self, role: Role, key: str, event: Event) -> str | None:

@@ -123,6 +123,10 @@ _BARE = frozenset({
 """Places under a roof where nobody sits on a chair."""
 _SKY_HIGH = 66.0
 """Nothing in the sky over people is larger than this."""
+_UPRIGHT = frozenset(
+    {"stand", "walk", "run", "sneak", "enter", "leave", "follow", "chase", "look", "find", "fly", "go"}
+)
+"""Deeds that are done swimming under water."""
 _WINDOWS = 4
 """At most so many faces are seen in one vehicle."""
 _STOOL = "stool"
@@ -331,6 +335,8 @@ def _cluster(
         row = replace(
             row, pose=replace(row.pose, emanata=tuple(one for one in row.pose.emanata if one not in _BEDDING))
         )
+    if scene.setting in _WATERY and row.id in _UPRIGHT and actor.kind == "person":
+        row = replace(row, pose=deed("swim").pose)  # nobody stands on the seabed
     if scene.setting in _WATERY:
         row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
     if row.id == "shelter" and actor.where == "under":

@@ -379,10 +379,15 @@ class _Teller(Nested):
         """Who has a thing that stands in "NAME with a THING"; whoever does something has it for that ("splashes the boy
         with paint")."""
         doers = [actor for actor in self.actors.values() if actor.deed != "stand" and actor.kind != "pictogram"]
+        for key, actor in self.actors.items():  # "the man with the flute"
+            noun = self._entity(key).noun if not key.startswith(("panel", "shown", "crowd")) else ""
+            whose = rf"\b{re.escape(noun)} with (?:an?|the|his|her|their) (?:[\w-]+ ){{0,3}}{re.escape(thing.noun)}\b"
+            if noun and thing.noun and re.search(whose, self.prompt, re.IGNORECASE):
+                return actor.id
         if doers and thing.noun and re.search(rf"\bwith (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}", self.prompt):
             return doers[0].id
         for key, actor in self.actors.items():
-            entity = self._entity(key) if not key.startswith(("panel", "shown")) else None
+            entity = self._entity(key) if not key.startswith(("panel", "shown", "crowd")) else None
             for name in (entity.name.split()[-1], entity.noun) if entity is not None else ():
                 pattern = rf"\b{re.escape(name)} with (?:[\w-]+ ){{0,4}}{re.escape(thing.noun)}"
                 if name and thing.noun and re.search(pattern, self.prompt, re.IGNORECASE):
