@@ -10,9 +10,10 @@ from functools import cached_property
 from katha.planners.acts import Beat, acts_of, held_fast, inner, is_gone, planning, still_so, worn
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
+from katha.text.senses import lives_from, said_plainly
 from katha.text.telling import joined
 from katha.text.types import Role
-from katha.text.words import lives_from, load_words, said_plainly
+from katha.text.words import load_words
 
 __all__ = ["Moment", "Picture", "Story", "scene_texts"]
 

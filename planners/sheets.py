@@ -9,7 +9,8 @@ from katha.planners.acts import planning
 from katha.planners.moments import Story
 from katha.schema import Character
 from katha.text import Entity
-from katha.text.words import inflected, load_words, said_plainly
+from katha.text.senses import said_plainly
+from katha.text.words import inflected, load_words
 
 __all__ = ["kind_of", "sheet_of"]
 

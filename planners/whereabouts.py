@@ -17,6 +17,7 @@ from itertools import pairwise
 from katha.planners.acts import planning
 from katha.planners.moments import Moment, Story
 from katha.planners.settings import Setting, meant, named, opened_by, plain, settings, stood_in, words_of
+from katha.text.senses import said_plainly
 from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
 
@@ -187,7 +188,7 @@ def _place(moment: Moment) -> str:
     story, at = moment.story, moment.main.sentence
     place, found = story.reading.sentences[at].place, _way(story)
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
-    later = later and opened_by(story.reading.sentences[at].text) is None
+    later = later and opened_by(_plainly(story, at)) is None
     stands = found[at - 1 if at and later else at]
     if place is not None and place.since == at and not later and (aside := _apart(moment, place)) is not None:
         return aside
@@ -316,7 +317,7 @@ def _any_room(said: frozenset[str]) -> list[_Key]:
 @lru_cache(maxsize=4)
 def _words(story: Story) -> frozenset[str]:
     """The words of a whole story that tell places."""
-    return words_of(" ".join(sentence.text for sentence in story.reading.sentences), _verbs(story))
+    return words_of(" ".join(_plainly(story, at) for at in range(len(story.reading.sentences))), _verbs(story))
 
 
 def _verbs(story: Story) -> frozenset[str]:
@@ -388,11 +389,17 @@ def _go_on(told: Sequence[_Sentence]) -> None:
                 one.said, one.words = yard, ""
 
 
+def _plainly(story: Story, at: int) -> str:
+    """A sentence whose words say what they mean: the bar of a tune is no bar."""
+    text = story.reading.sentences[at].text
+    return said_plainly(text, text, story.reading.text)
+
+
 def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
     """What a sentence tells of where it is; its words are `known` then."""
     sentence, told = story.reading.sentences[at], _Sentence()
     verbs = frozenset(event.verb for event in story.reading.of(at) if event.speech is None)
-    words = words_of(sentence.text, verbs)
+    words = words_of(_plainly(story, at), verbs)
     for one in settings():
         if value := one.score(words, known):
             told.speaks[one] += value
@@ -409,13 +416,17 @@ def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
         told.speaks[vehicle] = max(told.speaks[vehicle], _SAID)
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
-    if told.said in (None, first := opened_by(sentence.text, _words(story))) and first is not None and not told.firm:
+    if (
+        told.said in (None, first := opened_by(_plainly(story, at), _words(story)))
+        and first is not None
+        and not told.firm
+    ):
         told.said, told.firm = first, True
         told.speaks[first] = max(told.speaks[first], _SAID)
     elif (
         told.said is None
         and not (named_one or _is_shut(story, at))
-        and (other := stood_in(sentence.text, _words(story))) is not None
+        and (other := stood_in(_plainly(story, at), _words(story))) is not None
     ):
         told.said = other
         told.speaks[other] += _STOOD

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from katha.text import read_story
-from katha.text.words import about, lives_from, load_words, said_plainly
+from katha.text.senses import about, lives_from, said_plainly
+from katha.text.words import load_words
 
 
 @pytest.mark.parametrize(

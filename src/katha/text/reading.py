@@ -15,10 +15,11 @@ from katha.text.known import ALIVE, Speaking, finish
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
 from katha.text.repairs import child_of, has_to
+from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
-from katha.text.words import Words, about, age_in_years, load_words
+from katha.text.words import Words, age_in_years, load_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
