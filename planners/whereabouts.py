@@ -399,7 +399,8 @@ def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
     """What a sentence tells of where it is; its words are `known` then."""
     sentence, told = story.reading.sentences[at], _Sentence()
     verbs = frozenset(event.verb for event in story.reading.of(at) if event.speech is None)
-    words = words_of(_plainly(story, at), verbs)
+    text = _plainly(story, at)
+    words = words_of(text, verbs)
     for one in settings():
         if value := one.score(words, known):
             told.speaks[one] += value
@@ -416,17 +417,14 @@ def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
         told.speaks[vehicle] = max(told.speaks[vehicle], _SAID)
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
-    if (
-        told.said in (None, first := opened_by(_plainly(story, at), _words(story)))
-        and first is not None
-        and not told.firm
-    ):
+    first = opened_by(text, _words(story))
+    if told.said in (None, first) and first is not None and not told.firm:
         told.said, told.firm = first, True
         told.speaks[first] = max(told.speaks[first], _SAID)
     elif (
         told.said is None
         and not (named_one or _is_shut(story, at))
-        and (other := stood_in(_plainly(story, at), _words(story))) is not None
+        and (other := stood_in(text, _words(story))) is not None
     ):
         told.said = other
         told.speaks[other] += _STOOD
