@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from katha.planners.acts import Beat, acts_of, held_fast, inner, is_gone, planning, still_so, worn
+from katha.planners.acts import Beat, acts_of, planning
+from katha.planners.lasting import carried, held_fast, inner, is_gone, still_so, worn
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly
@@ -487,6 +488,7 @@ class Moment:
         told += [one.text for one in (*self.voices, *self.seen_by)]
         told += worn(self.story, self.main, self.cast)
         told += held_fast(self.story, shown, self.cast, self.main)
+        told += carried(self.story, self.main, self.cast)
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 
     def _other_moods(self, told: str) -> Iterator[str]:

@@ -9,108 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from katha.planners.acts import planning
+from katha.planners.conditions import conditions, worded
 from katha.planners.moments import Moment, Story
 from katha.planners.settings import Setting, meant, named, opened_by, plain, settings, stood_in, words_of
 from katha.text.senses import said_plainly
 from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
 
-__all__ = ["conditions", "places_of", "worded"]
-
-_ARTICLE = re.compile(r"^((?:the|a|an|his|her|their|its|my|our|[\w.' -]+?s?['\u2019]s?) )?(.*)$")
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """One row of `place_states`, as configs/planning.yaml explains it."""
-
-    word: str
-    states: frozenset[str]
-    of: frozenset[str]
-    verbs: frozenset[str]
-    ends: frozenset[str]
-    by: re.Pattern[str] | None
-    clears: re.Pattern[str] | None
-    never: frozenset[str]
-
-    def begins(self, events: Sequence[Event], text: str) -> bool:
-        """Whether a sentence tells it."""
-        told = self.by is not None and self.by.search(text) is not None
-        return told or any(self._told(event) for event in events)
-
-    def stops(self, events: Sequence[Event], text: str) -> bool:
-        """Whether a sentence tells its end."""
-        if self.clears is not None and self.clears.search(text) is not None:
-            return True
-        return any(_verb(event) in self.ends and bool(_heads(event) & self.of) for event in events)
-
-    def _told(self, event: Event) -> bool:
-        if _verb(event) in self.verbs and _heads(event) & self.of:
-            return True
-        where = {role.head.lower() for role in event.all("agent")}
-        place = any(load_words().has("place", head) or head in ("everything", "floor") for head in where)
-        return place and bool({state.lower() for state in event.state} & self.states)
-
-
-@cache
-def _conditions() -> tuple[_Condition, ...]:
-    rows: Mapping[str, Mapping[str, Sequence[str]]] = planning("place_states")
-    return tuple(
-        _Condition(
-            word,
-            frozenset(row.get("states", ())),
-            frozenset(row.get("of", ())),
-            frozenset(row.get("verbs", ())),
-            frozenset(row.get("ends", ())),
-            _any_of(row.get("by", ())),
-            _any_of(row.get("clears", ())),
-            frozenset(row.get("never", ())),
-        )
-        for word, row in rows.items()
-    )
-
-
-def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile(rf"\b(?:{'|'.join(patterns)})\b") if patterns else None
-
-
-def _verb(event: Event) -> str:
-    return f"{event.verb}_{event.particle}" if event.particle else event.verb
-
-
-def _heads(event: Event) -> set[str]:
-    return {role.head.lower() for role in event.all("agent", "patient")}
-
-
-def conditions(story: Story, way: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield for each sentence what its place of `way` is in, until it ends, time passes or another place comes."""
-    held: list[str] = []
-    for at, sentence in enumerate(story.reading.sentences):
-        if at and (way[at] != way[at - 1] or story.passes(at)):
-            held = []
-        events = [event for event in story.reading.of(at) if event.happens and event.speech is None]
-        text = plain(sentence.text)
-        for one in _conditions():
-            if one.stops(events, text):
-                held = [word for word in held if word != one.word]
-            elif one.begins(events, text) and one.word not in held and not one.never & set(way[at].split()):
-                held = [*held, one.word]
-        yield tuple(held)
-
-
-def worded(place: str, words: Collection[str]) -> str:
-    """Return a place with what it is in: "the dark, flooded cellar"."""
-    new = [word for word in words if word not in place.lower()]
-    found = _ARTICLE.match(place)
-    if not place or not new or found is None:
-        return place
-    return f"{found[1] or ''}{', '.join(new)} {found[2]}"
+__all__ = ["places_of"]
 
 
 _SAID, _HEARD, _LIKE, _OUTSIDE, _TITLE = 6.0, 3.0, 5.0, 4.0, 0.15
@@ -242,13 +154,13 @@ def _way(story: Story) -> list[str]:
     keys = keys or _any_room(said) or _likeliest(said)
     keys += [key for key in _before(told) if key not in keys]
     for at, one in enumerate(told):
-        for earlier in told[:at] if one.reached and one.said is not None else ():
-            if earlier.said != one.said:
+        for earlier in told[:at] if one.reached else ():
+            if earlier.said != one.said and one.said is not None:
                 earlier.speaks[one.said] -= _NOT_YET
     keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
     if not keys:
         return [""] * len(told)
-    sure = frozenset(one.said for one in told if (one.firm or one.speaks[one.said] >= _HEARD) and one.said is not None)
+    sure = {one.said for one in told if one.said is not None and (one.firm or one.speaks[one.said] >= _HEARD)}
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[_Key, _Key]] = []
     for one in told[1:]:

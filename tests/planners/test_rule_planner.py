@@ -708,3 +708,30 @@ def test_who_is_in_bed_in_a_tree_or_caught_stays_so_until_they_go_or_are_freed(
     found = [caption for caption in captions if says[0] in caption]
     assert len(found) >= len(says), captions
     assert not any(never in caption for caption in found)
+
+
+@pytest.mark.parametrize(
+    ("told", "says", "never"),
+    [
+        (
+            "Ann picked up the box. She looked at Ben. Ben laughed. Ann put down the box. Ann smiled.",
+            "Ann holds the box",
+            4,
+        ),
+        ("Ann carried the box. She looked at Ben. Ann opened the door. Ann smiled.", "Ann holds the box", 2),
+        (
+            "Ann sat down at the table. Ben gave her a letter. Ann read it. Ann got up. Ann smiled.",
+            "Ann sits at the table",
+            4,
+        ),
+        (
+            "Ann sat down on the sofa. Ben laughed at Ann. They went to the garden. Ann smiled.",
+            "Ann sits on the sofa",
+            3,
+        ),
+    ],
+)
+def test_what_somebody_carries_and_where_they_sit_lasts_until_it_ends(told: str, says: str, never: int) -> None:
+    prompts = [panel.prompt for panel in plan(told, told.count(".")).panels]
+    assert says in prompts[1]
+    assert not any(says in prompt for prompt in prompts[never:])

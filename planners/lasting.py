@@ -1,0 +1,235 @@
+"""What of earlier deeds lasts in a picture: clothes put on, a broken cup, who sits at the table or is stuck in a net,
+what somebody carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from katha.configs import load_config
+from katha.planners.acts import Told, planning
+from katha.text import Entity, Event
+from katha.text.words import load_words
+
+__all__ = ["carried", "held_fast", "inner", "is_gone", "still_so", "worn"]
+
+_WHOLE = re.compile(
+    r"snap\w* (?:tight|shut|open|back|to|at|his|her|a (?:photo|picture))|crack\w* (?:a (?:joke|smile)|up)"
+    r"|(?:tears?|tore) (?:off|along|down|up|open)",
+    re.IGNORECASE,
+)
+"""What sounds like breaking and breaks nothing."""
+_GARMENTS = frozenset(("glasses", "spectacles", "sunglasses", "helmet", "mask", "crown", "veil"))
+"""What is worn and no clothing by WordNet."""
+
+
+def is_gone(event: Event) -> bool:
+    """Whether an event tells that somebody or something is not there any more."""
+    table: Any = load_config("planning.yaml")
+    state = event.verb in ("be", "have") and bool({*event.state} & {*table["gone_states"]})
+    return state or event.verb in table["gone_verbs"]
+
+
+def inner(story: Told, events: Sequence[Event]) -> list[Event]:
+    """Return what others do whom these events find, see or speak of: she who sits in the seat that he discovers."""
+    shown = {event.id for event in events}
+    found: list[Event] = []
+    for event in events:
+        for one in story.reading.of(event.sentence):
+            others = {*story.doers(one)} - {*story.doers(event)}
+            told = one.within == event.id and one.id not in shown and one.happens and story.teller.shows(one)
+            if told and others and not is_gone(one) and story.teller.people(one.who("agent", "patient")):
+                found.append(one)
+    return found
+
+
+def worn(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
+    """Return what those in a picture have put on before it and not taken off since: "Walter wears the glasses."."""
+    table: Any = load_config("planning.yaml")["dressing"]
+    on: dict[tuple[str, str], Event] = {}
+    for event in (one for one in story.reading.events if one.id < main.id and one.happens and one.speech is None):
+        for thing in event.who("patient"):
+            entity = story.reading.entity(thing)
+            if entity.sort != "clothing" and entity.noun not in _GARMENTS:
+                continue
+            if event.predicate in table["puts"] or event.verb in table["puts"]:
+                on |= {(key, thing): event for key in story.teller.people(event.who("agent"))}
+            elif event.predicate in table["takes"] or event.verb in table["takes"]:
+                on = {pair: one for pair, one in on.items() if pair[1] != thing}
+    taking = {*main.who("patient")}
+    told: list[str] = []
+    for who, thing in on:
+        if who in cast and thing not in taking:
+            name, entity = story.teller.name(who), story.reading.entity(thing)
+            bare = entity.name.rsplit("'s ", 1)[-1]
+            bare = bare if bare.startswith("the ") else f"the {bare}"
+            told.append(f"{name[:1].upper()}{name[1:]} wears {bare}.")
+    return told
+
+
+def still_so(story: Told, shown: Sequence[Event], before: int, told: str) -> list[str]:
+    """Return what the sentences before number `before` made of somebody or something `shown` and nobody has undone
+    ("The cup is broken."), unless `told` has it; who got wet is dry when time has passed."""
+    table = planning("lasting")
+    found: dict[str, str] = {}
+    for event in (one for one in story.reading.events if one.sentence < before):
+        keys = {*event.who("patient")} or {*event.who("agent")}
+        if event.verb in table["undone"]:
+            found = {key: state for key, state in found.items() if key not in keys}
+        if not event.happens or event.speech is not None:
+            continue
+        thing = not any(story.reading.entity(key).character for key in keys)
+        says = next((one for one in event.state if one in {*table["states"], *table["a_while"]}), None)
+        broken = (
+            table["becomes"].get(event.verb) if thing and not _WHOLE.match(story.reading.text, event.start) else None
+        )
+        state = broken or says
+        found |= dict.fromkeys(event.who("agent") if event.verb == "be" else sorted(keys), state) if state else {}
+        if state in table["a_while"] and any(story.passes(at) for at in range(event.sentence + 1, before + 1)):
+            found = {key: state for key, state in found.items() if key not in keys}
+    seen = dict.fromkeys(role.entity for event in shown for role in event.roles if role.entity in found)
+    for key in seen:
+        name, state = story.teller.name(str(key)), found[str(key)]
+        if story.reading.entity(str(key)).count == 1 and state not in told:
+            return [f"{name[:1].upper()}{name[1:]} is {state}."]
+    return []
+
+
+def held_fast(story: Told, shown: Sequence[Event], cast: Sequence[str], before: Event) -> list[str]:
+    """Return where those of the `cast` still are whom a deed before the event `before` has laid, seated or caught
+    somewhere: "Marek lies in his hospital bed."; not of those whose place a `shown` deed tells."""
+    held: dict[tuple[str, bool], _Hold] = {}
+    for event in story.reading.events[: before.id]:
+        if event.speech is not None or event.standing != "told":
+            continue
+        if story.passes(event.sentence):
+            held = {key: one for key, one in held.items() if one.captive}
+        stuck = {who for who, captive in held if captive}  # who is stuck in a tree is in the tree
+        held = {
+            key: one
+            for key, one in held.items()
+            if not _is_released(story, event, key[0], one) or (key[0] in stuck and not one.captive)
+        }
+        held |= {(who, one.captive): one for who, one in _begun(story, event).items()}
+    at = story.reading.sentences[before.sentence].place
+    told = []
+    for key in cast:
+        stuck_there = held.get((key, True))
+        hold = held.get((key, False)) or stuck_there
+        moved = at is not None and hold is not None and at.since > hold.since and at.noun not in hold.where
+        if hold is not None and (stuck_there is not None or not moved) and not _placed(key, shown):
+            name = story.teller.name(key)
+            told.append(f"{name[:1].upper()}{name[1:]} {hold.where}.")
+    return told
+
+
+@dataclass(frozen=True)
+class _Hold:
+    """Where somebody is held, as a picture says it, since which sentence; whether they are captive there, or ride."""
+
+    where: str
+    since: int
+    captive: bool
+    rides: bool
+
+
+def _is_released(story: Told, event: Event, key: str, hold: _Hold) -> bool:
+    """Whether an event ends that somebody is held somewhere."""
+    table = planning("held_fast")
+    if not event.happens:
+        return False
+    taken = {*event.who("patient"), *(story.reading.entity(one).owner for one in event.who("patient"))}
+    own = key in event.who("agent")
+    if hold.captive:
+        opened = any(story.reading.entity(one).noun in hold.where.split() for one in event.who("patient"))
+        freed = event.verb in table["frees"] and (key in taken or opened)
+        return freed or (own and bool({*event.state} & {*table["free"]})) or (own and event.verb in table["escapes"])
+    if hold.rides:
+        return own and (event.verb in table["alights"] or event.predicate in table["alights"])
+    return _moves(event) and (own or key in taken)
+
+
+def _moves(event: Event) -> bool:
+    """Whether somebody gets up or goes, or is taken somewhere."""
+    rises = planning("held_fast")["rises"]
+    return event.verb in rises or event.predicate in rises or load_words().has("motion", event.verb)
+
+
+def _placed(key: str, shown: Sequence[Event]) -> bool:
+    """Whether a deed that is shown says where somebody is, or has them on the move or freed."""
+    own = [event for event in shown if key in (*event.who("agent"), *event.who("patient"))]
+    frees = planning("held_fast")["frees"]
+    return any(_moves(one) or one.verb in frees or one.all("place", "goal", "source") for one in own)
+
+
+def _at(preposition: str, row: Any) -> str:
+    """The preposition of where somebody is whom a deed has brought there: "climbed into the tree" and is in it."""
+    first = row["prepositions"].split()[0]
+    return {"into": "in", "onto": "on", "up": "on", "": "on" if first == "up" else first}.get(preposition, preposition)
+
+
+def _begun(story: Told, event: Event) -> dict[str, _Hold]:
+    """Who is laid, seated, caught or mounted by an event, and where."""
+    found: dict[str, _Hold] = {}
+    if event.negated or event.perfect:
+        return found
+    said = {event.verb, event.predicate.replace(" ", "_"), *event.state}
+    for row in planning("held_fast")["places"].values():
+        for role in event.all("place", "goal", "patient"):
+            leads = {*row["verbs"].split(), *(row["states"].split() if event.verb in ("be", "get") else ())} & said
+            if role.role == "patient":  # "climbed the tree"
+                leads = {event.verb} & {row.get("of")}
+            elif role.preposition not in row["prepositions"].split():
+                continue
+            where = story.teller.filler(role, story.teller.doers(event))
+            if not leads or not where or role.head not in row["nouns"].split():
+                continue
+            keys = (event.who("patient") if row["captive"] else ()) or event.who("agent")
+            owners = [story.reading.entity(key).owner for key in keys] if row["captive"] else []  # her sleeve: she
+            for key in story.teller.people((*keys, *(one for one in owners if one is not None))):
+                if story.reading.entity(key).count == 1:
+                    posture = "sits" if event.verb in ("sit", "perch", "settle") else row["says"]
+                    says = f"{posture} {_at(role.preposition, row)} {where}"
+                    found[key] = _Hold(says, event.sentence, bool(row["captive"]), bool(row.get("rides")))
+    return found
+
+
+def carried(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
+    """Return what those in a picture have in their hands since an earlier deed: "Ann holds the box."; nothing where the
+    main deed needs the hands, or tells of the thing."""
+    table = planning("carrying")
+    held: dict[str, tuple[str, int]] = {}
+    for event in story.reading.events[: main.id]:
+        if event.speech is not None or not event.happens or event.perfect or event.modality:
+            continue
+        if story.passes(event.sentence):
+            held = {}
+        things = {*event.who("patient")}
+        busy = {*story.doers(event)} if things else set()  # who does something else with something has put it down
+        held = {who: one for who, one in held.items() if one[0] not in things and who not in busy | things}
+        begins = event.verb in table["takes"] or event.predicate in table["takes"]
+        for who in story.teller.people(event.who("agent")) if begins and len(things) == 1 else ():
+            thing = story.reading.entity(*things)
+            if _can_be_carried(story, thing) and story.reading.entity(who).count == 1:
+                held[who] = (thing.id, event.sentence)
+    free = main.verb in {*table["free"], *planning("verbs")["talk"]} and not main.who("patient")
+    seen = {role.entity for role in main.roles}
+    told = []
+    for who in cast:
+        what, since = held.get(who, ("", 0))
+        in_use = who in story.doers(main) and not free
+        if what and what not in seen and not in_use and main.sentence - since <= int(table["sentences"]):
+            name, what = story.teller.name(who), story.teller.name(what)
+            told.append(f"{name[:1].upper()}{name[1:]} holds {what}.")
+    return told
+
+
+def _can_be_carried(story: Told, thing: Entity) -> bool:
+    """Whether something is one thing that hands hold."""
+    sorts = {thing.sort, load_words().sort(thing.noun)}
+    fits = (
+        thing.kind == "thing" and thing.count == 1 and bool(thing.noun) and not sorts & {*planning("carrying")["never"]}
+    )
+    return fits and not thing.character and not load_words().has("parts", thing.noun)
