@@ -86,8 +86,11 @@ def conditions(story: Story, way: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for at, sentence in enumerate(story.reading.sentences):
         if at and (way[at] != way[at - 1] or story.passes(at)):
             held = []
-        events = [event for event in story.reading.of(at) if event.happens and event.speech is None]
-        text = plain(sentence.text)
+        told = [event for event in story.reading.of(at) if event.happens and event.speech is None]
+        events = [event for event in told if event.within is None and not event.aside]
+        # What is only told of ("he told me about the winter when the snow buried the box") is not here.
+        spoken = any(event.verb in planning("verbs")["talk"] for event in told)
+        text = "" if spoken else plain(sentence.text)
         for one in _conditions():
             if one.stops(events, text):
                 held = [word for word in held if word != one.word]

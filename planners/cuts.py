@@ -43,7 +43,7 @@ def _units(story: Story, panels: int) -> list[list[Beat]]:
     for beat in story.beats:
         if beat.events:
             for act in story.acts[beat.sentence.index]:
-                if not act.slight:
+                if story.share(act):
                     units.append([*early, act])
                     early = []
                 elif units:
@@ -54,6 +54,7 @@ def _units(story: Story, panels: int) -> list[list[Beat]]:
             units[-1].append(beat)
         else:
             early.append(beat)
+    units = units or [early]
     if len(units) < panels:
         units = [
             [*([] if at else [one for one in unit if one is not beat and not one.events]), single]

@@ -95,11 +95,11 @@ class Story:
         return event.sentence, next((at for at, one in enumerate(acts) if one.holds(event)), 0)
 
     def share(self, beat: Beat) -> float:
-        """Return what a picture of a sentence, or of the best act of it, counts, and what one of another act: little
+        """Return what a picture of a sentence, or of the best act of it, counts, and what one of another act: nothing
         where there is hardly anything to see, "they were sure"."""
         best = all(beat.best >= one.best for one in self.acts[beat.sentence.index])
         whole = 1.0 if best else float(planning("acts")["share"])
-        return 0.0 if beat.slight else whole * min(1.0, beat.best / float(planning("acts")["seen"]))
+        return 0.0 if beat.slight or beat.best < float(planning("acts")["seen"]) else whole
 
     def is_act(self, event: Event) -> bool:
         """Return whether an event is a deed that changes what is seen: no state, talk, feeling or nod."""
@@ -148,7 +148,8 @@ class Story:
         )
         if (outer is not None and not where) or event.perfect or aside:
             score *= table["before" if event.perfect or aside else "in_passing"]
-        if is_gone(event) or (event.verb == "be" and event.state and {*event.state} <= {*planning("unseen_states")}):
+        unseen = all(state in planning("unseen_states") or _is_number(state) for state in event.state)
+        if is_gone(event) or (event.verb == "be" and event.state and unseen and not event.all("place")):
             score *= table["unseen"]
         failed = table["failed"] if event.who("patient") else table["failed_alone"]
         return float(score * (failed if event.negated else 1.0))
@@ -647,6 +648,12 @@ class Moment:
             words += len(near.sentence.text.split())
             if words <= int(planning("acts")["caption"]) and (step == 1 or open_end):
                 yield near
+
+
+def _is_number(word: str) -> bool:
+    """Whether a state is an age: "forty-three"."""
+    numbers = load_words().numbers
+    return all(part.isdigit() or part in numbers for part in word.split("-"))
 
 
 def felt(event: Event) -> bool:
