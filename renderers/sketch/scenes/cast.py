@@ -154,11 +154,7 @@ class Cast:
         if entity.noun and character is None and not entity.named and noun_of(entity.noun) is None:
             phrases = [entity.name, *phrases]  # the spaceship Orion
         whole = find_noun(bare(entity.name))
-        if (
-            whole is not None
-            and whole.kind != "person"
-            and bare(entity.name).endswith(f" {entity.noun}")
-        ):
+        if whole is not None and whole.kind != "person" and bare(entity.name).endswith(f" {entity.noun}"):
             phrases = [bare(entity.name), *phrases]  # the cuckoo clock, the fox cub
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)

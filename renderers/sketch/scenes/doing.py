@@ -231,7 +231,7 @@ class Doing(Having):
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
             if states_of(event.particle.split()):
                 return "stand"  # the door creaks open: that it is open is seen
-            own = lifeless_deed(event.predicate, verb)
+            own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", event.predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own
         spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
@@ -276,7 +276,7 @@ class Doing(Having):
         means = [role.head for role in event.all("instrument", "place", "companion", "source")]
         if base_form(event.verb) == "play" and not event.who("patient") and self._make_music(doers):
             return "play_music"
-        meant = self._riding(event) or means_deed(verb, means) or special
+        meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
         found = meant or deed_of_verb(*phrases, verb) or near_deed(verb)
         if meant is None and (found is None or found in _LEGS) and self._handled(event):
             return "handle"  # who skims a stone or shuffles cards goes nowhere
@@ -641,6 +641,7 @@ class Doing(Having):
             on = on or (main is None and row.id in _AIMED and role.preposition in _AT)
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
+            on = on or (main is None and row.thing == "mouth" and role.preposition in ("into", "at"))  # "bit into"
             on = on or (main is None and row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
             if self._worn_at(event, role, agents):

@@ -138,6 +138,8 @@ _TABLES = frozenset({"table", "desk"})
 _WITH_SIGNS = frozenset({"smoke", "ring", "glow", "flame", "halt", "skid", "sink", "bob", "grow", "flutter", "roll"})
 """Acts whose signs must be in the frame."""
 _HOLLOW = frozenset({"container", "vehicle", "tool", "clothing"})
+_TABLED = 52.0
+"""What is taller does not stand on the table of a deed."""
 _TABLE_TOP, _TABLE_MIDDLE = 37.0, 47.0
 _TINY_ACTOR, _LEAST_LOOSE, _LEAST_TABLED = 34.0, 26.0, 30.0
 """Nobody without a rig is smaller than the first, and nothing that lies about or on a table smaller than the others."""
@@ -370,6 +372,8 @@ def _cluster(
     if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
         row = replace(row, set=None, thing="over_fire")
         goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
+    if row.set == "table" and row.thing == "table" and objects and all(_is_tall(thing) for thing in objects):
+        row = replace(row, set=None, thing="front", gap=-3.0)  # a boat that is mended lies on no table
     if row.stock is not None and not has_object and not tools and actor.kind != "pictogram":
         objects, has_object = [replace(_implied(row.stock, actor), role="object")], True
     if not objects and row.set is not None and _shares(scene, actor):
@@ -408,6 +412,11 @@ def _voiced(row: Deed, *, near: bool) -> Deed:
     mouth = row.pose.mouth if row.pose.mouth in _OPEN_MOUTHS else "o"
     sign = "speech_over" if (row.close is not None and near) or row.pose.lean > _BENT else "speech"
     return replace(row, act="speak", pose=replace(row.pose, mouth=mouth, emanata=(*row.pose.emanata, sign)))
+
+
+def _is_tall(thing: SceneThing) -> bool:
+    """Whether a thing is too large for a table."""
+    return sized(thing, "table", 100.0) > _TABLED
 
 
 def _boarded(thing: SceneThing, actor: SceneActor) -> bool:
