@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from io import BytesIO
+
+from PIL import Image
 
 from katha.renderers.sketch.pictograms.data import Pictogram, pictogram
 from katha.renderers.sketch.props.shapes import Shape, read_shape
 from katha.renderers.sketch.settings.stage import tint
 from katha.renderers.sketch.style import INK, OUTLINE, PAPER
-from katha.renderers.sketch.svg import el, group, number
+from katha.renderers.sketch.svg import canvas, el, group, number, rasterise
 from katha.renderers.sketch.tables import load_table
 
 __all__ = ["Box", "Picture", "draw_pictogram", "draw_shapes", "draw_stand_in", "recoloured", "stage_height", "tipped"]
@@ -156,6 +159,7 @@ def _turned(box: Box, turn: float, lift: float) -> Box:
 
 _FILL = re.compile(r'(?<=fill=")#[0-9a-fA-F]{6}(?=")')
 _COLOUR = re.compile(r'(?:(?<=fill=")|(?<=stroke="))#[0-9a-fA-F]{6}(?=")')
+_PIXELS = 48
 _GREY, _BLACK, _KIN = 0.16, 0.3, 0.12
 """Less saturated than the first is grey, darker than the second a line or a shadow; hues no further apart than the
 third (of the circle) are one colour."""
@@ -163,17 +167,34 @@ _RELIEF = 0.7
 """Share of a shade's distance from the main colour's lightness that is kept."""
 
 
-def recoloured(svg: str, colour: str) -> str:
-    """The drawing with its main colour, the first that is neither grey nor nearly black, replaced; of a drawing in
-    greys the light ones are."""
+def recoloured(svg: str, colour: str, box: Box) -> str:
+    """The drawing in `box` with its main colour, the one of the largest part that is neither grey nor nearly black,
+    replaced; of a drawing in greys the light ones are."""
     fills = list(dict.fromkeys(_FILL.findall(svg)))
-    main = next((fill for fill in fills if _hls(fill)[2] > _GREY and _hls(fill)[1] > 0.5 * _BLACK), None)
+    main = _largest(svg, tuple(fills), box) or next(
+        (fill for fill in fills if _hls(fill)[2] > _GREY and _hls(fill)[1] > 0.5 * _BLACK), None
+    )
     main = main or next((fill for fill in fills if _hls(fill)[1] > _BLACK), None)
     if main is None:
         return svg
     every = dict.fromkeys(_COLOUR.findall(svg))
     swaps = {one: _shade(one, main, colour) for one in every if one != INK and _akin(one, main)}
     return _COLOUR.sub(lambda found: swaps.get(found.group(), found.group()), svg)
+
+
+@lru_cache(maxsize=256)
+def _largest(svg: str, fills: tuple[str, ...], box: Box) -> str | None:
+    """The fill, with those akin to it, that covers most of a drawing."""
+    x0, y0, x1, y1 = box
+    by = _PIXELS / max(x1 - x0, y1 - y0, 1.0)
+    put = group(svg, transform=f"scale({by:.4f}) translate({number(-x0)} {number(-y0)})")
+    picture = Image.open(BytesIO(rasterise(canvas(put, _PIXELS, _PIXELS), _PIXELS, _PIXELS))).convert("RGB")
+    seen = {
+        f"#{red:02x}{green:02x}{blue:02x}": many for many, (red, green, blue) in picture.getcolors(_PIXELS**2) or ()
+    }
+    hued = [fill for fill in fills if _hls(fill)[2] > _GREY and _hls(fill)[1] > 0.5 * _BLACK]
+    covers = {one: sum(seen.get(fill.lower(), 0) for fill in hued if _akin(fill, one)) for one in hued}
+    return max(hued, key=lambda one: (covers[one], seen.get(one.lower(), 0)), default=None)
 
 
 @cache

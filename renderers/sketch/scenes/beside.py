@@ -30,6 +30,8 @@ _FENCE = 58.0
 """Over what is jumped or flown is no higher than this."""
 _RUNGS: Mapping[str | None, float] = {"ladder": 0.4, "stairs": 0.4}
 """What one stands in the middle of and not on the top, and how high."""
+_COUNTERS = frozenset({"shop_counter", "counter", "desk", "table", "bar", "reception_desk", "fence"})
+"""Behind these people work, their faces above them."""
 _FLAT, _PUDDLE, _SHALLOW = frozenset({"puddle", "rug", "hole"}), 1.4, 20.0
 """What lies on the ground, how much wider than those there it is at least, and how high it is drawn."""
 _AIR, _APART, _ASLANT = 8.0, 5.0, 0.3
@@ -106,8 +108,10 @@ def _under(room: _Room) -> tuple[Sprite, float]:
 def _behind(room: _Room) -> tuple[Sprite, float]:
     """Behind what is low, face above it; from behind what is tall somebody peeps out at the side."""
     height = _natural(room, 0.45 * room.tall, _TALLEST)
-    if height <= _LOW * room.tall:
-        return room.drawn(height, 0.9 * room.wide, 1.8), 0.0
+    if height <= _LOW * room.tall or room.thing.pictogram in _COUNTERS:
+        plain = room.drawn(height, 0.9 * room.wide, 1.8)
+        tall = plain.local[3] - plain.local[1]
+        return room.drawn(min(tall, _LOW * room.tall), 0.0, 1.8) if tall > _LOW * room.tall else plain, 0.0
     sprite = room.drawn(max(height, 0.95 * room.tall), 0.8 * room.wide, 1.8)
     edge = room.head[0] - room.facing * 0.45 * room.head[2]
     return replace(sprite, x=edge - room.facing * sprite.local[2]), 0.0

@@ -278,6 +278,8 @@ class Doing(Having):
             return "play_music"
         meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
         found = meant or deed_of_verb(*phrases, verb) or near_deed(verb)
+        if found == "drive_on" and verb == "drive" and not any(self._alive(key) for key in event.who("patient")):
+            found = "drive"  # out to the lake, and no cattle
         if meant is None and (found is None or found in _LEGS) and self._handled(event):
             return "handle"  # who skims a stone or shuffles cards goes nowhere
         return found
@@ -629,7 +631,7 @@ class Doing(Having):
             key = self._role_thing(role, holder if main is None else None, "object")
             main = main or key
         for role in event.all("instrument"):
-            aboard = row.id in _INSIDE and not _is_vehicle(role) and not self._is_own(role, row)
+            aboard = row.id in _INSIDE and row.id != "board" and not _is_vehicle(role) and not self._is_own(role, row)
             self._role_thing(role, None if aboard else holder, "object" if aboard else "instrument")
         for role in event.all("place", "goal", "source", "companion"):
             seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"

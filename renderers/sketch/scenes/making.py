@@ -124,6 +124,8 @@ _WHOLE = re.compile(
 )
 """Places that stand for all who are there."""
 _WATERS = "the lake"
+_PLAINLY = {"rubber boots": "wellingtons", "rubber boot": "wellington", "hiking boots": "boots", "ski boots": "boots"}
+"""What the parser takes for a verb ("in rubber boots"), by another name."""
 _COUNTED = 12
 """Nobody counts more things than these in a picture."""
 QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
@@ -164,6 +166,8 @@ class Making:
         if self.afloat is not None:
             request = self.request = replace(request, place=_WATERS)
         self.place = place_of(request.place) if request.place else None
+        for told, plain in _PLAINLY.items():
+            request = self.request = replace(request, prompt=re.sub(rf"\b{told}\b", plain, request.prompt))
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)

@@ -223,7 +223,7 @@ class Nested(Relations):
             for key in self._spread(event.who("agent")):
                 actor = self.actors.get(key)
                 spoken = actor is not None and (actor.voice or {"speech", "blast"} & {*deed(actor.deed).pose.emanata})
-                seats = [self.things[one] for one in event.who("place") if one in self.things]
+                seats = [self.things[one] for one in _within(event) if one in self.things]
                 if actor is None or not spoken or not seats or seats[0].pictogram not in _BEDS:
                     continue
                 self.things[seats[0].id] = replace(seats[0], held_by=actor.id, role="object")
@@ -234,7 +234,7 @@ class Nested(Relations):
     def _shared_bed(self, events: Sequence[Event]) -> None:
         """Who lies in a bed at which somebody sits has it, and who sits is on a chair beside it."""
         for event in events:
-            beds = [self.things[one] for one in event.who("place") if one in self.things]
+            beds = [self.things[one] for one in _within(event) if one in self.things]
             for key in self._spread(event.who("agent")) if beds else ():
                 actor, bed = self.actors.get(key), beds[0]
                 if actor is None or actor.deed not in _LYING or actor.target == bed.id or bed.pictogram not in _BEDS:
@@ -341,6 +341,11 @@ class Nested(Relations):
         noun = re.escape(entity.noun)
         pattern = rf"\babout (?:(?:the|a|an|his|her|their|its|my|our) )?(?:[\w-]+ ){{0,2}}{noun}"
         return bool(noun) and not in_table("skip", entity.noun) and re.search(pattern, self.prompt) is not None
+
+
+def _within(event: Event) -> list[str]:
+    """What somebody is in or on."""
+    return [role.entity for role in event.all("place") if role.entity and role.preposition in ("in", "on", "")]
 
 
 def _picture(entity: Entity) -> str | None:

@@ -258,7 +258,13 @@ class Relations(Doing):
         entity = self._entity(role.entity)
         doers = [one for one in self._spread(event.who("agent")) if one != key]
         owner = entity.owner or (doers[0] if doers else None)  # carries the child on the back
-        name = role.entity if role.entity in self.actors else owner if entity.sort == "body" else None
+        name = (
+            role.entity
+            if role.entity in self.actors
+            else owner
+            if entity.sort == "body" or part_of(entity.noun)
+            else None
+        )
         return self.actors[name].id if name is not None and name in self.actors and name != key else None
 
     def _resting(self, event: Event) -> None:

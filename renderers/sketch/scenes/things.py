@@ -254,7 +254,7 @@ def draw_thing(thing: SceneThing, height: float, facing: int, turn: float = 0.0)
     """The pictogram of a thing in its states, or the stand-in of its kind, `height` units tall."""
     plain = _picture_of(thing.shows, thing, height) if thing.shows else _drawn(thing, height, facing, turn)
     if thing.colour is not None:
-        plain = replace(plain, svg=recoloured(plain.svg, thing.colour))
+        plain = replace(plain, svg=recoloured(plain.svg, thing.colour, plain.bbox))
     return put_states(plain, thing.kind, thing.states, facing) if thing.states else plain
 
 
@@ -339,7 +339,8 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     tall = body.solid[3] - body.solid[1]
     height = sized(thing, where, tall)
     if where == "under" and thing.kind == "plant":
-        height = min(max(height, _CROWN * tall), stage_height(thing.cm), _LARGEST)  # who sits in a tree
+        natural = max(stage_height(thing.cm), 0.7 * tall)
+        height = min(max(height, _CROWN * tall), natural, _LARGEST)  # who sits in a tree or on a flower
     tilt = row.tilt * facing if where == "hand" else 0.0
     if where == "worn":
         return _worn(thing, body, facing)

@@ -143,6 +143,7 @@ class _Teller(Nested):
             self._dress(event)
         for event in [*events, *wearing]:
             self._clothe(event)
+            self._clothed_in(event)
         self._told_about()
         self._bystanders(events)
         self._at_it()
@@ -211,12 +212,21 @@ class _Teller(Nested):
         minded = {one.id for one in self.actors.values() if deed(one.deed).thing == "thought"}
         return [thing for thing in self.things.values() if thing.held_by not in minded]
 
+    def _perched(self) -> None:
+        """Whoever has no rig and sits or lies on a thing is on its top: a butterfly on a flower."""
+        for key, actor in self.actors.items():
+            there = self.things.get(actor.target or "")
+            if actor.kind == "pictogram" and there is not None and deed(actor.deed).thing == "under":
+                self.things[there.id] = replace(there, held_by=None, role="object")
+                self.actors[key] = replace(actor, target=None, at=there.id, where="on")
+
     def _settle(self) -> None:
         """One door for who knocks and who opens; what lies about goes into the bubble of who speaks of it."""
         openers = [actor.id for actor in self.actors.values() if actor.deed in ("open", "open_box", "lift_lid")]
         for key, actor in self.actors.items():
             if actor.deed == "knock" and openers:
                 self.actors[key] = replace(actor, deed="wave", target=None)
+        self._perched()
         self._rows()
         seated = [actor for actor in self.actors.values() if "wheelchair" in actor.look.features]
         for key, actor in self.actors.items():
@@ -356,7 +366,8 @@ class _Teller(Nested):
                 continue
             if entity.id in self.pictured:
                 continue
-            if features_of(phrase_of(entity)) and any(actor.kind == "person" for actor in self.actors.values()):
+            told = phrase_of(entity)
+            if (features_of(told) or features_of(f"{told}s")) and any(actor.kind == "person" for actor in self.actors.values()):
                 self._dressed_in(entity)
                 continue
             if self._spoken(entity):

@@ -91,7 +91,7 @@ class Wearing(Making):
         persons = [key for key in persons if key == garment.owner] or persons
         for key in sorted(persons, key=lambda one: -named[one])[:1]:
             look = self.actors[key].look
-            features = features_of(phrase_of(garment))
+            features = features_of(phrase_of(garment)) or features_of(f"{phrase_of(garment)}s")
             self.actors[key] = replace(self.actors[key], look=replace(look, features=(*look.features, *features)))
 
     def _has_on(self, role: Role) -> bool:
@@ -162,6 +162,26 @@ class Wearing(Making):
                 noun = self._entity(name).noun if name in self._known() else ""
                 if noun and re.search(rf"\b{re.escape(noun)}(?:s|es)?\b", found.group(1)) and name not in self.actors:
                     del self.things[name]
+
+    def _clothed_in(self, event: Event) -> None:
+        """Put on what an event's doers are told to be in, all of it: "in his pyjamas and wellingtons"."""
+        for role in event.all("place", "goal"):
+            if role.preposition != "in" or not role.head or not self._garment(role):
+                continue
+            row = rf"\bin ((?:[\w-]+ ){{0,3}}{re.escape(role.head)}\w*)((?:, | and )(?:[\w-]+ ){{0,2}}[\w-]+)*"
+            found = re.search(row, self.prompt, re.IGNORECASE)
+            for part in re.split(r", | and ", found.group()[3:])[1:] if found is not None else ():
+                noun = noun_of(part.split()[-1])
+                if noun is None or noun.kind != "clothing":
+                    break
+                for key in self._spread(event.who("agent")):
+                    actor = self.actors.get(key)
+                    if actor is not None and actor.kind == "person" and features_of(part):
+                        look = replace(actor.look, features=(*actor.look.features, *features_of(part)))
+                        self.actors[key] = replace(actor, look=look)
+                        gone = [one for one, thing in self.things.items() if thing.pictogram == noun.pictogram]
+                        for one in gone:
+                            del self.things[one]
 
     def _known(self) -> set[str]:
         return {one.id for one in self.reading.entities} if self.reading is not None else set()
