@@ -164,8 +164,8 @@ def families() -> Families:
             for said in map(str.strip, line.split(",")):
                 lead = said.partition(" ")[0]
                 kind = "led" if lead == "{his}" or lead in leads else "adverb" if lead in adverbs else "deed"
-                if lead == said:
-                    group[said].add(name)
+                if lead == said or said in _table()[section]:
+                    group[said.removeprefix("be ").replace(" ", "_")].add(name)
                 else:
                     phrases.setdefault(said, Phrase(said, plain, "thing" if section == "things" else kind))
     for phrase in phrases.values():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from katha.errors import RecordError, UsageError
+from katha.eval_bridge.matching.families import in_plain_words
 from katha.eval_bridge.matching.match import match, match_text, normalise
 from katha.eval_bridge.matching.report import measure_pairs
 from katha.eval_bridge.matching.statements import _shelf
@@ -264,7 +265,7 @@ def test_the_parse_tells_right_from_wrong_where_stems_do_not(kind: str, reject: 
     assert (now.false_reject or 0.0) <= reject < (before.false_reject or 0.0)
 
 
-@pytest.mark.parametrize(("kind", "reject"), [("fable", 0.53), ("ordinary", 0.40)])
+@pytest.mark.parametrize(("kind", "reject"), [("fable", 0.37), ("ordinary", 0.26)])
 def test_pairs_of_an_independent_author_stay_as_they_were_mended(kind: str, reject: float) -> None:
     pairs = written(kind, INDEPENDENT)
     report = measure_pairs(pairs, "lemma-set")
@@ -311,11 +312,41 @@ def test_pairs_of_an_independent_author_stay_as_they_were_mended(kind: str, reje
         ("How many fish are there?", "three fish", "There are 3", True),
         ("How many fish are there?", "three fish", "thirty fish", False),
         ("Why did he apologise?", "he had lied", "He was not honest", True),
+        ("What does the hare do?", "it runs away", "It took to its heels", True),
+        ("What does the hare do?", "it runs away", "It does not take to its heels", False),
+        ("What does the hare do?", "it runs away", "It stood its ground", False),
+        ("How does Mia feel?", "afraid", "Her blood ran cold", True),
+        ("How does Mia feel?", "afraid", "Her heart leapt for joy", False),
+        ("How does he feel?", "grateful", "He is ungrateful", False),
+        ("Where did the class get lost?", "in the museum", "In the building full of old exhibits", True),
+        ("Where did the class get lost?", "in the museum", "In a building full of people", False),
+        ("What happens before the king eats?", "he washes his hands", "Before eating, he washes his hands", True),
+        ("What happens before the king eats?", "he washes his hands", "After eating, he washes his hands", False),
+        ("Why does she hide it?", "she fears her father's anger", "She fears that her father will be angry", True),
     ],
 )
 def test_who_does_what_is_read_in_the_parse(question: str, gold: str, answer: str, right: bool) -> None:
     asked = made(question=question, gold_answer=gold, accepted_answers=[])
     assert match_text(answer, asked, "lemma-set").right is right
+
+
+@pytest.mark.parametrize(
+    ("said", "plain"),
+    [
+        ("The fox took to his heels", "The fox ran away"),
+        ("He is taking to his heels", "He is running away"),
+        ("The farmer sets the bird free", "The farmer frees the bird"),
+        ("They gave him the slip", "They escaped him"),
+        ("Anna's knees turn to jelly", "Anna was afraid"),
+        ("A weight falls off his shoulders", "he was relieved"),
+        ("He doesn't know how to swim", "He cannot swim"),
+        ("their four-legged friend", "their dog"),
+        ("He went away on an empty stomach", "He left hungry"),
+        ("The fox ate the cheese", "The fox ate the cheese"),
+    ],
+)
+def test_turns_of_phrase_in_plain_words(said: str, plain: str) -> None:
+    assert in_plain_words(said) == plain
 
 
 def test_answers_parsed_together_are_judged_as_alone() -> None:
