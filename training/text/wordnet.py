@@ -19,6 +19,7 @@ LETTER = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 GLOSSES = 2  # of the first senses
 KEPT = 12  # words of a gloss, the rarest
 COMMON = 0.02  # a word of more glosses than this share tells nothing
+_DENYING = re.compile(r"\b(?:not|no|without|lack|lacking|absence|opposite|free (?:of|from))\b")
 _WORD = re.compile(r"[a-z]{3,}")
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("es", "e"), ("s", ""))
 WIDER = frozenset(("@", "*", "$", "&", "\\", "="))
@@ -84,7 +85,10 @@ def gloss_rows(synsets: dict[str, Synset], words: dict[tuple[str, str], list[str
     """Return a row for each word: the telling words of its glosses, those that few glosses have."""
     glosses = {
         key: dict.fromkeys(
-            _base(word, words) for each in senses[:GLOSSES] for word in _WORD.findall(synsets[each].told)
+            _base(word, words)
+            for each in senses[:GLOSSES]
+            for word in _WORD.findall(synsets[each].told)
+            if not _DENYING.search(synsets[each].told)
         )
         for key, senses in words.items()
     }
