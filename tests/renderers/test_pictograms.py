@@ -139,6 +139,16 @@ def test_a_beast_lies_on_its_belly_and_what_stands_upright_on_its_side() -> None
     assert robot[2] - robot[0] == pytest.approx(90)
 
 
+def test_a_thing_that_speaks_or_feels_has_a_face_and_who_has_one_keeps_it() -> None:
+    for name in ("teapot", "cloud", "lamp", "automobile"):
+        plain, speaks, sad = (act_pictogram(name, 80, **how).svg for how in ({}, {"act": "speak"}, {"mood": "sad"}))
+        assert speaks.count("<path") >= plain.count("<path") + 5
+        assert sad.count("<path") >= plain.count("<path") + 5
+    for name in ("robot", "doll"):
+        moved, thinks = (act_pictogram(name, 80, act=act).svg.count('fill="#fffdf6"') for act in ("move", "look"))
+        assert moved == thinks
+
+
 @pytest.mark.parametrize("name", ["robot", "ghost", "spider", "teapot", "black-cat"])
 def test_actors_without_a_rig_act_and_feel(name: str) -> None:
     drawn = {act: act_pictogram(name, 80, act=act).svg for act in ACTS}

@@ -47,6 +47,8 @@ _SQUARE = 100.0
 """The side of the square that overlays are written on."""
 _SPLIT_APART, _SPLIT_TALL = 0.07, 1.35
 """How far halves are apart beside the thing's size; what is so much taller than wide is broken across."""
+_FACE, _EYES = 0.72, 0.46
+"""How large the face of a thing is beside the thing, and how far below its top its middle is."""
 _WIDE_MARKS = frozenset({"waterline", "foot"})
 _WIDE_MARK = 56.0
 _COLOURED = re.compile(r'"#[0-9a-f]{6}"')
@@ -72,11 +74,28 @@ def act_pictogram(name: str, height: float, *, act: str = "stand", mood: str | N
         row = row["beast"]
     turn = float(row.get("turn", 0.0)) * facing
     picture = draw_pictogram(name, height, facing=facing, turn=turn, squash=float(row.get("squash", 1.0)))
-    picture = _lifted(picture, -float(row.get("lift", 0.0)) * height)
+    picture = _faced(name, _lifted(picture, -float(row.get("lift", 0.0)) * height), act, mood)
     marks = [*row.get("marks", ())]
     if mood is not None and (mark := _moods(mood)) and mark not in marks:
         marks.append(mark)
     return put_marks(picture, marks, facing)
+
+
+def _faced(name: str, picture: Picture, act: str, mood: str | None) -> Picture:
+    """A thing that speaks or feels has eyes and a mouth, or nobody would take it for somebody."""
+    faces = _data("acts.yaml")["faces"]
+    looks = faces["moods"].get(mood) or faces["acts"].get(act)
+    if act in ("speak", "shout", "sing", "sleep"):
+        looks = faces["acts"][act]
+    if looks is None or name in faces["own"].split() or pictogram(name).kind not in faces["kinds"].split():
+        return picture
+    eyes, mouth = looks.split()
+    x0, y0, x1, y1 = picture.solid
+    scale = _FACE * min(x1 - x0, y1 - y0) / _SQUARE
+    put = f"translate({number((x0 + x1) / 2)} {number(y0 + _EYES * (y1 - y0))}) scale({scale:.4f})"
+    shapes = (*_shapes(faces["eyes"][eyes]), *_shapes(faces["mouths"][mouth]))
+    face = group(*(shape.at(0.0)[0] for shape in shapes), transform=put)
+    return replace(picture, svg=picture.svg + face)
 
 
 def _on_all_fours(name: str) -> bool:
