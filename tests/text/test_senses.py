@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from katha.text import read_story
-from katha.text.senses import about, lives_from, said_plainly
+from katha.text.senses import about, lives_from, said_plainly, sense_of
 from katha.text.words import load_words
 
 
@@ -45,6 +48,47 @@ from katha.text.words import load_words
 )
 def test_a_word_says_what_it_means_in_its_story(text: str, sentence: str, story: str, said: str) -> None:
     assert said_plainly(text, sentence, story) == said
+
+
+SENSES = yaml.safe_load((Path(__file__).parents[1] / "data" / "reading" / "senses.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("word", SENSES)
+def test_a_sentence_tells_which_sense_its_word_has(word: str) -> None:
+    told = {text: said for said, texts in SENSES[word].items() for text in texts}
+    assert {text: sense_of(word, text, text) or word for text in told} == told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ana sits at the foot of the wall.", "Ana sits at the wall."),
+        ("Ana eats a bar of chocolate.", "Ana eats a chocolate bar."),
+        ("Ana sits in the shade of the oak.", "Ana sits under the oak."),
+        ("Ana sits in the shade.", "Ana sits under a tree."),
+        ("A school of fish swims past.", "A shoal of fish swims past."),
+        ("Ana carries two glass jars.", "Ana carries two glass jars."),
+        ("The doorbell rings.", "The doorbell rings."),
+        ("Ana steps onto the path.", "Ana steps onto the path."),
+        ("The children row the boat.", "The children row the boat."),
+        ("Ana breaks the piggy bank by the river.", "Ana breaks the piggy bank by the river."),
+        ("Ana looks for her glasses.", "Ana looks for her glasses."),
+    ],
+)
+def test_a_text_says_what_its_words_mean(text: str, said: str) -> None:
+    assert said_plainly(text, text, text) == said
+
+
+def test_a_word_means_what_it_meant_where_the_story_tells_it() -> None:
+    story = "The ferry came in the night. A wave broke over the bow of the ship. Ana tied a thread to the bow."
+    assert said_plainly("Ana ties a thread to the bow.", "Ana tied a thread to the bow.", story) == (
+        "Ana ties a thread to the front of the boat."
+    )
+
+
+def test_a_place_is_no_place_where_its_word_means_a_thing() -> None:
+    reading = read_story("The conductor raised his hands. The orchestra stopped at the ninth bar.")
+    assert about(load_words(), reading.text).sort("bar") == "thing"
 
 
 def test_a_chess_knight_is_no_person_and_a_plain_knight_is_one() -> None:

@@ -39,6 +39,7 @@ _LINKS = frozenset(
     )
 )
 """What never stands between a word and an adjective, a verb or an article of its own."""
+_PERSONS = frozenset({"me", "him", "her", "us", "them", "you"})
 _DOERS = frozenset({"person", "being", "animal"})
 _MANY = frozenset({"children", "men", "women", "people"})
 _LIVING = ("person", "animal", "being", "kin", "male", "female", "child", "old", "adult", "group", "titles")
@@ -211,7 +212,7 @@ def _goes_on(pattern: Sequence[tuple[_Part, bool]], tokens: Sequence[_Token], at
         if _goes_on(rest, tokens, after, word):
             return True
         if (
-            (after > at + 1 and tokens[after].text in _DETERMINERS)
+            (after > at + 1 and tokens[after].text in _DETERMINERS and tokens[after - 1].text not in _PERSONS)
             or tokens[after].text in _LINKS
             or not tokens[after].text[0].isalpha()
         ):
@@ -339,8 +340,9 @@ def _tokens(text: str) -> tuple[_Token, ...]:
 @lru_cache(maxsize=16384)
 def _forms(word: str) -> frozenset[str]:
     """A word's own form and what it can be a form of: "stopped" of "stop", "knives" of "knife"."""
-    word = re.sub(r"['\u2019]s$|['\u2019]$", "", word)
-    found = {word, _irregular().get(word, word), *word.split("-")}
+    whole = word.replace("\u2019", "'")
+    word = re.sub(r"'s$|'$", "", whole)
+    found = {whole, word, _irregular().get(word, word), *word.split("-")}
     for ending, bases in _ENDINGS:
         if word.endswith(ending) and len(word) > len(ending) + 1:
             stem = word[: -len(ending)]
