@@ -295,7 +295,7 @@ def _instead(text: str, word: str, phrase: str, cues: frozenset[str]) -> str:
             continue  # a deck of cards
         many, named = _is_plural(tokens[at].text, word), {*own} - _LINKS - _DETERMINERS
         before = tokens[at - 1] if at else None
-        if before is not None and before.forms & named:
+        if before is not None and before.forms & named and not many:
             first = at - 1
         elif before is not None and load_words().sort(before.text) in _SOLID and before.text not in _plain():
             if many or len(own) == 1 or not before.forms & cues:
