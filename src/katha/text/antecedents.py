@@ -30,6 +30,7 @@ _DOUBTFUL = -0.5
 _ASIDE = 0.5
 """What a role in "when ..." is worth in the sentence after it, beside one in the main clause."""
 _NOBODY = -2.0
+_OPENS = 3
 _UNKNOWN = -4.0
 _MOST = 1.5
 _EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
@@ -66,6 +67,13 @@ class Antecedents:
             return self._person(mention, speaking)
         if who == "it":
             return self._thing(mention)
+        told = child_of(mention.token, "appos") if who in ("they", "it") else None
+        if (
+            told is not None
+            and told.pos_ == "NOUN"
+            and (named := self.memory.mentions.get((mention.key[0], told.i))) is not None
+        ):
+            return self.noun(named)  # "saw them, hundreds of plates"
         if who == "they":
             return self._they(mention)
         if who == "all" and any(child.dep_ == "relcl" for child in mention.token.children):
@@ -151,6 +159,10 @@ class Antecedents:
                 score = 0.8 if any(self._is(entity, kind) for kind in wants) else -0.5
             elif mention.pronoun == "it":
                 score = 0.0 if alive else 0.2
+        if mention.preposition in ("along", "across", "down", "up") and words.has("motion", verb):
+            score += (
+                0.9 if entity.kind == "place" or words.sort(entity.noun) in ("place", "land", "structure") else -0.4
+            )
         if mention.role == "place" and mention.preposition in ("in", "into", "out"):
             holds = any(words.is_a("opens", noun) for noun in entity.nouns) or entity.kind == "place"
             score += 0.3 if holds else 0.0
@@ -248,6 +260,11 @@ class Antecedents:
             scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
         if owned is not None and self.words.is_a("clothing", owned.noun):
             scored = self._best((score - 1.0 * (e.kind == "animal"), e) for score, e in scored)
+        opens = mention.form == "poss" and mention.token.head.dep_ == "pobj" and mention.token.head.head.i <= 1
+        ahead = (
+            self._later(mention) if opens and mention.key[1] <= _OPENS else None
+        )  # "On her Mondays Ilse found a note"
+        scored = self._best((score + (1.0 if e is ahead else 0.0), e) for score, e in scored)
         later = self._later(mention) if not scored or scored[0][0] < _UNLIKELY else None
         if later is not None:
             scored = [(1.0, later)]
@@ -432,7 +449,7 @@ class Antecedents:
         things = any(self.words.sort(one.lemma_) in ("thing", "food", "clothing", "text") for one in states)
         best = self._best(self._several(mention, barred))
         doing = mention.token.head.subtree if mention.role == "agent" else ()
-        done = any(one.dep_ == "dobj" and one.lower_ in _WHOM[:2] for one in doing)
+        done = any(one.dep_ in ("dobj", "nsubj") and one.lower_ in _WHOM[:2] for one in doing)
         # "They pushed him": he is none of them. "They were his invitations."
         pair = self._pair(single, mention, barred) if not (done or things) else None
         if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
@@ -456,9 +473,8 @@ class Antecedents:
             if mine or entity.kind == "abstract":
                 continue
             living = entity.kind in ("group", *ALIVE) or entity.acts
-            if mention.role == "agent" and not living and mention.clause is not None and not mention.clause.passive:
-                if not (self.words.has("things_do", mention.clause.lemma) or mention.clause.state):
-                    continue  # they who take something apart are no socks
+            if mention.role == "agent" and not living and mention.clause is not None and self._done(mention.clause):
+                continue  # they who take something apart are no socks
             if owns and not living and kin:
                 continue
             score = self._score(entity, mention) + (0.5 if living and owns else -0.6 if owns else 0.0)
@@ -470,6 +486,11 @@ class Antecedents:
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
             yield score + (0.2 if entity.members and living else 0.0), entity
+
+    def _done(self, clause: Clause) -> bool:
+        """Whether a deed is one that no thing does."""
+        takes = clause.lemma == "take" and bool(clause.of("patient"))
+        return (takes or not self.words.has("things_do", clause.lemma)) and not (clause.state or clause.passive)
 
     def _pair(self, single: list[Known], mention: Mention, barred: set[str]) -> tuple[float, tuple[str, ...]] | None:
         """The two who were spoken of last, persons first, and how likely they are meant."""

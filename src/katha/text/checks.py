@@ -36,6 +36,7 @@ _CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
 _AGE = re.compile(r"\b([A-Z][A-Z'’. -]*[A-Z]) \((\d+)s?\)")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 _LONG = 3_000
+_LEAST_VERSE = 3
 _FEWEST_WORDS = 2
 _FEWEST_ENGLISH, _FEWEST_ENGLISH_FEW, _LEAST_LATIN = 0.15, 0.1, 0.7
 _FEW_WORDS, _FEWEST_LETTERS, _FEWEST_FOREIGN, _PART = 12, 6, 3, 12
@@ -83,7 +84,8 @@ def check_input(text: str) -> TextCheck:
     if orders is not None:
         return orders
     if shape is not None and shape.kind in ("list", "poem") and not _tells(reading, shape):
-        return TextCheck("list", _NO_STORY, usable=False)
+        verse = shape.kind == "poem" and len(words) >= _LEAST_VERSE * len(lines)
+        return _is("no_event") if verse else TextCheck("list", _NO_STORY, usable=False)
     if not any(event.visible for event in reading.events) and not reading.speeches:
         return _is("no_event")
     if shape is not None:
@@ -100,8 +102,12 @@ def _is(kind: InputKind, *words: str) -> TextCheck:
 
 def _tells(reading: Reading, shape: TextCheck) -> bool:
     """Whether the lines of a list tell what somebody does, most of them (of a poem in short lines: any)."""
-    shown = [any(event.visible and event.who("agent") for event in reading.of(one.index)) for one in reading.sentences]
-    return sum(shown) >= (0.6 * len(shown) if shape.kind == "list" else 1)
+    verse = shape.kind == "poem"  # "Roses are red"
+    seen = [
+        event for event in reading.events if event.visible and event.who("agent") and not (verse and event.verb == "be")
+    ]
+    shown = [any(event.sentence == one.index for event in seen) for one in reading.sentences]
+    return sum(shown) >= (1 if verse else 0.6 * len(shown))
 
 
 def check_words(text: str) -> TextCheck | None:
@@ -159,7 +165,11 @@ def _strange(text: str, words: list[str], *, script: bool) -> str | None:
     latin = sum(word.isascii() for word in lower) / len(lower)
     few = len(lower) < _FEW_WORDS
     closed = sum(load_words().has("english", word) for word in lower) / len(lower)
-    plain = latin >= _LEAST_LATIN and (script or closed >= (_FEWEST_ENGLISH_FEW if few else _FEWEST_ENGLISH))
+    known = sum(bool(load_words().sort(word) or load_words().sort(word.removesuffix("s"))) for word in lower) / len(
+        lower
+    )
+    english = closed >= (_FEWEST_ENGLISH_FEW if few else _FEWEST_ENGLISH) or (few and known >= _LEAST_LATIN)
+    plain = latin >= _LEAST_LATIN and (script or english)
     if not plain or _is_foreign(text):
         return "This text"
     part = ""
@@ -177,7 +187,9 @@ def _is_foreign(text: str) -> bool:
     if len(letters) >= _FEWEST_LETTERS and sum(not one.isascii() for one in letters) > len(letters) / 2:
         return True
     foreign = sum(table.has("foreign", word) for word in words)
-    return foreign >= _FEWEST_FOREIGN and foreign > sum(table.has("english", word) for word in words)
+    accented = any(not word.isascii() and word in text for word in words)  # no name: "corrió"
+    enough = foreign >= (_FEWEST_FOREIGN - 2 * (accented and len(words) >= _FEWEST_LETTERS - 1))
+    return enough and foreign > sum(table.has("english", word) for word in words)
 
 
 def _shape(lines: list[str], text: str) -> TextCheck | None:

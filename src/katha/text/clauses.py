@@ -99,7 +99,7 @@ def conjuncts(token: Token) -> list[Token]:
 
 
 def is_row(things: Token, other: Token) -> bool:
-    """Return whether what follows a plural is more of a list, not who they are: "seven marbles, a tooth and a letter"."""
+    """Return whether what follows a plural is more of a list, not who they are: "seven marbles, a tooth and a key"."""
     rest = [other, *(one for one in other.subtree if one.dep_ == "conj")]
     count = child_of(things, "nummod")
     told = count is not None and load_words().number(count.lower_) == len(rest)
@@ -823,7 +823,7 @@ class _Builder:
         return own
 
     def _had(self, clause: Clause) -> bool:
-        """Whether a deed hangs from what had been or was meant to be: "had asked me to stop when", "was supposed to"."""
+        """Whether a deed hangs from what had been or was meant: "had asked me to stop when", "was supposed to"."""
         above = (clause.verb, *clause.verb.ancestors)
         meant = any(lemma_of(one) == "suppose" for one in above)
         return meant or any(child.lower_ == "had" for one in above for child in one.children if child.dep_ == "aux")

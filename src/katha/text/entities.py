@@ -200,13 +200,24 @@ class Resolver:
 
     def _unnamed(self, mention: Mention) -> Known | None:
         """The one who is told of as kin without a name, and then by name: "saw her brother slip. Jonas hung there"."""
-        bare = not (mention.titles or mention.noun or mention.also or mention.plural or mention.quoted)
+        elder = {title.lower() for title in mention.titles if self.words.has("elders", title.lower())}
+        titled = bool(mention.titles) and not elder
+        bare = not (titled or mention.noun or mention.also or mention.plural or mention.quoted)
         known = mention.token.dep_ not in ("conj", "appos", "poss") and len(mention.joined) < _COUPLE
         here = mention.clause is not None and mention.clause.existential  # "There was Biscuit"
         if not bare or not known or here or mention.role not in ("agent", "patient", "recipient"):
             return None
         near = [e for e in self.memory.near(mention, _KIN_NEAR) if e.kin and e.kind == "person" and not e.plural]
-        unnamed = [e for e in near if not e.names and not self.words.has("kin_parent", e.noun) and not e.members]
+        unnamed = [
+            e
+            for e in near
+            if not e.names
+            and not e.members
+            and (
+                elder & self.words.sets.get(f"elders.{e.noun}", frozenset())
+                or (not elder and not self.words.has("kin_parent", e.noun))
+            )
+        ]  # "his grandfather ... Baba Karim"
         free = [e for e in unnamed if e.id not in self._beside(mention)]
         return free[0] if len(free) == len(unnamed) == 1 else None
 

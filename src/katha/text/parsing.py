@@ -85,7 +85,7 @@ class Parser:
         lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
         index: Mapping[str, Collection[str]] = lemmatizer.lookups.get_table("lemma_index")
         self._verbs = frozenset(index["verb"])
-        self._adverbs = frozenset(index["adv"])
+        self._adverbs, self._adjectives = frozenset(index["adv"]), frozenset(index["adj"])
         irregular: Mapping[str, list[str]] = lemmatizer.lookups.get_table("lemma_exc")["verb"]
         self._irregular = {form: bases[0] for form, bases in irregular.items() if form not in self._verbs}
         self._listed = frozenset().union(*(index[part] for part in ("adj", "adv", "verb", "noun")))
@@ -103,6 +103,8 @@ class Parser:
                     span = doc.char_span(*match.span())
                     if span is not None and len(span) > 1:
                         merging.merge(span)
+                if len(doc) > 1 and doc[-1].text == "I.":  # "Only two were left, Ben and I."
+                    merging.split(doc[-1], ["I", "."], heads=[(doc[-1], 0), (doc[-1], 0)])
             for token in doc:
                 token.is_sent_start = token.i == 0
         parsed = list(self._nlp.pipe(docs))
@@ -148,8 +150,16 @@ class Parser:
             if "-" in low and (tag, token.dep_) in (("JJ", "advmod"), ("JJ", "oprd")) and self._words.number(low):
                 found[token.i] = Hint("forty", "CD", low)
                 continue
-            if tag == "JJ" and before is not None and self._known_thing(token, low):
-                found[token.i] = Hint("man", "NN", low)  # "found a hermit, old and blind"
+            last = token.i + 1 == len(doc) or doc[token.i + 1].tag_ not in ("NN", "NNS", "JJ", "NNP", "VB")
+            can = low == "can" and tag == "MD" and last and before is not None and before.tag_ in ("NN", "VBG")
+            if can and self._words.sort(before.lower_) not in ("person", "animal") and _opens(before) is not None:
+                found[token.i] = Hint("box", "NN", low)  # "filled the watering can"
+                continue
+            more = tag == "JJR" and last and before is not None and before.tag_ in ("DT", "PRP$", "JJ")
+            more = more and low[:-1] not in self._adjectives and low[:-2] not in self._adjectives
+            more |= tag == "JJR" and last and self._words.sort(low) == "thing"
+            if more or (tag == "JJ" and before is not None and self._known_thing(token, low)):
+                found[token.i] = Hint("man", "NN", low)  # "found a hermit, old and blind", "fixed the photocopier"
                 continue
             stems = (low, low[:-1], low[:-2], f"{low[:-3]}y", low[:-3], f"{low[:-3]}e")
             base = self._irregular.get(low) or next((one for one in stems if one in self._verbs), "")
@@ -208,14 +218,10 @@ class Parser:
             return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
         thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False
         thing |= low.endswith(("ers", "ors"))
-        row = tag == "VBZ" and thing and before.tag_ == "NN" and low not in _HELPS
-        if (
-            row
-            and not any(one.tag_ in ("VBZ", "VBP") and one != token for one in token.doc)
-            and '"' not in token.doc.text
-        ):
-            if any(one.tag_ == "VBD" for one in token.doc):
-                return Hint("things", "NNS", low[:-1])  # "the lifeboat, the crab pots and the mast"
+        tags = {one.tag_ for one in token.doc if one != token}
+        row = tag == "VBZ" and thing and before.tag_ == "NN" and low not in _HELPS and "``" not in tags
+        if row and "VBD" in tags and not tags & {"VBZ", "VBP"}:
+            return Hint("things", "NNS", low[:-1])  # "the lifeboat, the crab pots and the mast"
         if tag == "JJ" and low.endswith("ing") and not bare:
             return Hint("walking", "VBG", base)  # "had been diving"
         if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):
@@ -261,27 +267,24 @@ class Parser:
         return None
 
     def _known_thing(self, token: Token, base: str) -> bool:
-        """Whether what was taken for a verb or a look is a thing, an animal or somebody: "takes the silver ring", "a seal
-        pup on the stones", "found a hermit, old and blind"."""
+        """Whether what was taken for a verb or a look is a thing, an animal or somebody: "takes the silver ring", "a
+        seal pup on the stones", "found a hermit, old and blind"."""
         low, tag, before, words = token.lower_, token.tag_, token.nbor(-1), self._words
         sort, first = words.sort(low), _opens(before) if before.tag_ in _PHRASE else None
         after = token.nbor(1) if token.i + 1 < len(token.doc) else None
-        if (
-            first is None
-            or sort in ("", "abstract", "time", "feeling")
-            or (after is not None and after.tag_[:2] == "NN")
-        ):
+        if first is None or (after is not None and after.tag_[:2] == "NN"):
+            return False
+        if tag in ("VB", "VBP") and before.tag_ == "JJ" and first.tag_ == "DT":
+            return True  # "on the third try"
+        if sort in ("", "abstract", "time", "feeling"):
             return False
         if tag == "JJ":
-            return (
-                sort in ("person", "animal", "being")
-                and before.tag_ in ("DT", "JJ")
-                and (after is None or after.is_punct)
-            )
+            alone = before.tag_ in ("DT", "JJ") and (after is None or after.is_punct)
+            return sort in ("person", "animal", "being") and alone
         early = any(one.tag_ in ("VBD", "VBZ", "VBP") for one in token.doc[: first.i])
         odd = tag == "VBG" and not low.endswith("ing")
         pup = tag in ("VB", "VBP") and base == low and not words.has("things_do", base) and before.tag_ != "DT"
-        alive = words.sort(before.lemma_) in ("person", "body") or (before.tag_ == "NNP")
+        alive = words.sort(before.lemma_) in ("person", "body") or before.tag_ == "NNP"
         return early and (odd or (pup and not alive))
 
 

@@ -191,7 +191,7 @@ def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: R
     told: list[tuple[Mention | None, str]] = []
     for part in parsed:
         for clause in part.clauses:
-            for token in clause.state if clause.lemma in ("be", "turn") else ():
+            for token in clause.state if clause.lemma in ("be", "turn") and clause.standing == "told" else ():
                 years = [token, *(w for c in token.children for w in c.subtree)] if token.lower_ == "old" else [token]
                 number = next((word.lower_ for word in years if word.pos_ == "NUM"), "")
                 told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]

@@ -51,6 +51,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         if token.i > 1 and quoted[token.i - 2] and not quoted[token.i] and words.has("say", lemma_of(token)):
             _repair_saying(token, quoted)
         _repair_tags(token, words)
+        if (token.dep_, token.tag_) == ("ROOT", "VBN") and child_of(token, "aux", "auxpass", *_SUBJECTS) is None:
+            token.tag_ = "VBD"  # "The wolf howled"
     for token in doc:
         _repair_compared(token)
         _repair_done(token, words)
@@ -265,8 +267,8 @@ def _repair_watched(token: Token, words: Words) -> None:
 
 
 def _repair_beside_things(token: Token, words: Words) -> None:
-    """Put into its row, or beside whom it tells of, what was taken for another word for a thing: "bread, then a hen", "a
-    courier with a pizza, a woman in a coat and a lawyer", "She stood above my tent, a thin wolf"."""
+    """Put into its row, or beside whom it tells of, what was taken for another word for a thing: "bread, then a hen",
+    "a courier with a pizza, a woman in a coat and a lawyer", "She stood above my tent, a thin wolf"."""
     head, doc = token.head, token.doc
     then = token.left_edge.lower_ == "then" or (token.left_edge.i and doc[token.left_edge.i - 1].lower_ == "then")
     if token.dep_ in ("appos", "npadvmod") and head.pos_ == "NOUN" and then:
@@ -441,6 +443,7 @@ def _repair_results(token: Token, words: Words) -> None:
     before, thing = token.nbor(-1), child_of(token, "nsubj")
     verb = before if before.pos_ == "VERB" else token.head
     bound = verb is before or (thing is not None and verb.i < thing.i) or token.dep_ in ("acomp", "oprd", "advmod")
+    bound |= token.dep_ == "advcl" and before.dep_ == "dobj" and not list(token.children)  # "pulled the door shut"
     if verb.pos_ != "VERB" or verb.i > token.i or not bound or words.has("linking", lemma_of(verb)):
         return
     if verb in token.subtree or token.dep_ in ("amod", "compound") or verb.i < token.i - 6:
@@ -464,6 +467,9 @@ def _repair_subjects(token: Token, words: Words) -> None:
         done = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
         if done and not child_of(done[-1], "agent"):  # "A girl with a red cap paddled over and waved"
             done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
+    thing = child_of(token, "dobj") if lemma_of(token) == "go" else None
+    if thing is not None and subjects and words.has("sounds", subjects[0].lower_):
+        thing.dep_, subjects[0].dep_ = "nsubj", "advmod"  # "Crash went the ball"
     if len(subjects) > 1:
         first, second = subjects[:2]
         if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:

@@ -109,6 +109,7 @@ def load_words() -> Words:
     for kind in ("place", "thing", "vehicle", "building", "land", "group", "animal", "person", "being"):
         special = kind == "place"
         sorts.update({noun: kind for noun in sets[kind] if not (special and noun in sorts)})
+    sorts.update(dict.fromkeys((one for one in sets["colours"] if sorts.get(one) == "person"), "abstract"))
     feelings = {word: name for name, words in _yaml("feelings.yaml").items() for word in words.split()}
     asks = [(verb, name[6:]) for name, verbs in sets.items() if name.startswith("wants.") for verb in verbs]
     asked = {verb: frozenset(kind for one, kind in asks if one == verb) for verb, _ in asks}
