@@ -112,6 +112,9 @@ class Antecedents:
         inside = last.role != "agent" or last.token.head.dep_ == "relcl"  # "a man whose son played took it apart"
         score -= 0.9 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
         if last.key[0] == mention.key[0]:
+            again = last.pronoun == mention.pronoun and not entity.plural
+            whose = last.role != "agent" and mention.form == "poss" and last.clause is self._clause_of(mention)
+            score += 0.4 if again and (mention.pronoun == "it" or whose) else 0.0  # "asked him his name"
             score -= 0.01 * abs(mention.key[1] - last.key[1])
             score += 0.3 if last.role == mention.role == "agent" else 0.0
             if mention.form == "poss":
@@ -120,6 +123,11 @@ class Antecedents:
                 who = 0.5 if last.role == "agent" else 1.0  # "with a boy who was gripping his leg"
                 score += (-1.0 if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
         return score + self._wanted(entity, mention)
+
+    def _clause_of(self, mention: Mention) -> Clause | None:
+        """The clause that holds what a possessive owns."""
+        owned = self.memory.owned.get(mention.key)
+        return owned.clause if owned is not None else mention.clause
 
     def _taken_from(self, mention: Mention) -> bool:
         """Whether something is pulled out of the hands, bitten, bandaged or laid on a forehead: they are hardly the
@@ -467,8 +475,9 @@ class Antecedents:
             town = entity.kind == "place" and entity.acts  # "the whole village watched"
             if not (entity.plural or entity.kind == "group" or town or _each(entity)) or entity.id in barred:
                 continue
-            if mention.role == "agent" and barred & set(entity.members):
-                continue  # "They dragged Ines up": she is none of them
+            if (mention.role == "agent" and barred & set(entity.members)) or set(entity.members) <= barred != set():
+                if entity.members:
+                    continue  # "They dragged Ines up": she is none of them
             mine = entity.narrator or any(memory.entities[item].narrator for item in entity.members)
             if mine or entity.kind == "abstract":
                 continue
@@ -529,6 +538,7 @@ class Antecedents:
             near = [e for e in near if e.id not in barred and e.last and e.last.sentence < mention.sentence]
             near = [e for e in near if not any(memory.entities[item].narrator for item in e.members)]
             near = [memory.entities[part.group]] if part is not None and part.group is not None else near
+        near = [e for e in near if mention.pronoun not in ("everyone", "everybody") or e.at(mention.sentence) < mention.sentence]
         known = memory.nearest(near, mention)
         return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
 

@@ -390,8 +390,10 @@ class Resolver:
         """Whether somebody does the deed itself: "The lawyer accused the man" is about two."""
         last, owned = entity.last, self.memory.owned.get(mention.key)
         clause = mention.clause or (owned.clause if owned is not None else None)
-        here = last is not None and last.clause is not None and last.clause is clause
-        own = last is not None and last.role == "agent" != mention.role and not last.plural
+        above = clause.parent if clause is not None and clause.link == "content" else clause
+        here = last is not None and last.clause is not None and (last.clause is clause or last.clause is above)
+        same = last is not None and last.clause is clause and mention.role == "agent"
+        own = last is not None and last.role == "agent" and not last.plural and not same
         return here and own
 
     def _named_beside(self, mention: Mention) -> set[str]:

@@ -213,7 +213,7 @@ class Parser:
             first, opens_it = before.nbor(-1), before.nbor(-2)
             if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
                 return Hint("big", "JJ", low)  # "the cold, driving rain"
-        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG") and after is not None
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP") and after is not None
         if low == "round" and tag != "IN" and placed and (after.tag_ in ("DT", "PRP$", "NNP") or tag in ("VB", "VBP")):
             return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
         thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False

@@ -394,6 +394,9 @@ def _repair_series(token: Token, words: Words) -> None:
         verb = next((up for up in head.ancestors if up.pos_ == "VERB"), head)
         if verb.tag_ == "VBP" and verb.i < head.i:
             token.head, token.tag_ = verb, "VBP"  # "We hold on to the edge and kick"
+    elif token.dep_ == "conj" and token.tag_ == "VBD" and head.tag_ in ("VBG", "VB") and child_of(head, "aux") is None:
+        verb = next((up for up in head.ancestors if up.tag_ == "VBD"), head)
+        token.head = verb if verb.i < head.i else head  # "got the engine running and wiped his hands"
     elif token.dep_ == "conj" and token.tag_ == "VBD" and (last := _last_doer(token)) is not None:
         token.head = last
     elif token.dep_ == "conj" and token.tag_ == "VBD" and head.dep_ in ("advcl", "relcl", "ccomp"):
