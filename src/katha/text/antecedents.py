@@ -98,7 +98,8 @@ class Antecedents:
         at = entity.at(mention.sentence)
         score = -0.8 * max(0, mention.sentence - at)
         # Who was last one of "they" is hardly "she" next.
-        aside = last.clause is not None and last.clause.link == "advcl" and last.key[0] == mention.key[0] - 1
+        aside = last.clause is not None and last.clause.link in ("advcl", "noun")
+        aside = aside and last is not None and last.key[0] == mention.key[0] - 1
         share = _ASIDE if aside else 1.0
         score += share * _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
@@ -323,7 +324,7 @@ class Antecedents:
         if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
             return known
         return known * (0.5 if entity.given else 1.0) - (
-            0.35 if entity.kind in ("animal", "being") and not entity.its else 0.9
+            0.6 if entity.kind in ("animal", "being") and not entity.its else 0.9
         )
 
     def _later(self, mention: Mention) -> Known | None:
@@ -538,7 +539,11 @@ class Antecedents:
             near = [e for e in near if e.id not in barred and e.last and e.last.sentence < mention.sentence]
             near = [e for e in near if not any(memory.entities[item].narrator for item in e.members)]
             near = [memory.entities[part.group]] if part is not None and part.group is not None else near
-        near = [e for e in near if mention.pronoun not in ("everyone", "everybody") or e.at(mention.sentence) < mention.sentence]
+        near = [
+            e
+            for e in near
+            if mention.pronoun not in ("everyone", "everybody") or e.at(mention.sentence) < mention.sentence
+        ]
         known = memory.nearest(near, mention)
         return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
 

@@ -279,7 +279,16 @@ def _repair_beside_things(token: Token, words: Words) -> None:
         token.head, token.dep_ = where.head if where != token else head.head, "conj"
         head.head, head.dep_, where.head, where.dep_ = token, "nsubj", token, "advmod"
         return
-    alive = ("person", "animal", "being")
+    alive, root = ("person", "animal", "being"), doc[:].root
+    stray = token.dep_ == "acl" and token.tag_ == "VBD" and token.nbor(-1).text == ","
+    if stray and root.pos_ in ("NOUN", "PROPN") and root.i < token.i:
+        root.head, root.dep_, token.head, token.dep_ = (
+            token,
+            "nsubj",
+            token,
+            "ROOT",
+        )  # "The thief, chased by dogs, fell"
+        return
     if token.dep_ == "acl" and token.tag_ == "VBN" and head.dep_ == "pobj" and token.nbor(-1).text == ",":
         verb = next((up for up in head.ancestors if up.pos_ in ("VERB", "AUX")), head)
         doer = child_of(verb, "nsubj")
@@ -296,7 +305,7 @@ def _repair_beside_things(token: Token, words: Words) -> None:
         return
     if head.pos_ != "NOUN" or doc[token.left_edge.i - 1].text != ",":
         return
-    above, root = head.head.head, doc[token.i].doc[:].root
+    above = head.head.head
     if root.tag_ in ("VBD", "VBZ") and root.i > token.i and child_of(root, *_SUBJECTS) is None:
         token.head, token.dep_ = root, "nsubj"  # "Long ago in the bamboo hills, a widow kept the fire"
         return
