@@ -101,7 +101,8 @@ class Antecedents:
         aside = last.clause is not None and last.clause.link in ("advcl", "noun")
         aside = aside and last is not None and last.key[0] == mention.key[0] - 1
         share = _ASIDE if aside else 1.0
-        score += share * _ROLES.get(last.role, 0.0) if last.sentence >= at or mention.pronoun == "they" else -0.6
+        role = 0.6 if last.token.dep_ == "nsubjpass" else _ROLES.get(last.role, 0.0)
+        score += share * role if last.sentence >= at or mention.pronoun == "they" else -0.6
         score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
         score += 0.1 if entity.names else 0.0
         score += 0.06 * min(len(entity.sentences), 6)
@@ -138,8 +139,9 @@ class Antecedents:
             return owned.role == "patient"
         if owned is not None and owned.clause is not None and self.words.sort(owned.noun) in ("body", "abstract"):
             verb, of_others = owned.clause.lemma, self.words.has("done_to_others", owned.clause.lemma)
-            laid = owned.role in ("place", "goal") and self.words.has("laid_on_others", verb)
-            if (of_others and owned.role == "patient") or (laid and owned.clause.of("patient")):
+            there, sits = owned.role in ("place", "goal"), self.words.has("sits_on_others", verb)
+            laid = self.words.has("laid_on_others", verb) and bool(owned.clause.of("patient"))
+            if (of_others and owned.role == "patient") or (there and (laid or sits)):
                 return True
         verb = owned.clause.lemma if owned is not None and owned.clause is not None else ""
         if owned is not None and self.words.has("found_so", verb) and owned.role == "place":
@@ -367,6 +369,8 @@ class Antecedents:
             score -= 0.7 if living and inside else 0.0  # coals are laid in a pot, not in a tiger
             score -= 0.8 if entity.vague else 0.0  # "something in it ticked": it is what it was before
             score -= {"place": 0.6, "abstract": 1.2}.get(entity.kind, 0.0)
+            inner = entity.last is not None and entity.last.clause is None and not entity.last.pronoun
+            score -= 0.5 if inner else 0.0  # "A boy on a bicycle dived in after it"
             score -= 0.6 if self._sat_on(entity) and mention.role != "place" else 0.0
             score -= {"body": 0.8, "weather": 0.8}.get(words.sort(entity.noun), 0.0)
             if mention.form == "poss":
@@ -476,9 +480,9 @@ class Antecedents:
             town = entity.kind == "place" and entity.acts  # "the whole village watched"
             if not (entity.plural or entity.kind == "group" or town or _each(entity)) or entity.id in barred:
                 continue
-            if (mention.role == "agent" and barred & set(entity.members)) or set(entity.members) <= barred != set():
-                if entity.members:
-                    continue  # "They dragged Ines up": she is none of them
+            members = set(entity.members)
+            if members and (members <= barred or (mention.role == "agent" and barred & members)):
+                continue  # "They dragged Ines up": she is none of them
             mine = entity.narrator or any(memory.entities[item].narrator for item in entity.members)
             if mine or entity.kind == "abstract":
                 continue

@@ -405,6 +405,9 @@ class _Builder:
             late = self._late_objects(parent)
             if late and (controlled or self.words.has("perceive", parent.lemma)):
                 return late
+        apart = top.dep_ == "advcl" and top.tag_ == "VBG" and parent.link == "advcl" and parent.parent is not None
+        if apart and not any(self._lives(one) or one.pos_ == "PRON" for one in self._agent_of(parent)):
+            return self._agent_of(parent.parent)  # "They sat until the sun went down, sharing an apple"
         if top.dep_ in ("xcomp", "ccomp", "advcl", "pcomp", "prep", "dobj"):
             return parent.of("patient") if parent.passive else self._agent_of(parent)
         return []

@@ -156,6 +156,9 @@ class Resolver:
         known = self.memory.of(other)
         if known is None or mention.plural or (mention.owner is not None and self._owner(mention) == known.id):
             return None
+        sorts = {self.words.sort(noun) for noun in (known.noun, mention.noun)}
+        if {"person", "animal"} <= sorts:
+            return None  # "The only one who saw it was his parrot"
         alive = known.kind in ALIVE or known.acts or known.vague
         return known if alive and (mention.name or self._kind(mention) in ALIVE) else None
 

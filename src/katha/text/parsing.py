@@ -144,7 +144,7 @@ class Parser:
             if tag == "JJ" and one != low and self._words.sort(one) in ("animal", "person"):
                 found[token.i] = Hint("dogs", "NNS", one)  # "The two geese talk"
                 continue
-            if tag == "NNP" and before is not None and before.lower_ in _CALLED and before.tag_ == "VBD":
+            if tag == "NNP" and before is not None and before.lower_ in _CALLED and (before.tag_ == "VBD" or not told):
                 found[token.i] = Hint("Tom", tag, token.text)  # "a boy called Temir painted rain"
                 continue
             if "-" in low and (tag, token.dep_) in (("JJ", "advmod"), ("JJ", "oprd")) and self._words.number(low):
@@ -242,7 +242,7 @@ class Parser:
         whole = _opens(before) is not None and (after is None or after.is_punct) and base == low
         if noun and whole and doer and bare and (token.dep_ == "advcl" or (token.dep_ == "ROOT" and not told)):
             return Hint("fell", "VBD", base)  # "The balloon burst"
-        if tag == "VBN" and token.dep_ == "acl" and not told and opens:
+        if tag == "VBN" and token.dep_ == "acl" and not told and opens and low not in _CALLED:
             return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
         around = _segment(token)
         if not base or not noun or any(one.tag_ in _FINITE for one in around):

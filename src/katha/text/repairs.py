@@ -87,8 +87,6 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
                 token.dep_ = "dobj"
         if token.dep_ == "dobj" and words.has("give", lemma_of(token.head)):
             _split_objects(token)
-        if token.dep_ == "dobj" and token.pos_ == "PROPN" and words.has("naming", lemma_of(token.head)):
-            _split_name(token)
         _repair_rows(token, words)
         _repair_objects(token, words)
         if token.dep_ == "prep" and token.lower_ == "up" and (thing := child_of(token, "pobj")) is not None:
@@ -126,7 +124,7 @@ def _repair_tags(token: Token, words: Words) -> None:
             token.pos_, token.tag_, token.dep_, token.lemma_ = "VERB", "VBD", "conj", token.lower_[:-2]
             thing.dep_ = "dobj"
     elif token.tag_ == "VBZ" and token.dep_ == "conj":
-        _repair_plural(token, doer)
+        _repair_plural(token)
     elif token.dep_ == "ccomp" and token.pos_ == "ADJ" and doer is not None and doer.i < token.i:
         so = words.has("found_so", lemma_of(head)) or doer.left_edge.i == head.i + 1  # "wiped the table dry"
         so = so and not any(words.has(name, lemma_of(head)) for name in ("report", "think", "make", "wish"))
@@ -141,6 +139,8 @@ def _repair_tags(token: Token, words: Words) -> None:
         ):  # "sat with her back against it", "turned his back"
             token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, whose.dep_
             whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
+    elif token.dep_ in ("advcl", "xcomp", "ccomp") and token.pos_ == "VERB" and words.has("colours", token.lower_):
+        token.pos_, token.dep_ = "ADJ", "oprd"  # "painted his toenails red"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
         doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
         # "with his lips blue with cold"
@@ -274,11 +274,6 @@ def _repair_beside_things(token: Token, words: Words) -> None:
     if token.dep_ in ("appos", "npadvmod") and head.pos_ == "NOUN" and then:
         token.dep_ = "conj"
         return
-    if token.dep_ == "compound" and token.tag_ == "VBD" and head.tag_ == "NNP" and head.i == token.i + 1:
-        where = head.head if head.dep_ == "pobj" else token  # "and inside sat Biscuit"
-        token.head, token.dep_ = where.head if where != token else head.head, "conj"
-        head.head, head.dep_, where.head, where.dep_ = token, "nsubj", token, "advmod"
-        return
     alive, root = ("person", "animal", "being"), doc[:].root
     stray = token.dep_ == "acl" and token.tag_ == "VBD" and token.nbor(-1).text == ","
     if stray and root.pos_ in ("NOUN", "PROPN") and root.i < token.i:
@@ -332,32 +327,15 @@ def _repair_told(told: Token, verb: Token, words: Words) -> None:
         told.head, told.dep_ = thing, "relcl"
 
 
-def _repair_plural(token: Token, doer: Token | None) -> None:
+def _repair_plural(token: Token) -> None:
     """Make a noun again of a plural that was taken for a verb of the present in a told past."""
     head, things = token.head, [one for one in token.children if one.dep_ in ("dobj", "acomp", "attr", "prt")]
     if things:
         return
     verb = next((one for one in (head, *head.ancestors) if one.pos_ == "VERB"), head)
     if head.pos_ == "NOUN" and verb.tag_ == "VBD" and head.dep_ in ("dobj", "pobj", "conj"):
-        beside = head
-    elif head.tag_ == "VBD" and doer is not None and doer.i == token.i - 1 and doer.tag_ == "NN":
-        put = child_of(head, "dobj") or next(
-            (one for one in head.subtree if one.dep_ == "pobj" and one.i < doer.i), None
-        )
-        if put is None or not any(one.tag_ == "CC" and one.i < doer.i for one in head.children):
-            return
-        beside = put
-        for one in list(doer.lefts):
-            one.head = token
-        doer.dep_ = "compound"
-        for one in [one for one in token.rights if one.dep_ == "conj" or one.tag_ == "CC"]:
-            one.head = head
-            if one.tag_ == "VBN":
-                one.tag_ = "VBD"
-    else:
-        return
-    token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]
-    token.head, token.dep_ = beside, "conj"
+        token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]
+        token.head, token.dep_ = head, "conj"
 
 
 def _repair_series(token: Token, words: Words) -> None:
@@ -390,15 +368,6 @@ def _repair_series(token: Token, words: Words) -> None:
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
         if told and (token.nbor(-1).text == "and" or _goes_on(doc, token.i)):
             token.tag_, token.dep_, token.head = "VBD", "conj", first
-    elif token.dep_ == "conj" and token.tag_ == "VB" and head.tag_ in ("VBD", "VBG") and not has_to(token):
-        thing = child_of(head, "dobj")
-        joined = token.nbor(-1).tag_ == "CC" and child_of(token, "dobj", "ccomp", "xcomp") is None
-        sky = words.group("weather", token.lower_) is not None
-        if (
-            joined and child_of(head, "aux") is None and ((thing and sky) or words.is_a("food", token.lower_))
-        ):  # "and rain", "and cream on her veil"
-            token.pos_, token.tag_ = "NOUN", "NN"
-            token.head, token.dep_ = (thing, "conj") if thing is not None else (head, "dep")
     elif token.dep_ == "conj" and token.tag_ == "VB" and head.pos_ == "NOUN" and token.nbor(-1).tag_ == "CC":
         verb = next((up for up in head.ancestors if up.pos_ == "VERB"), head)
         if verb.tag_ == "VBP" and verb.i < head.i:
@@ -475,10 +444,17 @@ def _repair_subjects(token: Token, words: Words) -> None:
         token.head = token.head.head
     subjects = [child for child in token.children if child.dep_ == "nsubj"]
     _join_name(token, subjects, words)
+    but = next((c for c in subjects[0].children if c.lower_ == "but"), None) if subjects else None
+    other = (child_of(subjects[0], "conj") or next(iter(subjects[1:]), None)) if but is not None else None
+    done = next((c for c in subjects[0].children if (c.tag_, c.dep_) == ("VBN", "acl")), None) if subjects else None
+    if done is not None and other is not None:  # "The hunter aimed at the stag, but his hands shook"
+        done.tag_, done.dep_, done.head = "VBD", "ccomp", token
+        subjects[0].head, other.head, other.dep_ = done, token, "nsubj"
+        return
     if len(subjects) == 1 and token.tag_ == "VBD" and child_of(subjects[0], "cc") and not child_of(subjects[0], "conj"):
-        done = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
-        if done and not child_of(done[-1], "agent"):  # "A girl with a red cap paddled over and waved"
-            done[-1].head, done[-1].dep_, done[-1].tag_ = token, "advcl", "VBD"
+        acls = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
+        if acls and not child_of(acls[-1], "agent"):  # "A girl with a red cap paddled over and waved"
+            acls[-1].head, acls[-1].dep_, acls[-1].tag_ = token, "advcl", "VBD"
     thing = child_of(token, "dobj") if lemma_of(token) == "go" else None
     if thing is not None and subjects and words.has("sounds", subjects[0].lower_):
         thing.dep_, subjects[0].dep_ = "nsubj", "advmod"  # "Crash went the ball"
@@ -606,15 +582,6 @@ def _repair_objects(token: Token, words: Words) -> None:
             child.head = beside
         beside.head, beside.dep_ = verb, "dobj"
         token.dep_, token.pos_ = "oprd", "ADJ"
-    elif (
-        token.pos_ == "ADJ" and token.dep_ == "advmod" and words.sort(token.lower_) == "thing" and token.i == verb.i + 3
-    ):
-        first = token.nbor(-1)
-        if first.dep_ == "dobj" and first.head == verb:  # "unscrewed the fire extinguisher"
-            for child in list(first.lefts):
-                child.head = token
-            token.pos_, token.tag_, token.dep_ = "NOUN", "NN", "dobj"
-            first.head, first.dep_ = token, "compound"
     elif token.dep_ == "npadvmod" and words.has("give", lemma_of(verb)) and not is_time(token, words):
         first = child_of(verb, "dobj")
         if (
@@ -641,17 +608,6 @@ def _repair_beside(token: Token, words: Words) -> None:
         token.dep_ = "dobj" if near and words.sort(lemma_of(token)) not in ("abstract", "") else token.dep_
     elif token.pos_ == "ADJ" and token.dep_ in ("dobj", "advcl") and thing is not None and token.i == thing.i + 1:
         token.dep_ = "oprd" if child_of(token, *_SUBJECTS, "mark", "aux") is None else token.dep_
-
-
-def _split_name(name: Token) -> None:
-    """Part who is named from the name: "They called the puppy Max"."""
-    named = child_of(name, "compound")
-    if named is not None and named.text.islower():
-        for child in list(name.children):
-            if child.i < named.i:
-                child.head = named
-        named.head, named.dep_ = name.head, "dobj"
-        name.dep_ = "oprd"
 
 
 def _find_subject(verb: Token, words: Words) -> None:
