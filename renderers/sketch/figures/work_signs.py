@@ -68,6 +68,21 @@ def _waved(ink: Ink, a: Around) -> None:
             ink.draw(f"M {at} {y - 22} Q {at + bulge} {y - 12} {at} {y - 2}", width=1.3)
 
 
+def _cord(ink: Ink, a: Around) -> None:
+    """A cord with a bow between hands that tie it."""
+    (x, y), far = a.joints.hand, a.joints.hand_far or a.joints.hand
+    x, y = max(x, far[0]) + 5, (y + far[1]) / 2
+    loops = (
+        f"M {x} {y} Q {x - 7} {y - 12} {x - 12} {y - 5} Q {x - 11} {y + 2} {x} {y}"
+        f" Q {x + 7} {y - 12} {x + 12} {y - 5} Q {x + 11} {y + 2} {x} {y}"
+    )
+    ends = f"M {x} {y} Q {x - 5} {y + 8} {x - 3} {y + 18} M {x} {y} Q {x + 7} {y + 7} {x + 6} {y + 17}"
+    for path in (loops, ends):
+        ink.draw(path, width=3.4)
+        ink.draw(path, stroke="tan", width=1.9)
+    ink.ellipse(x, y, 2.8, fill="tan", width=0.8)
+
+
 def _balls(ink: Ink, a: Around) -> None:
     """Balls in an arc over the head of who juggles."""
     x, y, r = a.joints.head
@@ -296,7 +311,7 @@ def _shaken(ink: Ink, a: Around) -> None:
 WORK: Mapping[str, tuple[bool, Emanation]] = {
     "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "sweat": (False, _sweat),
     "turned": (False, _turned),
-    "balls": (False, _balls), "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
+    "balls": (False, _balls), "cord": (False, _cord), "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
     "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),
