@@ -247,7 +247,7 @@ def term_for(reading: Reading, entity: Entity) -> Term:
     people = {f"character/{name}" for name in words.people}
     plain = {f"character/{name}" for name in words.bases.values()}
     if entity.kind in ("person", "group") and (not looks or looks <= plain):
-        looks = _by_nature(entity) or looks
+        looks = (_by_nature(entity) | words.looks(*entity.titles)) or looks
     living = entity.kind in LIVING or entity.character or bool(looks & people)
     return Term(frozenset(names), looks, living, entity.named)
 

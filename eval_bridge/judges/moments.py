@@ -44,8 +44,10 @@ _NEARBY = 0.5
 _REGULAR, _ANYBODY, _ANY_BEAST, _ANY_THING = 0.85, 0.6, 0.4, 0.25
 """How well somebody of whom the words tell no looks is a person who is seen again and again, a person, an animal, a
 thing that acts."""
-_KIN = 0.05
-"""How well a deed of the same kind is the one that is told: who hurries by is seen to walk, or to run."""
+_NAMED_BEAST = 0.2
+"""How well an animal is somebody who is named like a person."""
+_KIN, _MOVING = 0.05, 0.3
+"""How well a deed of the same kind is the one that is told: who comes in is seen to walk, and looks like who leaves."""
 _OFTEN = 0.34
 """The share of frames in which those are seen who are seen again and again."""
 _OTHER_CLOTHES = 0.45
@@ -87,7 +89,8 @@ class Seen:
         if term.looks:
             if key in term.looks:
                 return 1.0
-            return _resemblance(key, term.looks)
+            called = term.proper and key.startswith("character/") and not _is_person(frozenset({key}))
+            return _NAMED_BEAST if called and _is_person(term.looks) else _resemblance(key, term.looks)
         if not term.living:
             return 0.0
         if _is_person(frozenset({key})):
@@ -109,7 +112,7 @@ class Seen:
             return None
         same = sum(self.actions.get(name, 0.0) for name in _alike(deed))
         kin = sum(self.actions.get(name, 0.0) for name in _kin(deed))
-        return min(1.0, same + _KIN * kin)
+        return min(1.0, same + (_MOVING if load_words().acts.get(deed) == "move" else _KIN) * kin)
 
     def feeling(self, mood: str) -> float:
         """Return how probably it is in a mood."""

@@ -385,6 +385,8 @@ def fill_options(
         if most > DISTRACTORS and moral_label(text) is None:
             continue
         said = text if moral else sentence(text)
+        if question.question_type != "temporal_order" and gives_away(question.question, said):
+            continue  # what the question tells already
         if normalise(said) and not _equivalent(said, chosen, question):
             chosen.append(said)
         if len(chosen) == most:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -210,6 +211,9 @@ class TextQuestions:
         fair = [deed for deed in deeds if deed.fair]
         self._others = Others(reading, self.teller, fair, self._scene)
         self._asked: set[str] = set()
+        self._told = Counter(deed.sentence for deed in fair)
+        mains = [deed for one in reading.sentences if one.visible and (deed := self._main(one)) is not None]
+        self._spoken = Counter(deed.who for deed in mains if deed.spoken)
 
     def drafts(self) -> Iterator[Draft]:
         """Yield every question in the order of the text."""
@@ -308,8 +312,8 @@ class TextQuestions:
         return f"{asking} {'at the start' if first else 'next'}?", None
 
     def _points(self, deed: Deed) -> bool:
-        """Whether a deed can point out a moment."""
-        return deed.good and not deed.event.perfect and deed.event.verb not in _FEELS
+        """Whether a deed can point out a moment: it happens once."""
+        return deed.good and self._once(deed) and not deed.event.perfect and deed.event.verb not in _FEELS
 
     def _action(self, deed: Deed, steps: Sequence[Deed]) -> Draft:
         """Ask what somebody is seen to do, or what happens."""
@@ -325,6 +329,10 @@ class TextQuestions:
         asked, cue = self._placed(start, steps, "What happens", deed.sentence)
         wrong = self._others.happening(deed, cue)
         return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
+
+    def _once(self, deed: Deed) -> bool:
+        """Whether a deed is told but once, so that it has a place in the order: who speaks may speak again."""
+        return (self._spoken[deed.who] if deed.spoken else self._told[deed.sentence]) < 2
 
     def _does(self, deed: Deed) -> bool:
         """Whether somebody does something, and is not only so."""
@@ -449,7 +457,7 @@ class TextQuestions:
         told = [first[scene] for scene in sorted(first)]
         for at in range(1, len(told)):
             early, late = told[at - 1], told[at]
-            if early.sentence != late.sentence and not (early.spoken and late.spoken and early.who == late.who):
+            if early.sentence != late.sentence and self._once(early) and self._once(late):
                 yield self._ordered(told, at, self.reading.sentences[late.event.sentence])
 
     def _ordered(self, steps: Sequence[Deed], at: int, one: Sentence) -> Draft:

@@ -6,7 +6,7 @@ training.reader.words` writes the file anew after a table has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,16 @@ def _nouns() -> Mapping[str, list[str]]:
     for concept in load_vocabulary().concepts("character"):
         for word in concept.words if concept.id in known else ():
             found[word] = list(dict.fromkeys([f"character/{concept.id}", *found.get(word, ())]))
+    for word, other in _called_elsewhere():
+        if word in found and (noun := nouns().get(other)) is not None:
+            found[word] = list(dict.fromkeys([*found[word], f"prop/{noun.pictogram}"]))
     return dict(sorted(found.items()))
+
+
+def _called_elsewhere() -> Iterator[tuple[str, str]]:
+    """A noun with what it is in some place: a ball is a tennis ball on the court."""
+    for rows in _data()["here"].values():
+        yield from ((word, other) for word, other in rows.items() if other)
 
 
 def _faces() -> Mapping[str, list[str]]:
