@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -189,12 +190,11 @@ def _largest(svg: str, fills: tuple[str, ...], box: Box) -> str | None:
     by = _PIXELS / max(x1 - x0, y1 - y0, 1.0)
     put = group(svg, transform=f"scale({by:.4f}) translate({number(-x0)} {number(-y0)})")
     picture = Image.open(BytesIO(rasterise(canvas(put, _PIXELS, _PIXELS), _PIXELS, _PIXELS))).convert("RGB")
-    seen = {
-        f"#{red:02x}{green:02x}{blue:02x}": many for many, (red, green, blue) in picture.getcolors(_PIXELS**2) or ()
-    }
+    pixels = picture.tobytes()
+    seen = Counter(f"#{pixels[at : at + 3].hex()}" for at in range(0, len(pixels), 3))
     hued = [fill for fill in fills if _hls(fill)[2] > _GREY and _hls(fill)[1] > 0.5 * _BLACK]
-    covers = {one: sum(seen.get(fill.lower(), 0) for fill in hued if _akin(fill, one)) for one in hued}
-    return max(hued, key=lambda one: (covers[one], seen.get(one.lower(), 0)), default=None)
+    covers = {one: sum(seen[fill.lower()] for fill in hued if _akin(fill, one)) for one in hued}
+    return max(hued, key=lambda one: (covers[one], seen[one.lower()]), default=None)
 
 
 @cache

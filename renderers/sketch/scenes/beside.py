@@ -19,7 +19,7 @@ _ROOM, _ROOF = 1.3, 1.16
 _LOW, _RIM = 0.66, 0.5
 """Lower than the first share of somebody's height, a thing hides the body and not the face; in a thing, what is above
 its rim is seen from the second share of the height up."""
-_BOAT = 0.62
+_BOAT, _OVERTOPS = 0.62, 1.5
 _AROUND, _CAUGHT = 1.2, 0.6
 _SEVERAL = 1.4
 """What is so much wider than high are several."""
@@ -208,7 +208,7 @@ def _around(room: _Room) -> tuple[Sprite, float]:
         return replace(sprite, x=room.middle + room.facing * 0.5 * (room.wide + sprite.local[2])), 0.0
     height = _natural(room, _LEAST, _TALLEST)
     if height > 0.8 * room.tall:
-        return room.drawn(height, 0.0, -1.5), 0.0
+        return room.drawn(max(height, _OVERTOPS * room.tall), 0.0, -1.5), 0.0
     return replace(room.drawn(min(height, 0.5 * room.tall), 0.0, 2.2), y=8.0), 0.0
 
 

@@ -125,6 +125,10 @@ _AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
 _ONTO = frozenset({"on", "onto", "over", "around", "round"})
 _BORNE = frozenset({"coffin", "stretcher", "trunk", "chest", "canoe", "wooden_rowboat"})
 """Things that take two to carry, whatever their height."""
+_TOWARDS = frozenset({"towards", "toward", "to", "past", "behind", "at", "after", "near", "before", "beside", "around"})
+"""Where nobody is in or on what they do something with."""
+_FILLING = frozenset({"put", "put_in", "drop", "throw", "pour", "hide", "gather", "find", "look", "search", "take"})
+"""What is done with something in a hat is not done with the hat on."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
@@ -273,7 +277,8 @@ class Doing(Having):
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
         if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
             return alone
-        means = [role.head for role in event.all("instrument", "place", "companion", "source")]
+        near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
+        means = [role.head for role in (*event.all("instrument", "companion"), *near)]
         if base_form(event.verb) == "play" and not event.who("patient") and self._make_music(doers):
             return "play_music"
         meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
@@ -628,7 +633,10 @@ class Doing(Having):
         for role in patients:
             if row.id in ("wear", "stand", "fit") and self._put_on(role, self._wearers(event)):
                 continue
-            key = self._role_thing(role, holder if main is None else None, "object")
+            more = main is not None and row.thing in _IN_HAND and row.own is None
+            noun = noun_of(role.head) if more else None
+            handy = noun is not None and noun.stands == "hand" and noun.cm < _LARGE  # in the other hand
+            key = self._role_thing(role, holder if main is None or handy else None, "instrument" if handy else "object")
             main = main or key
         for role in event.all("instrument"):
             aboard = row.id in _INSIDE and row.id != "board" and not _is_vehicle(role) and not self._is_own(role, row)
@@ -658,7 +666,9 @@ class Doing(Having):
                 self._role_thing(role, holder, "instrument")
             if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
                 continue
-            if (row.id in ("wear", "fit") and self._is_on(role)) or (self._has_on(role) and self._put_on(role, agents)):
+            if (row.id in ("wear", "fit") and self._is_on(role)) or (
+                self._has_on(role) and row.id not in _FILLING and self._put_on(role, agents)
+            ):
                 continue
             if self._is_setting(role, row):
                 continue

@@ -327,8 +327,8 @@ class Making:
         words = {head, head.split()[-1], noun.word if noun is not None else ""}
         one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
         pair = any(in_table("pairs", word) for word in (head, entity.noun))
-        told = self._number(entity)
-        count = told if told > 1 else 1 if one or entity.members else min(entity.count or 3, 2 if pair else 3)
+        number = self._number(entity)
+        count = number if number > 1 else 1 if one or entity.members else min(entity.count or 3, 2 if pair else 3)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count

@@ -36,6 +36,9 @@ _SEATED = frozenset({
     "theatre", "church", "courtroom", "cafe", "restaurant", "library", "station", "departures",
 })  # fmt: skip
 """Places with seats."""
+_ABED = frozenset({"sit", "lie", "sleep", "in_bed", "read", "play", "curl_up", "sit_floor", "wake"})
+"""What those do who are in bed themselves with others there."""
+_TREE = 150.0
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on (centimetres)."""
 _GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
@@ -114,6 +117,8 @@ class Nested(Relations):
             del self.things[there.id]  # the deed brings it
             self.actors[key] = replace(actor, deed="swing")
             return
+        if way == "in" and there.kind == "plant" and there.cm > _TREE:
+            way = "on"  # in the crown
         if not bed and idle and there.at is None:
             ridden = way == "on" and there.kind == "vehicle" and there.cm < _STRADDLED and actor.kind != "pictogram"
             self.things[there.id] = replace(there, held_by=actor.id if ridden else None, role="object")
@@ -263,7 +268,7 @@ class Nested(Relations):
             other = next((one for one, fellow in self.actors.items() if fellow.id == actor.target), None)
             if other is None or there is None or there.pictogram not in _BEDS or actor.where not in ("in", "on"):
                 continue
-            if deed(actor.deed).partner == "front":
+            if deed(actor.deed).partner in ("front", "side") and actor.deed not in _ABED:
                 self.actors[key] = replace(actor, at=None, where=None)
                 self._rests(other, there, "in")
 

@@ -344,7 +344,8 @@ def _cluster(
     if row.id == "shelter" and actor.where == "under":
         row = replace(row, own=None, pose=replace(row.pose, arm_near=(-14.0, -6.0)))  # a roof is enough
     housed = scene.setting is not None and place_data(scene.setting).indoors
-    if row.id == "climb" and (housed or actor.where in ("in", "on")):
+    roped = any("rope" in (one.pictogram or "") for one in scene.things)
+    if row.id == "climb" and (housed or roped or actor.where in ("in", "on")):
         row = replace(row, pose=replace(row.pose, emanata=()))  # no tree to climb in a house
     if row.insists and row.own is not None:
         found = pictogram(row.own)
@@ -564,8 +565,8 @@ def _at_goal(
         wide = _GOAL_WIDE
     flat = row.set in (None, "table", "desk", "counter", "stove", BOARD) and thing.pictogram in _TABLES
     if flat and row.set is not None:  # the deed's table is the one that is told
-        table = [replace(one, id=thing.id) if one.id == row.set else one for one in cluster.sprites]
-        return replace(cluster, sprites=table)
+        named = [replace(one, id=thing.id) if one.id == row.set else one for one in cluster.sprites]
+        return replace(cluster, sprites=named)
     hand = max(f * body.joints["hand"][0], f * body.joints["far"][0])
     x, y, more = f * (hand + 0.38 * wide), hung(thing), []
     on_table = thing.stands in ("hand", "table") and height < _LOW_GOAL and indoors and row.set is None

@@ -366,8 +366,10 @@ class _Teller(Nested):
                 continue
             if entity.id in self.pictured:
                 continue
-            told = phrase_of(entity)
-            if (features_of(told) or features_of(f"{told}s")) and any(actor.kind == "person" for actor in self.actors.values()):
+            called = phrase_of(entity)
+            if (features_of(called) or features_of(f"{called}s")) and any(
+                actor.kind == "person" for actor in self.actors.values()
+            ):
                 self._dressed_in(entity)
                 continue
             if self._spoken(entity):
