@@ -249,7 +249,8 @@ class Doing(Having):
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
             return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
-        whereto = [role for role in event.all("goal") if role.entity is None or not self._alive(role.entity)]
+        goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
+        whereto = [role for role in goals if role.entity is None or not self._alive(role.entity)]
         told_of = patients or (*event.all("recipient"), *whereto)
         about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
         special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)

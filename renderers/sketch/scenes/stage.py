@@ -127,6 +127,9 @@ _UPRIGHT = frozenset(
     {"stand", "walk", "run", "sneak", "enter", "leave", "follow", "chase", "look", "find", "fly", "go"}
 )
 """Deeds that are done swimming under water."""
+_OPEN = frozenset({"container", "drink", "landscape"})
+_PANES = frozenset({"window", "door"})
+"""What things are thrown at rather than into."""
 _WINDOWS = 4
 """At most so many faces are seen in one vehicle."""
 _STOOL = "stool"
@@ -578,7 +581,7 @@ def _at_goal(
     depth = 0.6 if (height < _LOW_GOAL or on_table) and not hung(thing) else -0.6
     sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=y == 0.0)
     put = {one.id: lay(one, sprite, thing) for one in objects if one.at == thing.id}
-    if row.id in _FALLING:
+    if row.id in _FALLING and (hollow_of(thing.pictogram) or thing.kind in _OPEN) and thing.pictogram not in _PANES:
         put = {one.id: _falling(one, sprite) for one in objects}
     kept = [one for one in cluster.sprites if one.id not in put]
     solid = union([cluster.solid, sprite.box, *(one.box for one in (*more, *put.values()))])
