@@ -71,6 +71,7 @@ class Story:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading = _with_errands(reading)
         self.teller = Teller(reading)
+        self.title = reading.title or ""
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
         self._weights = {
             event.id: weight for beat in self.beats for event, weight in zip(beat.events, beat.weights, strict=True)

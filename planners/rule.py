@@ -12,6 +12,7 @@ from katha.jsonio import digest
 from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
+from katha.planners.hours import hours_of
 from katha.planners.moments import Moment, Story, scene_texts
 from katha.planners.sheets import sheet_of
 from katha.planners.whereabouts import places_of
@@ -45,6 +46,7 @@ class RulePlanner(LadderPlanner):
             captions = [scene.scene_text for scene in seen.scenes]
         else:
             told, note = told_story(seen.story_text, story.story_id)
+            told.title = told.title or seen.title
             moments = moments_of(told, parts_of(told, request.panels))
             captions = [_caption(moment) for moment in moments]
         places = places_of(moments)
@@ -185,7 +187,7 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
         place=moment.said(place),
-        time_of_day=moment.here.time or "",
+        time_of_day=hours_of(moment.story)[moment.main.sentence],
         shot_size=moment.shot(before),
     )
 

@@ -67,7 +67,7 @@ def kind_of(entity: Entity) -> str:
         return entity.noun or "person"
     if not general or (entity.sex is None and entity.kind == "group" and entity.noun):
         return entity.noun
-    if entity.age == "child":
+    if entity.age == "child" and entity.noun not in (*planning("look")["grown"], *planning("look")["old_kin"]):
         return {"male": "boy", "female": "girl"}.get(entity.sex or "", "child")
     return {"male": "man", "female": "woman"}.get(entity.sex or "", "person")
 
@@ -77,7 +77,8 @@ def _look(story: Story, entity: Entity, kind: str) -> str:
     own = (text.rsplit("'s ", 1)[-1] for text in (entity.name, *entity.aliases))  # not of "the old man's dog"
     told = [*entity.looks, *(word for text in own for word in text.lower().split())]
     lasting = [word for word in dict.fromkeys(told) if word in planning("look")["lasting"] and word not in kind.split()]
-    age = {"old": ["old"], "child": ["young"]}.get(entity.age or "", []) if entity.kind == "person" else []
+    told_age = "old" if entity.noun in planning("look")["old_kin"] else entity.age or ""  # what they once were is told
+    age = {"old": ["old"], "child": ["young"]}.get(told_age, []) if entity.kind == "person" else []
     young = age == ["young"] and kind in ("boy", "girl", "child")
     words = [*([] if young or (age and age[0] in lasting) else age), *lasting]
     female = entity.kind == "person" and entity.sex and kind not in ("boy", "girl", "man", "woman")
@@ -103,6 +104,8 @@ def _wears(story: Story, entity: Entity) -> str:
         found = _WEARS.match(story.reading.text, at + len(alias)) if at >= 0 else None
         for size in range(len(found[1].split()), 0, -1) if found is not None else ():
             phrase = found[1].split()[:size] if found is not None else []
+            if phrase[0].lower() in ("my", "his", "her", "its", "their", "our", "your"):
+                continue  # "a lamb in my lap"
             if words.sort(phrase[-1]) in ("clothing", "body") and words.sort(phrase[-1]):
                 several = phrase[-1].endswith("s") or phrase[-1] in ("hair", "fur", "armour")
                 return f" with {'' if several else 'a '}{' '.join(phrase)}"

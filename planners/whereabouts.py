@@ -31,6 +31,7 @@ outside or inside; and the share for every sentence of what the title brings."""
 _STEP, _PARAGRAPH, _GONE, _WENT, _ROOM, _ARRIVED, _ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
 """What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
 passes, from room to room, where the text says so, and after "meanwhile"."""
+_CONTRADICTED = 1.5
 _STOOD = 3.0
 _NOT_YET, _HARDLY = 3.0, 1.2
 """What speaks against a place to which somebody comes later, and the least that tells where they were before."""
@@ -133,7 +134,7 @@ def _way(story: Story) -> list[str]:
     """The place of each sentence of a story."""
     known: set[str] = set()
     told = [_sentence(story, at, known) for at in range(len(story.reading.sentences))]
-    title = words_of(story.reading.title or "")
+    title = words_of(story.title)
     firm = any(one.firm for one in told)
     for setting in settings() if title else ():
         value = max((setting.weights.get(word, 0.0) for word in title), default=0.0)
@@ -160,6 +161,9 @@ def _way(story: Story) -> list[str]:
     keys.sort(key=lambda key: settings().index(key) if isinstance(key, Setting) else len(settings()))
     if not keys:
         return [""] * len(told)
+    for one in told:
+        for key in keys if one.firm else ():
+            one.speaks[key] -= (key != one.said) * _CONTRADICTED
     sure = {one.said for one in told if one.said is not None and (one.firm or one.speaks[one.said] >= _HEARD)}
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[_Key, _Key]] = []
