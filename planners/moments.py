@@ -469,18 +469,18 @@ class Moment:
         """Return what each character feels, as the text words it ("terrified"), else as `katha.text` calls it."""
         return {key: _word(event) for key, event in self.moods.items()}
 
-    def prompt(self) -> list[str]:
+    def prompt(self, *, inside: bool = False) -> list[str]:
         """Return the picture in a few plain sentences: who does what and how they feel, what happens beside it, the
         other half of a sentence that tells two deeds, how others feel.
 
-        Where and when it is has its own fields in a panel; the weather has none and is said here.
+        Where and when it is has its own fields in a panel; the weather has none and is said here, but not `inside`.
         """
         beside, teller = [one for one in self.events if one is not self.main], self.story.teller
         half = self.half
         told = [self._with_mood(event) for event in (self.main, *beside) if not self._is_mood(event)]
         told += self._ends()
         told += still_so(self.story, self.events, self.main.sentence, " ".join(self.sentences).lower())
-        weather = self._weather()
+        weather = "" if inside else self._weather()
         if weather and weather.split()[-1] not in " ".join(told).lower():
             told[0] = f"{told[0].rstrip('.')} {weather}."
         if half is not None and half not in beside and not self._is_mood(half):

@@ -14,6 +14,7 @@ from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
 from katha.planners.hours import hours_of
 from katha.planners.moments import Moment, Story, scene_texts
+from katha.planners.settings import is_indoors
 from katha.planners.sheets import sheet_of
 from katha.planners.whereabouts import places_of
 from katha.protocols import PlanRequest
@@ -177,9 +178,10 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
     first, last = moment.source()
     heard = before.cast if before is not None and before.beats[-1].sentence.index + 1 >= first else []
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
+    told = [moment.said(one) for one in moment.prompt(inside=is_indoors(place))]
     return Panel(
         index=index,
-        prompt=fit(told := [moment.said(one) for one in moment.prompt()], tokens, first=[_main(moment, told)]),
+        prompt=fit(told, tokens, first=[_main(moment, told)]),
         negative_prompt=NEGATIVE_PROMPT,
         caption=caption,
         # "Something ticked": whoever hears it is there.

@@ -12,7 +12,7 @@ from itertools import pairwise
 from katha.configs import load_config
 from katha.text.words import load_words
 
-__all__ = ["Setting", "named", "opened_by", "plain", "settings", "stood_in", "words_of"]
+__all__ = ["Setting", "is_indoors", "meant", "named", "opened_by", "plain", "settings", "stood_in", "words_of"]
 
 _WORD = re.compile(r"[a-zà-ÿ][a-zà-ÿ'-]*")
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
@@ -196,6 +196,12 @@ def _belongs_elsewhere(before: str, word: str, place: Setting) -> bool:
     """Whether a word with the one before it is a thing of other places: wall bars are in no bar."""
     both = f"{before} {word}"
     return both not in place.weights and any(both in one.weights for one in settings())
+
+
+def is_indoors(place: str) -> bool:
+    """Return whether it neither rains nor snows in a place: a room, and no car, whose windows show the weather."""
+    found = named(place) if place else None
+    return found is not None and not found.open and "car" not in found.place
 
 
 def meant(place: Setting | None, noun: str, said: frozenset[str]) -> Setting | None:

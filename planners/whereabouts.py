@@ -65,6 +65,7 @@ _BESIDE = re.compile(
     r"^(?:outside|behind|opposite|near|past|around|round|(?:in|at|to) (?:the )?(?:front|outside|back|rear) of)\b"
 )
 """Where somebody stands beside a building and not in it."""
+_OWNERS = re.compile(r"['\u2019]s? ")
 _PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
 
@@ -108,6 +109,18 @@ def _place(moment: Moment) -> str:
     if place is not None and place.since == at and (way := _under_way(moment.main, place)) is not None:
         return worded(way, _states(story)[at])
     return worded(stands, _states(story)[at])
+
+
+def _is_ahead(moment: Moment, way: Sequence[str]) -> bool:
+    """Whether a later act of the main event's sentence goes to the place where the sentence ends: "They sent him a
+    photograph and went to eat at the station"."""
+    story, at = moment.story, moment.main.sentence
+    if not at or way[at] == way[at - 1] or not way[at]:
+        return False
+    noun, sentence = way[at].split()[-1], story.reading.sentences[at]
+    where = story.reading.text.find(noun, sentence.start, sentence.end)
+    own = next((act for act in story.acts[at] if act.holds(moment.main)), None)
+    return own is not None and where >= own.end
 
 
 def _apart(moment: Moment, place: Place) -> str | None:
@@ -415,7 +428,15 @@ def _hear(story: Story, place: Place, told: _Sentence) -> None:
         told.speaks[told.said] = _HEARD
     own = key is None or place.text.lower().endswith(place.noun)
     own = own and key == _setting(place) and not (isinstance(key, Setting) and key.known_as(place.text))
-    told.words = story.teller.place(place) if own else ""
+    told.words = _own_words(story, place) if own else ""
+
+
+def _own_words(story: Story, place: Place) -> str:
+    """A place as the text words it; whose it is is said of one by name alone."""
+    words = story.teller.place(place)
+    several = " and " in words or "narrator" in words
+    bare = _OWNERS.split(words)[-1].removeprefix("the ")
+    return f"the {bare}" if several else words
 
 
 def _is_home(story: Story, at: int) -> bool:
