@@ -73,6 +73,14 @@ def test_a_sentence_tells_which_sense_its_word_has(word: str) -> None:
         ("The children row the boat.", "The children row the boat."),
         ("Ana breaks the piggy bank by the river.", "Ana breaks the piggy bank by the river."),
         ("Ana looks for her glasses.", "Ana looks for her glasses."),
+        ("A train rolls in.", "A train arrives."),
+        ("Ana draws the curtains.", "Ana pulls the curtains."),
+        ("Ana draws a house.", "Ana draws a house."),
+        ("Ana puts out the lamps.", "Ana blows out the lamps."),
+        ("Ana is drawing her sword.", "Ana is pulling out her sword."),
+        ("Ana goes to sleep.", "Ana sleeps."),
+        ("Ana makes out a ship.", "Ana sees a ship."),
+        ("Ana makes a ship.", "Ana makes a ship."),
     ],
 )
 def test_a_text_says_what_its_words_mean(text: str, said: str) -> None:

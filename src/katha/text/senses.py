@@ -128,7 +128,7 @@ def said_plainly(text: str, sentence: str, story: str) -> str:
         meaning = own if value >= _BESIDE else _meaning(word, sentence, story)
         if meaning is not None and meaning.said != word:
             text = _instead(text, word, meaning.said, meaning.near | meaning.tale)
-    return _by_theme(text, sentence, story)
+    return _by_theme(_done(text), sentence, story)
 
 
 def sense_of(word: str, sentence: str, story: str) -> str | None:
@@ -221,7 +221,10 @@ def _goes_on(pattern: Sequence[tuple[_Part, bool]], tokens: Sequence[_Token], at
 
 
 def _is(tokens: Sequence[_Token], at: int, word: str) -> bool:
-    """Whether a token is the noun `word`, and no verb ("the king seals the letter")."""
+    """Whether a token is the noun `word`, and no verb ("the king seals the letter"); with "to" before it, the verb."""
+    if word.startswith("to "):
+        before = tokens[at - 1].text if at else ""
+        return word[3:] in tokens[at].forms and before not in _DETERMINERS and not before.endswith("'s")
     many = _is_plural(tokens[at].text, word)
     if tokens[at].text != word and (tokens[at].text != inflected(word) or tokens[at].text in _tables()[1]):
         return False  # her glasses are no glass
@@ -393,6 +396,55 @@ def _wholes() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _plain() -> frozenset[str]:
     return frozenset(str(shipped_table("katha.text", "senses.yaml")["plain"]).split())
+
+
+# Verbs by what stands around them in a prompt.
+
+
+def _done(text: str) -> str:
+    """A text whose verbs say what is done: "the train arrives" for "the train rolls in"."""
+    for one in dict.fromkeys(form for token in _tokens(text) for form in token.forms if form in _verbs()):
+        verb = f"to {one}"
+        for meaning in _verbs()[one]:
+            for pattern in meaning.like:
+                tokens = _tokens(text)
+                if _stands(pattern, tokens, verb):
+                    text = _doing(text, tokens, verb, meaning.said, pattern)
+    return text
+
+
+def _doing(text: str, tokens: Sequence[_Token], verb: str, said: str, pattern: Sequence[tuple[_Part, bool]]) -> str:
+    """A text with another verb, in the same form, for a verb and what the pattern has right behind it."""
+    own = next(n for n, (part, _) in enumerate(pattern) if part is None)
+    behind = []
+    for (_, tight), (part, _) in pairwise(pattern[own:]):
+        if not tight:
+            break
+        behind.append(part or frozenset())
+    for at in range(len(tokens) - 1, -1, -1):
+        after = tokens[at + 1 : at + 1 + len(behind)]
+        fits = len(after) == len(behind) and all(part & one.forms for part, one in zip(behind, after, strict=True))
+        if not fits or not _is(tokens, at, verb) or (own == 0 and not _goes_on(pattern, tokens, at, verb)):
+            continue
+        last = at + len(behind)
+        text = text[: tokens[at].start] + _formed(said, tokens[at].text) + text[tokens[last].end :]
+    return text
+
+
+def _formed(said: str, form: str) -> str:
+    """A verb with its particle in the form of another: "blows out" like "puts"."""
+    first, _, rest = said.partition(" ")
+    if form.endswith("ing"):
+        first = f"{first.removesuffix('e') if not first.endswith('ee') else first}ing"
+    elif form.endswith("s") and not form.endswith("ss"):
+        first = inflected(first)
+    return f"{first} {rest}" if rest else first
+
+
+@lru_cache(maxsize=1)
+def _verbs() -> Mapping[str, tuple[_Meaning, ...]]:
+    rows = shipped_table("katha.text", "senses.yaml")["verbs"]
+    return {word: tuple(_meant(said, told) for said, told in senses.items()) for word, senses in rows.items()}
 
 
 # Words by what a story is about.
