@@ -311,7 +311,8 @@ def _shaken(ink: Ink, a: Around) -> None:
 WORK: Mapping[str, tuple[bool, Emanation]] = {
     "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "sweat": (False, _sweat),
     "turned": (False, _turned),
-    "balls": (False, _balls), "cord": (False, _cord), "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
+    "balls": (False, _balls), "cord": (False, _cord),
+    "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),
     "clods": (False, _clods), "hole": (True, _hole), "log": (True, _log), "chips": (False, _chips),
     "steam": (False, _steam), "net": (False, _net), "ropes": (False, _ropes), "wall": (False, _wall),

@@ -678,6 +678,8 @@ class Doing(Having):
             named = goes and row.own is not None and row.far == "table"
             part: Literal["instrument", "goal", "object"] = "instrument" if named else "goal" if goes else "object"
             key = self._role_thing(role, holder if on or goes else None, part)
+            if key is not None and not on and row.own is not None and self.things[key].pictogram == row.own:
+                self.things[key] = replace(self.things[key], held_by=holder, role="instrument")  # with a bat
             if goes and key is not None and main is not None and in_table("laid", row.id):
                 self._set_down(main, key, role)
             main = main or (key if on else None)

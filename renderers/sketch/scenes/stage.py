@@ -176,6 +176,10 @@ _HUNG = -52.0
 def arrange(scene: Scene, rng: Random, previous: Framing | None = None, seed: int = 0) -> list[Sprite]:
     """Every actor and thing of the scene as sprites, the farthest first; the `seed` says who is on which side."""
     scene = replace(scene, actors=tuple(one for actor in scene.actors for one in each(actor)))
+    if scene.setting in _DOORS and any(actor.deed == "knock" for actor in scene.actors):
+        scene = replace(
+            scene, things=tuple(one for one in scene.things if one.pictogram != "door" and one.kind != "building")
+        )
     scene, seen = _looked_out(scene)
     aboard = passengers_of(scene)
     seated = {actor.id for riders in aboard.values() for actor in riders}

@@ -103,6 +103,8 @@ _LIES, _LAIN_WIDE, _RISE, _MANY_TALL = 12, 0.9, 0.36, 17.0
 tall each is of many."""
 _WORN_TALL = 2.0
 """A thing on the body is at most so much taller than half a head."""
+_ON_SHEET = 40.0
+"""How wide what is drawn or painted is at most."""
 _FALLING = 27.0
 """How high above a table something is that falls into what stands on it."""
 _LIDDED = 0.75
@@ -351,6 +353,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
         height, picture = slim, draw_thing(thing, slim, facing, tilt)
     wide = picture.bbox[2] - picture.bbox[0]
     widest = _ON_TABLE if where == "table" and height <= 52 else _HELD_WIDE * tall if where in _HELD_WHERE else wide
+    widest = min(widest, _ON_SHEET) if where == "pictured" else widest
     if wide > widest:
         height *= widest / wide
         picture = draw_thing(thing, height, facing, tilt)
