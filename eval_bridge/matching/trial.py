@@ -230,7 +230,7 @@ class Trial:
             elif one.stative and not two.stative:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             else:
-                wrong = self._swapped(one, two, pairs) or self._acts_instead(one, two)
+                wrong = self._swapped(one, two, pairs)
             if wrong:
                 return "roles exchanged"
             if self._another_object(one, two):
@@ -284,13 +284,6 @@ class Trial:
         if self._meet(acting, others) and not self._meet(acting, agents):
             return True
         return not owns and self._meet(acted, agents) and not self._meet(acted, others)
-
-    def _acts_instead(self, one: Frame, two: Frame) -> bool:
-        """Whether it does to another what is done, or happens, to it: "it beats them" for "it is beaten"."""
-        others = self._parts(self.said, two.others)
-        alone = not one.passive and not one.other_pronoun and self.asked.asks == "event"
-        acted_on = any(word.part == "other" for word in self.said.filled(two.others)) and not two.stative
-        return alone and acted_on and not self._meet(others, (*self.known.words, *self.asked.words))
 
     def _acts_itself(self, one: Frame, two: Frame) -> bool:
         """Whether what is acted on acts on another: "it catches the hunters" for "it is caught in a net"."""
