@@ -78,7 +78,8 @@ def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) ->
     shared = thing.pictogram in _FLAT or where in ("in", "covered", "around")
     there = [one for one in group if one.actor.at == thing.id] if shared else []
     seen = [one.box for fellow in there for one in fellow.sprites if one.acts]
-    box = union(seen) if len(seen) > 1 else own.box
+    many = [one.box for one in cluster.sprites if one.acts] if cluster.actor.count > 1 else []
+    box = union(seen) if len(seen) > 1 else union(many) if many and where in ("on", "under") else own.box
     room = _Room(thing, box, head, cluster.facing)
     sprite, lift = _WAYS[where](room)
     others = [one.solid for one in group if one is not cluster]
@@ -148,7 +149,10 @@ def _on(room: _Room) -> tuple[Sprite, float]:
     if room.thing.pictogram in _FLAT:
         return _at_feet(room)
     height = _natural(room, 12.0, _TALLEST)
-    sprite = room.drawn(height, 0.7 * room.wide, -0.5)
+    several = room.wide > _SEVERAL * room.tall and room.thing.kind == "furniture"
+    sprite = room.drawn(
+        height, (0.95 if several else 0.7) * room.wide, -3.0 if several else -0.5, most=_LONG if several else _LARGER
+    )
     tall = sprite.local[3] - sprite.local[1]
     if room.thing.pictogram in _RUNGS:
         return sprite, _RUNGS[room.thing.pictogram] * tall

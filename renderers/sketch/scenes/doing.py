@@ -129,6 +129,10 @@ _TOWARDS = frozenset({"towards", "toward", "to", "past", "behind", "at", "after"
 """Where nobody is in or on what they do something with."""
 _FILLING = frozenset({"put", "put_in", "drop", "throw", "pour", "hide", "gather", "find", "look", "search", "take"})
 """What is done with something in a hat is not done with the hat on."""
+_GROUNDS = frozenset(
+    {"bank", "banks", "platform", "terrace", "court", "pier", "quay", "jetty", "deck", "stage", "site"}
+)
+"""What is stood on that has the name of a building, or is the place itself."""
 _FIXED = frozenset({"vehicle", "building", "landscape", "sky"})
 _FLOATING = frozenset({"water", "ground", "table"})
 """What floats on water; what is light or in the sky floats in the air."""
@@ -768,7 +772,8 @@ class Doing(Having):
             return False  # who looks at the moon is not on it
         if noun is not None and noun.kind == "vehicle" and self.place is not None:
             return place_of(role.head) == self.place  # a car in the street is seen from outside
-        if noun is not None and noun.kind == "building" and self.place is not None and role.preposition in _OUTSIDE:
+        built = noun is not None and noun.kind == "building" and role.head not in _GROUNDS
+        if built and self.place is not None and role.preposition in _OUTSIDE:
             return place_of(role.head) == self.place  # somebody on a roof, a bird over the house
         if beside_of(role.preposition, role.head) == "in" and rim_of(noun.pictogram if noun is not None else None):
             return False  # who sits in a rowing boat is seen in it

@@ -18,7 +18,7 @@ __all__ = ["Nested"]
 
 _MEAL = re.compile(
     r"\b(?:at|to|for|over|during|has|have|having|eats?|eating) (?:(?:the|a|an|his|her|their|our|its) )?(?:\w+ )?"
-    r"(?:dinner|lunch|breakfast|supper|meal|feast|tea|banquet|picnic)\b"
+    r"(?:dinner|lunch|breakfast|supper|meal|feast|tea|banquet)\b"
 )
 """What people sit at who sit at a table with plates on it."""
 _DINING = frozenset({"sit", "eat", "dine", "gather", "have", "read", "talk", "say", "laugh", "argue", "tell", "meet"})
@@ -273,7 +273,10 @@ class Nested(Relations):
                 self._rests(other, there, "in")
 
     def _at_meals(self) -> None:
-        """Who sits at dinner sits at a table with plates on it."""
+        """Who sits at dinner sits at a table with plates on it, who has a picnic on the ground."""
+        for key, actor in self.actors.items() if re.search(r"\bpicnic\b", self.prompt) else ():
+            if actor.kind == "person" and actor.posture is None and actor.deed in ("eat", "drink", "talk"):
+                self.actors[key] = replace(actor, posture="sit_floor")
         if _MEAL.search(QUOTED.sub("", self.prompt)) is None or not self._dines():
             return
         diners = [key for key, one in self.actors.items() if self._may_dine(one)]

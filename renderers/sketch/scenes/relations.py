@@ -37,7 +37,8 @@ _RESTING = frozenset({"sit", "sit_floor", "kneel", "lean_out", "sit_at", "in_bed
 _AT = frozenset({"sit_at", "in_bed"})
 """Postures that bring the furniture along."""
 _CALLING = frozenset({
-    "shout", "talk", "call", "wave", "look", "laugh", "sing", "cry", "throw", "point", "look_down", "whistle", "listen",
+    "shout", "talk", "call", "feed", "wave", "look", "laugh", "sing", "cry", "throw", "point", "look_down",
+    "whistle", "listen",
 })  # fmt: skip
 """What is done out of a window, from which somebody leans, seen from outside."""
 _FINDING = frozenset({"find", "look", "take", "pull", "tug", "produce", "snatch"})
