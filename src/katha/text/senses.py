@@ -85,6 +85,12 @@ class _Meaning:
     kind: str
     usual: bool
 
+    @property
+    def close(self) -> frozenset[str]:
+        """The words right before it that tell it: "violin" of "violin+~"."""
+        pairs = (pair for pattern in self.like for pair in pairwise(pattern))
+        return frozenset(word for (part, tight), (after, _) in pairs if tight and after is None for word in part or ())
+
 
 @dataclass(frozen=True)
 class _Theme:
@@ -100,7 +106,7 @@ class _Theme:
     def instead(self, text: str) -> str:
         """Return the text with what the words mean here."""
         for word, phrase in self.said.items():
-            text = _instead(text, word, phrase, frozenset())
+            text = _instead(text, word, phrase)
         return text
 
 
@@ -127,7 +133,7 @@ def said_plainly(text: str, sentence: str, story: str) -> str:
         own, value = _best(word, _tables()[1][word], text, "", "")
         meaning = own if value >= _BESIDE else _meaning(word, sentence, story)
         if meaning is not None and meaning.said != word:
-            text = _instead(text, word, meaning.said, meaning.near | meaning.tale)
+            text = _instead(text, word, meaning.said, meaning.near | meaning.tale, meaning.close)
     return _by_theme(_done(text), sentence, story)
 
 
@@ -283,7 +289,9 @@ def _joined(tokens: Sequence[_Token], at: int) -> bool:
     return any(load_words().sort(form) in _SOLID for form in forms if len(form) > 2)
 
 
-def _instead(text: str, word: str, phrase: str, cues: frozenset[str]) -> str:
+def _instead(
+    text: str, word: str, phrase: str, cues: frozenset[str] = frozenset(), close: frozenset[str] = frozenset()
+) -> str:
     """A text with a phrase for a word, wherever it is that noun and not named more closely."""
     tokens, own = _tokens(text), phrase.split()
     for at in range(len(tokens) - 1, -1, -1):
@@ -301,7 +309,7 @@ def _instead(text: str, word: str, phrase: str, cues: frozenset[str]) -> str:
         if before is not None and before.forms & named and not many:
             first = at - 1
         elif before is not None and load_words().sort(before.text) in _SOLID and before.text not in _plain():
-            if many or len(own) == 1 or not before.forms & cues:
+            if not before.forms & close and (many or not before.forms & cues):
                 continue  # a piggy bank, a tennis court; the doorbell rings
             first = at - 1
         if phrase == _OTHER:
@@ -371,7 +379,8 @@ def _without(text: str, tokens: Sequence[_Token], at: int) -> str:
         return text
     own = at and tokens[at - 1].text in _DETERMINERS
     start = tokens[at - 1].start if own else tokens[at].start
-    return text[:start] + text[tokens[at + 2].start :]
+    rest = text[tokens[at + 2].start :]
+    return text[:start] + rest if start else rest[:1].upper() + rest[1:]
 
 
 def _elsewhere(text: str, tokens: Sequence[_Token], at: int, phrase: str) -> str:
@@ -423,7 +432,12 @@ def _doing(text: str, tokens: Sequence[_Token], verb: str, said: str, pattern: S
         behind.append(part or frozenset())
     for at in range(len(tokens) - 1, -1, -1):
         after = tokens[at + 1 : at + 1 + len(behind)]
-        fits = len(after) == len(behind) and all(part & one.forms for part, one in zip(behind, after, strict=True))
+        present = tokens[at].text not in _irregular() and not tokens[at].text.endswith("ed")
+        fits = (
+            present
+            and len(after) == len(behind)
+            and all(part & one.forms for part, one in zip(behind, after, strict=True))
+        )
         if not fits or not _is(tokens, at, verb) or (own == 0 and not _goes_on(pattern, tokens, at, verb)):
             continue
         last = at + len(behind)
