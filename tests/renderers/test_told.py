@@ -216,6 +216,8 @@ ACTS = [
     ("The man reaches into the box.", {"man": "reach_in"}),
     ("The woman flings open the window.", {"woman": "open"}),
     ("The girl goes to sleep.", {"girl": "sleep"}),
+    ("Tom shrugs. Tom talks to the boy about the lion.", {"tom": "shrug", "boy": "stand"}),
+    ("Tom talks to the boy about the lion.", {"tom": "talk>boy", "boy": "stand"}),
     ("The boy holds up both hands.", {"boy": "hands_up"}),
     ("The boy draws a line on the step.", {"boy": "chalk_ground"}),
     ("The girl draws a horse.", {"girl": "draw"}),

@@ -156,6 +156,8 @@ _OF_PICTURE = re.compile(
 """What a picture is of that somebody makes."""
 _ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
 """What somebody speaks of, times and feelings included."""
+_SPOKEN = frozenset({"talk", "call"})
+"""Deeds of which the voice is all."""
 _VOICES = frozenset({"speech", "blast", "notes", "ha"})
 """Signs of who is heard."""
 _BECOMING = frozenset(
@@ -181,6 +183,7 @@ class Doing(Having):
         objects = [role for role in event.all("patient", "recipient", "goal", "companion") if role.entity]
         worth = 2.0 * (name not in (None, "stand")) + 1.5 * bool(objects) + (not in_table("weak", event.verb))
         worn = 2.0 * (event.verb == "wear")  # what is worn is drawn on them, whatever they do
+        worth -= 0.75 * (name in _SPOKEN)  # a bubble is seen beside any other deed
         return worth - worn - 2.0 * event.perfect - 0.5 * (event.verb == "be") - 1.0 * event.negated
 
     def _deed(self, event: Event) -> str | None:
