@@ -102,7 +102,7 @@ def _place(moment: Moment) -> str:
     story, at = moment.story, moment.main.sentence
     place, found = story.reading.sentences[at].place, _way(story)
     later = place is not None and place.since == at and story.comes_later(place, moment.main)
-    later = later and opened_by(_plainly(story, at)) is None
+    later = (later or _is_ahead(moment, found)) and opened_by(_plainly(story, at)) is None
     stands = found[at - 1 if at and later else at]
     if place is not None and place.since == at and not later and (aside := _apart(moment, place)) is not None:
         return aside
@@ -341,9 +341,15 @@ def _sentence(story: Story, at: int, known: set[str]) -> _Sentence:
     if told.said is None and (described := _described(story, at)) is not None:
         told.said, told.noun, told.firm = described, described.place.removeprefix("the "), True
         told.speaks[described] = max(told.speaks[described], _SAID)
+    if told.said is None and _at_home(story, at) and (home := named("home")) is not None:
+        told.said, told.noun, told.firm = home, "home", True
+        told.speaks[home] = max(told.speaks[home], _SAID)
     if (vehicle := _driven(story, at)) is not None and not told.firm:
         told.said, told.noun, told.words, told.firm = vehicle, vehicle.place.removeprefix("the "), "", True
         told.speaks[vehicle] = max(told.speaks[vehicle], _SAID)
+    if told.said is None and _drives(story, at) and (car := named("car")) is not None:
+        told.said, told.noun = car, "car"
+        told.speaks[car] += _HEARD
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
     first = opened_by(text, _words(story))
@@ -373,6 +379,25 @@ def _described(story: Story, at: int) -> Setting | None:
                 if place is not None and role.head not in ("house", "home"):
                     return place
     return None
+
+
+def _drives(story: Story, at: int) -> bool:
+    """Whether somebody drives in a sentence that names no vehicle: "She drove with her head out of the window"."""
+    events = [event for event in story.reading.of(at) if event.verb == "drive" and event.happens]
+    return any(event.speech is None and story.teller.people(event.who("agent")) for event in events)
+
+
+def _at_home(story: Story, at: int) -> bool:
+    """Whether something happens at home, in whatever clause of a sentence: "and at home the tooth was gone"."""
+    return any(
+        role.head == "home"
+        and role.preposition == "at"
+        and event.happens
+        and event.verb not in planning("shift")["keeping"]
+        for event in story.reading.of(at)
+        for role in event.all("place")
+        if event.speech is None
+    )
 
 
 def _driven(story: Story, at: int) -> Setting | None:
