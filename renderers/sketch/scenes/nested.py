@@ -56,6 +56,22 @@ _NURSED = frozenset({"stand", "sit", "lie", "sleep"})
 class Nested(Relations):
     """Puts things and people where their own phrase has them."""
 
+    def _in_phrases(self, events: Sequence[Event]) -> None:
+        """All that phrases and the places of people tell beside the events."""
+        self._patients()
+        self._speaking_abed(events)
+        self._on_laps()
+        self._shared_bed(events)
+        self._led()
+        self._upon_it()
+        self._caught()
+        self._full_of()
+        self._nested()
+        self._lists()
+        self._at_meals()
+        self._aboard()
+        self._asleep_in_seats()
+
     def _nested(self) -> None:
         """Each thing, and whoever does nothing else, that the phrase of it has on, in, under or behind another."""
         if self.reading is None:

@@ -35,9 +35,9 @@ from katha.renderers.sketch.scenes.beside import put_beside
 from katha.renderers.sketch.scenes.framing import Framing, keep_direction
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
+from katha.renderers.sketch.scenes.rows import FEW, several, side_by_side
 from katha.renderers.sketch.scenes.senses import hollow_of
 from katha.renderers.sketch.scenes.things import (
-    FEW,
     Box,
     Cluster,
     Sprite,
@@ -49,9 +49,7 @@ from katha.renderers.sketch.scenes.things import (
     plunge,
     put_thing,
     seat_of,
-    several,
     shrunk,
-    side_by_side,
     sized,
     speech_bubble,
     think_bubble,
@@ -332,28 +330,32 @@ def _lent(scene: Scene) -> Mapping[str, Pose]:
     return found
 
 
-def _cluster(
-    scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None, riders: Sequence[SceneActor] = ()
-) -> Cluster:
-    objects = [thing for thing in scene.things if _is_object(thing, actor)]
-    tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
-    row = deed(actor.deed)
-    row = replace(row, pose=lent) if lent is not None else row
+def _where_it_is(row: Deed, scene: Scene, actor: SceneActor) -> Deed:
+    """A deed as it is done where the actor is: under water, on a lap, without a tree in a house, with the voice."""
     row = _voiced(row, near=actor.target is not None) if actor.voice else row
+    signs = row.pose.emanata
     if actor.where in _ON_BODY:
-        row = replace(
-            row, pose=replace(row.pose, emanata=tuple(one for one in row.pose.emanata if one not in _BEDDING))
-        )
+        signs = tuple(sign for sign in signs if sign not in _BEDDING)
     if scene.setting in _WATERY and row.id in _UPRIGHT and actor.kind == "person":
         row = replace(row, pose=deed("swim").pose)  # nobody stands on the seabed
+        signs = row.pose.emanata
     if scene.setting in _WATERY:
-        row = replace(row, pose=replace(row.pose, emanata=tuple(sign for sign in row.pose.emanata if sign != "water")))
+        signs = tuple(sign for sign in signs if sign != "water")
     if row.id == "shelter" and actor.where == "under":
         row = replace(row, own=None, pose=replace(row.pose, arm_near=(-14.0, -6.0)))  # a roof is enough
     housed = scene.setting is not None and place_data(scene.setting).indoors
     roped = any("rope" in (one.pictogram or "") for one in scene.things)
     if row.id == "climb" and (housed or roped or actor.where in ("in", "on")):
-        row = replace(row, pose=replace(row.pose, emanata=()))  # no tree to climb in a house
+        signs = ()  # no tree to climb in a house
+    return replace(row, pose=replace(row.pose, emanata=signs))
+
+
+def _cluster(
+    scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None, riders: Sequence[SceneActor] = ()
+) -> Cluster:
+    objects = [thing for thing in scene.things if _is_object(thing, actor)]
+    tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
+    row = _where_it_is(deed(actor.deed) if lent is None else replace(deed(actor.deed), pose=lent), scene, actor)
     if row.insists and row.own is not None:
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
