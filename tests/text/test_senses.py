@@ -73,6 +73,7 @@ def test_a_sentence_tells_which_sense_its_word_has(word: str) -> None:
         ("The children row the boat.", "The children row the boat."),
         ("Ana breaks the piggy bank by the river.", "Ana breaks the piggy bank by the river."),
         ("Ana looks for her glasses.", "Ana looks for her glasses."),
+        ("Ana moves the statue of the general.", "Ana moves the statue of the general."),
         ("A train rolls in.", "A train arrives."),
         ("Ana draws the curtains.", "Ana pulls the curtains."),
         ("Ana draws a house.", "Ana draws a house."),

@@ -299,7 +299,8 @@ def _instead(
             continue
         first, last = at, at
         ahead = [token.text for token in tokens[max(0, at - len(own) + 1) : at]]
-        if (len(own) > 1 and ahead == own[:-1] and own[-1] == word) or _whole(tokens, at) in _wholes():
+        told = re.search(rf"\b{re.escape(own[-1])} of (?:the|a|an|some)? ?$", text[: tokens[at].start], re.IGNORECASE)
+        if (len(own) > 1 and ahead == own[:-1] and own[-1] == word) or _whole(tokens, at) in _wholes() or told:
             continue  # it says so already
         behind = [token.text for token in tokens[at + 1 : at + 5]]
         if own[0] == word and behind[:1] == own[1:2]:
