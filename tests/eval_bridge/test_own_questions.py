@@ -229,6 +229,53 @@ def test_options_are_deeds_of_whoever_is_asked_about() -> None:
     assert not any("light" in text for text in (opened.model_extra or {})["distractors"])
 
 
+def test_nothing_is_asked_that_no_picture_shows() -> None:
+    """Ages, what was before, what somebody knows or owns: sentences with them are asked about for nothing else."""
+    text = (
+        "Ada was nineteen. Ben had worked there for years. Ada knew the song. Ada opened the box. Ben owned a boat. "
+        "Ben kicked the ball. Ada climbed the ladder."
+    )
+    assert set(golds(text)) == {"Ada opens the box", "Ben kicks the ball", "Ada climbs the ladder"}
+
+
+def test_a_moment_is_pointed_out_by_what_happens_once_and_right_beside_it() -> None:
+    text = (
+        'Ada opened the box. "Look!" said Ben. Ada kicked the ball. "No!" said Ben. Ada climbed the ladder. '
+        "Ben fed the cat. Ada washed the cups."
+    )
+    asked = {item.gold_answer: item.question for item in own(text, 7) if item.question_type == "action_visibility"}
+    assert not any("Ben speaks" in question or "Ben says" in question for question in asked.values())
+    assert asked["Ada washes the cups"] == "What does Ada do right after Ben feeds the cat?"
+    for item in own(text, 7):
+        options = prepare_questions([item])[0].options or []
+        told = [option for option in options if normalise(option) in normalise(item.question)]
+        assert item.question_type == "temporal_order" or not told
+
+
+def test_a_deed_that_has_a_scene_of_its_own_has_a_question_of_its_own() -> None:
+    text = "Ada opened the box. Ben kicked the ball and climbed the ladder. Ada washed the cups."
+    plan = plain(text, 3)[1]
+    first, second, third = plan.panels
+    parts = [
+        first,
+        second.model_copy(update={"caption": "Ben kicked the ball."}),
+        second.model_copy(update={"index": 3, "caption": "Ben climbed the ladder."}),
+        third.model_copy(update={"index": 4}),
+    ]
+    record = StoryRecord(story_id="s", story_text=text)
+    asked = [
+        (item.gold_answer, item.target_transition)
+        for item in build_questions(record, plan.model_copy(update={"panels": parts}))
+        if item.question_type == "action_visibility"
+    ]
+    assert asked == [
+        ("Ada opens the box", (1, 2)),
+        ("Ben kicks the ball", (1, 2)),
+        ("Ben climbs the ladder", (2, 3)),
+        ("Ada washes the cups", (3, 4)),
+    ]
+
+
 def test_what_is_only_so_or_done_by_a_wind_is_no_mood() -> None:
     """Moods are asked of the living, in the present of the story, and where the words leave no doubt."""
     text = (

@@ -16,7 +16,7 @@ from PIL import Image
 
 from katha.errors import UsageError
 from katha.eval_bridge.judges.choosing import choose
-from katha.eval_bridge.judges.claims import read_statement
+from katha.eval_bridge.judges.claims import read_statement, term_of
 from katha.eval_bridge.judges.moments import from_frames, from_story
 from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.packets.instructions import UNCLEAR
@@ -391,3 +391,27 @@ def test_all_who_share_a_deed_are_named_by_a_claim() -> None:
     assert read_statement("The schoolboys cheer").claims[0].deed is not None
     (owned,) = read_statement("Anna's brother lifts one hand").claims
     assert not any("anna" in term.names for term in owned.also)
+
+
+@pytest.mark.parametrize(
+    ("name", "looks"),
+    [("Mina", {"woman", "girl"}), ("Herr Falk", {"man", "boy"}), ("Zorbl", set()), ("the old woman", {"old_woman"})],
+)
+def test_given_names_and_titles_tell_a_sex(name: str, looks: set[str]) -> None:
+    found = term_of(name)
+    assert found is not None
+    assert found.living
+    assert {key.split("/")[1] for key in found.looks} == looks
+
+
+def test_a_frame_that_shows_one_option_is_hardly_anothers() -> None:
+    """Of two deeds that a question's frame may show, the one that no other frame shows better is meant."""
+    reader = KnowingReader()
+    board = [reader.draw(f"Medium shot. {told}") for told in (
+        "The woman opens the box.", "The woman kicks the ball.", "The woman carries the ball.", "The woman reads."
+    )]  # fmt: skip
+    judge = SketchReaderJudge(reader=reader)
+    options = ("The woman carries the ball", "The woman kicks the ball", "The woman reads", "The woman sings", UNCLEAR)
+    prompt = JudgePrompt("What does the woman do right after she opens the box?", "action_visibility", "", options)
+    reply = next(iter(judge.ask(Evidence("image", tuple(board), None), [prompt])))
+    assert reply.answer == "The woman kicks the ball"

@@ -108,8 +108,8 @@ def _nouns() -> Mapping[str, list[str]]:
         for word in concept.words if concept.id in known else ():
             found[word] = list(dict.fromkeys([f"character/{concept.id}", *found.get(word, ())]))
     for word, other in _called_elsewhere():
-        if word in found and (noun := nouns().get(other)) is not None:
-            found[word] = list(dict.fromkeys([*found[word], f"prop/{noun.pictogram}"]))
+        if word in found and other in nouns():
+            found[word] = list(dict.fromkeys([*found[word], f"prop/{nouns()[other].pictogram}"]))
     return dict(sorted(found.items()))
 
 
