@@ -28,6 +28,7 @@ _BREAK = re.compile(r"[,;:—–\"“”()]")
 _GERUND = re.compile(r"\b(?:of|from|by|for|without|after|before|in|about|instead|than|like) $", re.IGNORECASE)
 """A deed behind it is only spoken of: "forty years of laying bricks"."""
 _WHERE = re.compile(r"(?:onto|into|to|from|over|across|out|down|up) ", re.IGNORECASE)
+_OWNING = re.compile(r" (['’] )")
 _TITLES = re.compile(r"^(?:Old|Young|Little|Poor) (?=[A-Z])")
 _POSSESSIVES = {"his": "male", "her": "female", "its": "", "their": "", "my": "", "our": "", "your": ""}
 _OBJECTS = frozenset(("him", "her", "it", "them", "me", "us", "you"))
@@ -136,7 +137,8 @@ class Deed:
         return _capital(replace(self, rest=f"{self.rest[: found.start()]}{new}{self.rest[found.end() :]}").clause)
 
     def _by(self, doer: Deed) -> str:
-        return f"{doer.who} {self.verb[doer.plural]} {self.rest}".strip().replace(_OWN, doer.own)
+        said = f"{doer.who} {self.verb[doer.plural]} {self.rest}".strip().replace(_OWN, doer.own)
+        return _OWNING.sub(r"\1", said)
 
 
 class Sayer:
@@ -202,8 +204,9 @@ class Sayer:
             called = f"{title or called[: old.end()].strip().lower()} {called[old.end() :]}"
         words = called.split()
         if words[:2] and words[0].lower() in _LEADS:
-            rest = [word for at, word in enumerate(words[1:]) if at or word.lower() not in _LEADS]
-            words = [words[0].lower(), *rest]
+            twice = _LEADS | set(_POSSESSIVES)  # "the my family"
+            rest = [word for at, word in enumerate(words[1:]) if at or word.lower() not in twice]
+            words = [words[0].lower(), *(word for word in rest if word.lower() not in _TABLE["adverbs"])]
         return "" if len(words) > _LONGEST // 2 or _broken(words) else " ".join(words)
 
     def _listed(self, keys: Sequence[str]) -> str:
@@ -324,6 +327,7 @@ class Sayer:
         said = self._phrase(kept, event, doers)
         if said[-2:-1] in (["a"], ["an"]) and re.search(rf"{re.escape(said[-1])}, (?!and|but|or|then)", event.text):
             said.pop()  # "of a large, bad-tempered beast"
+        said = _once(said, event.verb)
         while said and said[-1].lower() in _TABLE["loose"]:
             said.pop()
         if said[-3:-1] == ["with", _OWN] and load_words().has("parts", said[-1].rstrip("s")):
@@ -489,7 +493,7 @@ class Sayer:
         if any(self._vague(key) for key in doers):
             worth -= 2.5
         if not rest and not self._alone(event):
-            worth -= 3
+            worth -= 4
         if self.teller.people(doers):
             worth += 0.75
         things = [key for key in event.who("patient", "recipient") if self.reading.entity(key).kind != "abstract"]
@@ -509,6 +513,16 @@ def _without(words: Sequence[str], told: Sequence[str]) -> list[str]:
     for one in sorted((one for one in told if not _WHERE.match(one)), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w| of )", "", text, flags=re.IGNORECASE)
     return text.split()
+
+
+def _once(words: Sequence[str], verb: str) -> list[str]:
+    """The words without the deed itself told as a thing: "jerks a jerk", "steps five steps back"."""
+    at = next((at for at, word in enumerate(words) if word.lower() in (verb, f"{verb}s")), None)
+    if at is None:
+        return list(words)
+    leads = (one for one in range(at - 1, -1, -1) if words[one].lower() in _TABLE["small"])
+    first = next(leads, at)
+    return [*words[:first], *words[at + 1 :]] if first < at else list(words)
 
 
 def _whose(name: str) -> str:
