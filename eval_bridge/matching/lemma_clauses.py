@@ -1,4 +1,4 @@
-"""Clauses of short answers: who acts, who is acted on. A rough guess from form alone.
+"""Clauses of short answers: who acts, who is acted on, and what comes first. A rough guess from form alone.
 
 No tagger and no model: determiners, pronouns, forms of "be", prepositions and endings decide."""
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 from katha.eval_bridge.matching.lemmas import Word, lexicon, read_words
 
@@ -195,3 +196,68 @@ def _pieces(words: Sequence[Word]) -> Iterator[list[Word]]:
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of `text` in order."""
     return tuple(read_clause(tuple(piece)) for piece in _pieces(read_words(text)))
+
+
+_THEN = frozenset(("then", "afterwards", "later", "finally"))
+_ORDERING = _THEN | {"before", "after", "first", "once", "following", "follows", "followed"}
+_SHORT_SIDE = 2
+
+Order = tuple[frozenset[str], frozenset[str]]
+Moment = tuple[str, frozenset[str]]
+
+
+@lru_cache(maxsize=8192)
+def order_of(text: str) -> Order | None:
+    """What comes first and what comes next, where `text` puts two things in order; None where it does not."""
+    words = read_words(text)
+    surfaces = [word.surface for word in words]
+    for at, surface in enumerate(surfaces):
+        if surface == "before" or surface in _THEN or surfaces[at : at + 2] == ["followed", "by"]:
+            found = _sides(words, at)
+        elif surface in ("after", "once", "follows"):
+            found = _sides(words, at, turned=True)
+        elif surface == "to" and _states(words, at):
+            found = _sides(words, at)
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def moment_of(words: Sequence[Word]) -> Moment | None:
+    """The first "before" or "after" of `words`, and the content that follows it up to a mark; None without one."""
+    at = next((place for place, word in enumerate(words) if word.surface in ("before", "after")), None)
+    if at is None:
+        return None
+    following = takewhile(lambda word: not word.mark, words[at + 1 :])
+    return words[at].surface, frozenset(word.stem for word in following if word.content)
+
+
+def _states(words: Sequence[Word], at: int) -> bool:
+    """Whether the "to" at `at` joins two states: "from fear to relief", "scared to happy"."""
+    surfaces = [word.surface for word in words]
+    if "from" in surfaces[:at]:
+        return True
+    sides = [surfaces[:at], surfaces[at + 1 :]]
+    return all(0 < len(side) <= _SHORT_SIDE and not set(side) & (DETERMINERS | PLACES) for side in sides) and all(
+        not verb_form(word) or word.surface.endswith("ed") for word in words[:at]
+    )
+
+
+def _sides(words: Sequence[Word], at: int, *, turned: bool = False) -> Order | None:
+    """The content before and after the word at `at`; a leading "before X, Y" stands for "Y before X"."""
+    left, right = words[:at], words[at + 1 :]
+    if not _contents(left):
+        comma = next((place for place, word in enumerate(right) if word.mark), None)
+        if comma is None:
+            return None
+        left, right = right[comma:], right[:comma]
+    first, second = _contents(left), _contents(right)
+    if not first or not second:
+        return None
+    return (second, first) if turned else (first, second)
+
+
+def _contents(words: Sequence[Word]) -> frozenset[str]:
+    return frozenset(word.stem for word in words if word.content and word.surface not in _ORDERING)

@@ -19,8 +19,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from katha.eval_bridge.matching.lemma_clauses import AUXILIARY, BE, DETERMINERS, PLACES, Clause, clauses, read_clause
-from katha.eval_bridge.matching.lemma_order import Order, moment_of, order_of
+from katha.eval_bridge.matching.lemma_clauses import (
+    AUXILIARY,
+    BE,
+    DETERMINERS,
+    PLACES,
+    Clause,
+    Order,
+    clauses,
+    moment_of,
+    order_of,
+    read_clause,
+)
 from katha.eval_bridge.matching.lemmas import Word, lexicon, read_words
 
 _POSSESSOR = re.compile(r"\w+['\u2019]s?\s")

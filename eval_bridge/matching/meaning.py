@@ -19,7 +19,7 @@ from itertools import product
 
 from katha.eval_bridge.matching.asked import Asking, read_question
 from katha.eval_bridge.matching.families import in_plain_words
-from katha.eval_bridge.matching.lemma_order import Moment, moment_of, order_of
+from katha.eval_bridge.matching.lemma_clauses import Moment, moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted

@@ -27,8 +27,7 @@ from katha.renderers.sketch.pictograms import (
     stage_height,
     stated_drawing,
 )
-from katha.renderers.sketch.pictograms.data import ACTING, FACES, KINDS, STANDS
-from katha.renderers.sketch.pictograms.heads import heads
+from katha.renderers.sketch.pictograms.data import ACTING, FACES, KINDS, STANDS, heads
 from katha.renderers.sketch.svg import rasterise
 
 ROWS = (

@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 from katha.renderers.sketch.deeds.data import people
-from katha.renderers.sketch.figures.accessories import draw_accessories, draw_scarf
 from katha.renderers.sketch.figures.bird import draw_bird
 from katha.renderers.sketch.figures.coil import draw_coil
 from katha.renderers.sketch.figures.crawler import draw_crawler
 from katha.renderers.sketch.figures.data import drawing, dressed
+from katha.renderers.sketch.figures.dress import draw_accessories, draw_scarf
 from katha.renderers.sketch.figures.hopper import draw_hopper
 from katha.renderers.sketch.figures.ink import Box, Ink, Point, Sheet
 from katha.renderers.sketch.figures.insect import draw_insect
