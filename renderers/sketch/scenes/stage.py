@@ -154,6 +154,8 @@ _FLOOR = frozenset({"toy", "sport", "animal", "plant", "vehicle", "building", "l
 _FIRE = "fire"
 _WAYS = frozenset({"doorway", "way_out"})
 """Doors in the wall of a room, which nobody goes through out of doors."""
+_ROCKY = frozenset({"mountain", "cliff_top", "canyon", "cave", "quarry"})
+"""Places where a rock is climbed and no tree."""
 _DOORS = frozenset({"doorstep", "stairs"})
 """Places that show a door to knock at."""
 
@@ -356,6 +358,8 @@ def _cluster(
     objects = [thing for thing in scene.things if _is_object(thing, actor)]
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = _where_it_is(deed(actor.deed) if lent is None else replace(deed(actor.deed), pose=lent), scene, actor)
+    if row.id == "climb" and scene.setting in _ROCKY and not objects and "pole" in row.pose.emanata:
+        row = replace(row, pose=replace(row.pose, emanata=()), set="cliff")
     if row.insists and row.own is not None:
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
