@@ -326,7 +326,7 @@ class Antecedents:
         if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
             return known
         return known * (0.5 if entity.given else 1.0) - (
-            0.6 if entity.kind in ("animal", "being") and not entity.its else 0.9
+            0.35 if entity.kind in ("animal", "being") and not entity.its else 0.9
         )
 
     def _later(self, mention: Mention) -> Known | None:
