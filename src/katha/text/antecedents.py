@@ -360,6 +360,7 @@ class Antecedents:
             if entity.plural or entity.id in barred:
                 continue
             its = entity.kind == "group" and mention.form == "poss" and entity.at(mention.sentence) == mention.sentence
+            its |= entity.kind == "group" and words.has("group", entity.noun) and not entity.plural  # a swarm is it
             if (entity.kind in ("person", "group") and not its) or entity.narrator:
                 continue
             living = entity.kind in ALIVE

@@ -425,8 +425,9 @@ class _Builder:
     def _complements(self, clause: Clause) -> None:
         verb, words = clause.verb, self.words
         things = [child for child in verb.children if child.dep_ == "dobj" and not is_time(child, words)]
-        if len(things) == 2 and words.has("give", clause.lemma):
-            things[0].dep_ = "dative"
+        whom = len(things) == 2 and self._lives(things[0]) and not self._lives(things[1])
+        if len(things) == 2 and (words.has("give", clause.lemma) or whom):
+            things[0].dep_ = "dative"  # "cut the boy a piece of cake"
         for child in verb.children:
             noun = child.pos_ in ("NOUN", "PROPN", "PRON", "NUM", "DET", "ADJ")
             if child.dep_ == "dobj" and noun:
@@ -458,8 +459,10 @@ class _Builder:
         )
         if noun is None or definite or clause.passive:
             return  # who takes the bow from the wall holds a weapon
-        clause.noun, clause.particle = noun, "" if own else clause.particle
         clause.lemma = self.words.group("acted", lemma_of(noun)) or lemma_of(noun)
+        if clause.lemma == "drink" and self.words.sort(lemma_of(noun)) == "food":
+            return  # who has tea drinks tea
+        clause.noun, clause.particle = noun, "" if own else clause.particle
         clause.fillers = [filler for filler in clause.fillers if filler.token.i != noun.i]
         for filler in clause.fillers:
             filler.role = "patient" if filler.role == "recipient" else filler.role
@@ -679,7 +682,7 @@ class _Builder:
         elif prep == "by" and sort == "vehicle":
             clause.add("instrument", nouns, prep)
         elif prep == "for":
-            if alive:
+            if alive and not clause.existential:  # "There was shade for six people"
                 clause.add("recipient", nouns, prep)
             else:
                 clause.reason.append(phrase)

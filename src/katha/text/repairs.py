@@ -432,8 +432,8 @@ def _repair_results(token: Token, words: Words) -> None:
     if thing is not None and thing.i > verb.i:
         thing.head, thing.dep_ = verb, "dobj"
     for child in list(token.children):
-        if child.dep_ in ("prep", "punct", "advcl", "conj", "cc"):
-            child.head = verb
+        if child.dep_ in ("prep", "punct", "advcl", "conj", "cc", "dobj"):
+            child.head = verb  # "throws open the door"
     token.head, token.dep_ = verb, "prt"
 
 
