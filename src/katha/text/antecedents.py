@@ -134,22 +134,22 @@ class Antecedents:
     def _taken_from(self, mention: Mention) -> bool:
         """Whether something is pulled out of the hands, bitten, bandaged or laid on a forehead: they are hardly the
         doer's own."""
-        owned = self.memory.owned.get(mention.key)
-        if owned is not None and owned.clause is not None and self.words.has("takes_from", owned.clause.lemma):
-            return owned.role == "patient"
-        if owned is not None and owned.clause is not None and self.words.sort(owned.noun) in ("body", "abstract"):
-            verb, of_others = owned.clause.lemma, self.words.has("done_to_others", owned.clause.lemma)
-            there, sits = owned.role in ("place", "goal"), self.words.has("sits_on_others", verb)
-            laid = self.words.has("laid_on_others", verb) and bool(owned.clause.of("patient"))
-            if (of_others and owned.role == "patient") or (there and (laid or sits)):
-                return True
-        verb = owned.clause.lemma if owned is not None and owned.clause is not None else ""
-        if owned is not None and self.words.has("found_so", verb) and owned.role == "place":
-            return self.words.sort(owned.noun) == "body"  # "finds Ben with a tube in his nose"
-        beside = owned is not None and owned.preposition in ("at", "by", "beside", "near") and owned.clause is not None
-        if owned is not None and beside and self.words.sort(owned.noun) == "body" and owned.role in ("place", "goal"):
-            return not self.words.has("look_verbs", owned.clause.lemma)  # "the girl was at her shoulder"
-        return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger")
+        owned, has = self.memory.owned.get(mention.key), self.words.has
+        if owned is None or owned.clause is None:
+            return owned is not None and owned.role == "source" and owned.noun in ("hand", "arm", "finger")
+        verb, done, there = owned.clause.lemma, owned.role == "patient", owned.role in ("place", "goal")
+        if has("takes_from", verb):
+            return done
+        if self.words.sort(owned.noun) not in ("body", "abstract") and not has("parts", owned.noun):
+            return False
+        laid = has("sits_on_others", verb) or (has("laid_on_others", verb) and bool(owned.clause.of("patient")))
+        beside = owned.preposition in ("at", "by", "beside", "near") and not has("look_verbs", verb)
+        found = has("found_so", verb) and owned.role == "place"  # "finds Ben with a tube in his nose"
+        return (
+            (done and has("done_to_others", verb))
+            or (there and (laid or beside or found))
+            or (owned.role == "source" and owned.noun in ("hand", "arm", "finger"))
+        )
 
     def _wanted(self, entity: Known, mention: Mention) -> float:
         """How well the entity fits what the verb asks for in the pronoun's role."""
@@ -512,7 +512,11 @@ class Antecedents:
         free = [e for e in single if e.id not in barred and mention.sentence - e.at(mention.sentence) <= 4]
         people = [e for e in free if e.kind == "person" or e.speaks]
         chosen = people if len(people) > 1 else free
-        scores = ((self._score(e, mention) - 0.5 * self._past(e) + 0.8 * (e.kind == "person"), e) for e in chosen)
+        here = {e.id for e in free if mention.part and e.at(mention.sentence) == mention.sentence}  # "the two of them"
+        scores = (
+            (self._score(e, mention) - 0.5 * self._past(e) + 0.8 * (e.kind == "person") + (e.id in here), e)
+            for e in (chosen if len(here) < len(_SEX) else free)
+        )
         ranked = self._best(scores)[:2]
         if len(ranked) < 2:
             return None

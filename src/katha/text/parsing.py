@@ -144,7 +144,8 @@ class Parser:
             if tag == "JJ" and one != low and self._words.sort(one) in ("animal", "person"):
                 found[token.i] = Hint("dogs", "NNS", one)  # "The two geese talk"
                 continue
-            if tag == "NNP" and before is not None and before.lower_ in _CALLED and (before.tag_ == "VBD" or not told):
+            called = tag == "NNP" and before is not None and before.lower_ in _CALLED and token.i + 1 < len(doc)
+            if called and doc[token.i + 1].tag_ == "VBN":
                 found[token.i] = Hint("Tom", tag, token.text)  # "a boy called Temir painted rain"
                 continue
             if "-" in low and (tag, token.dep_) in (("JJ", "advmod"), ("JJ", "oprd")) and self._words.number(low):
@@ -179,7 +180,11 @@ class Parser:
         alive = words.sort(before.lemma_) in ("person", "animal", "being", "body")
         lives = before.tag_ == "NNP" or (before.tag_ in ("NN", "NNS") and alive)
         thing = words.sort(low) not in ("", "abstract", "time", "feeling") and not words.has("things_do", base)
-        if (thing and not lives) or (after is not None and after.tag_ in ("NN", "NNS", "NNP", "POS", "JJ")):
+        if (
+            (thing and not lives)
+            or words.sort(low) in ("person", "animal")
+            or (after is not None and after.tag_ in ("NN", "NNS", "NNP", "POS", "JJ"))
+        ):
             return None
         shown = words.has("perceive", token.head.lemma_) or words.has("make", token.head.lemma_)
         doer = (lives or before.dep_ in ("compound", "nsubj")) and token.dep_ in ("dobj", "ccomp")
@@ -228,6 +233,9 @@ class Parser:
             return Hint("walked", "VBD", base)  # "somebody tittered"
         if self._known_thing(token, base):
             return Hint("thing", "NN", low)
+        starts = before.i > 0 and before.lower_ == "to" and before.nbor(-1).tag_ in _FINITE
+        if starts and words.group("phase", before.nbor(-1).lemma_) is not None and tag == "NN" and base == low:
+            return Hint("go", "VB", base)  # "begins to ache"
         if low in words.sets["colours"] and tag == "NN" and after is not None and after.tag_ in ("NN", "NNS"):
             return Hint("big", "JJ", low)  # "a thin grey wolf"
         schooled = tag == "JJ" and low.endswith("ed") and words.sort(before.lower_) == "person" and _opens(before)
