@@ -425,8 +425,8 @@ class _Builder:
     def _complements(self, clause: Clause) -> None:
         verb, words = clause.verb, self.words
         things = [child for child in verb.children if child.dep_ == "dobj" and not is_time(child, words)]
-        whom = len(things) == 2 and self._lives(things[0]) and not self._lives(things[1])
-        if len(things) == 2 and (words.has("give", clause.lemma) or whom):
+        gives = len(things) == 2 and self._lives(things[0]) and not self._lives(things[1])
+        if len(things) == 2 and (words.has("give", clause.lemma) or gives):
             things[0].dep_ = "dative"  # "cut the boy a piece of cake"
         for child in verb.children:
             noun = child.pos_ in ("NOUN", "PROPN", "PRON", "NUM", "DET", "ADJ")
@@ -877,8 +877,9 @@ class _Builder:
 
     def _comes_upon(self, clause: Clause, parent: Clause | None) -> bool:
         """Whether an infinitive tells what comes of a deed: "woke to hear a note", "came home to find it gone"."""
-        upon = f"{parent.lemma}_to_{clause.lemma}" if parent is not None else ""
-        return self.words.has("comes_upon", upon) and not clause.negated and clause.parent.standing == "told"
+        if parent is None or clause.negated or parent.standing != "told":
+            return False
+        return self.words.has("comes_upon", f"{parent.lemma}_to_{clause.lemma}")
 
     def _content(self, clause: Clause, parent: Clause, top: Token) -> Standing:
         words, lemma = self.words, parent.lemma

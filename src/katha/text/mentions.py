@@ -265,8 +265,8 @@ def _also(token: Token, words: Words) -> list[tuple[str, str]]:
         named = [word for word in token.head.rights if word.dep_ in ("oprd", "attr", "dobj") and word.i != token.i]
         found += [("name", _name_parts(word, words)[0]) for word in named if word.pos_ == "PROPN"]
     for child in (one for one in token.children if not words.is_time(one.lemma_.lower(), "NOUN")):
-        alike = (words.sort(one) in ("person", "animal", "being") for one in (lemma_of(token), lemma_of(child)))
-        alike = len(set(alike)) == 1 or {token.pos_, child.pos_} != {"NOUN"} or token.dep_ not in ("pobj", "dobj")
+        lives = {words.sort(lemma_of(one)) in ("person", "animal", "being") for one in (token, child)}
+        alike = len(lives) == 1 or {token.pos_, child.pos_} != {"NOUN"} or token.dep_ not in ("pobj", "dobj")
         appositive = child.dep_ == "appos" and not any(word.dep_ == "cc" for word in child.children) and alike
         if appositive:
             name = _is_name(child, words)

@@ -152,8 +152,9 @@ class Parser:
                 found[token.i] = Hint("forty", "CD", low)
                 continue
             last = token.i + 1 == len(doc) or doc[token.i + 1].tag_ not in ("NN", "NNS", "JJ", "NNP", "VB")
-            can = low == "can" and tag == "MD" and last and before is not None and before.tag_ in ("NN", "VBG")
-            if can and self._words.sort(before.lower_) not in ("person", "animal") and _opens(before) is not None:
+            tin = before if (low, tag) == ("can", "MD") and last else None
+            lives = tin is None or tin.tag_ not in ("NN", "VBG") or self._words.sort(tin.lower_) in ("person", "animal")
+            if tin is not None and not lives and _opens(tin) is not None:
                 found[token.i] = Hint("box", "NN", low)  # "filled the watering can"
                 continue
             more = tag == "JJR" and last and before is not None and before.tag_ in ("DT", "PRP$", "JJ")
@@ -218,8 +219,10 @@ class Parser:
             first, opens_it = before.nbor(-1), before.nbor(-2)
             if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
                 return Hint("big", "JJ", low)  # "the cold, driving rain"
-        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP") and after is not None
-        if low == "round" and tag != "IN" and placed and (after.tag_ in ("DT", "PRP$", "NNP") or tag in ("VB", "VBP")):
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP") and (
+            tag in ("VB", "VBP") or _determines(after)
+        )
+        if low == "round" and tag != "IN" and placed and after is not None:
             return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
         thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False
         thing |= low.endswith(("ers", "ors"))
@@ -327,6 +330,11 @@ def _opens(noun: Token) -> Token | None:
         first = first.nbor(-1)
     bare = first == noun and first.i and first.nbor(-1).text == ","  # "rain dripping from his hat"
     return first if bare or first.tag_ in ("DT", "PRP$", "NNP") else None
+
+
+def _determines(token: Token | None) -> bool:
+    """Whether a phrase begins with a word: "the", "his", "Anna"."""
+    return token is not None and token.tag_ in ("DT", "PRP$", "NNP")
 
 
 def _segment(token: Token) -> list[Token]:
