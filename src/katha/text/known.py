@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -227,6 +228,7 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         return f"one of the {group}" if " " not in group and group.islower() else f"one of {group}"
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
+    phrase = re.sub(r"^all (?=the |of )(?:of )?", "", phrase, flags=re.IGNORECASE)  # "All the boys"
     first, _, rest = phrase.partition(" ")
     owns = words.has("pronouns", first.lower()) or first.lower() == "whose"
     if owns and owner is not None and owner in entities and depth < _DEEPEST:
