@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from katha.planners.acts import planning
 from katha.planners.moments import Story
-from katha.planners.settings import Setting, meant, named, opened_by, plain, settings, stood_in, words_of
+from katha.planners.settings import Setting, flown_over, meant, named, opened_by, plain, settings, stood_in, words_of
 from katha.text.senses import said_plainly
 from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
@@ -36,6 +36,7 @@ _BESIDE = re.compile(
     r"^(?:outside|behind|opposite|near|past|around|round|(?:in|at|to) (?:the )?(?:front|outside|back|rear) of)\b"
 )
 """Where somebody stands beside a building and not in it."""
+_CAB = re.compile(r"\bcab of (?:the|an?|his|her) (?:\w+ )?(?:engine|train|locomotive)\b")
 _OWNERS = re.compile(r"['\u2019]s? ")
 PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
@@ -112,6 +113,9 @@ def heard(story: Story, at: int, known: set[str]) -> Heard:
     if told.said in (None, first) and first is not None and not told.firm:
         told.said, told.firm = first, True
         told.speaks[first] = max(told.speaks[first], SAID)
+    elif told.said is None and (below := flown_over(text)) is not None:
+        told.said = below
+        told.speaks[below] += HEARD
     elif (
         told.said is None
         and not (named_one or _is_shut(story, at))
@@ -256,6 +260,8 @@ def _is_named(story: Story, place: Place) -> bool:
 
 def setting_of(place: Place) -> Setting | None:
     """The place of the table that a text's place is; its noun counts alone where the text has another word for it."""
+    if _CAB.search(place.text.lower()):
+        return named("train")
     told = any(word.startswith(place.noun) for word in place.text.lower().split())
     return named(place.text) or (None if told else named(place.noun))
 

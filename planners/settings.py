@@ -12,7 +12,18 @@ from itertools import pairwise
 from katha.configs import load_config
 from katha.text.words import load_words
 
-__all__ = ["Setting", "is_indoors", "meant", "named", "opened_by", "plain", "settings", "stood_in", "words_of"]
+__all__ = [
+    "Setting",
+    "flown_over",
+    "is_indoors",
+    "meant",
+    "named",
+    "opened_by",
+    "plain",
+    "settings",
+    "stood_in",
+    "words_of",
+]
 
 _WORD = re.compile(r"[a-zà-ÿ][a-zà-ÿ'-]*")
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
@@ -250,6 +261,17 @@ def stood_in(text: str, said: frozenset[str] = frozenset()) -> Setting | None:
         if not (_AIMED.search(told[: found.start()]) or _OF_SOMEBODY.search(told[: found.start()]))
     )
     return next((one for found in phrases if (one := _in_phrase(found, said)) is not None), None)
+
+
+_FLIGHT = re.compile(
+    r"\b(?:float|fly|flies|flew|flying|sail|drift|hover|soar|glid|circl)\w* (?:\w+ )?(?:over|above|across) "
+    r"(?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)"
+)
+
+
+def flown_over(text: str) -> Setting | None:
+    """Return the place over which something flies or floats."""
+    return _in_phrase(_FLIGHT.search(plain(text)), frozenset())
 
 
 def _in_phrase(found: re.Match[str] | None, said: frozenset[str]) -> Setting | None:

@@ -735,3 +735,26 @@ def test_what_somebody_carries_and_where_they_sit_lasts_until_it_ends(told: str,
     prompts = [panel.prompt for panel in plan(told, told.count(".")).panels]
     assert says in prompts[1]
     assert not any(says in prompt for prompt in prompts[never:])
+
+
+def test_stars_tell_the_night_and_no_rain_falls_indoors() -> None:
+    made = plan("Ana lay in her tent. The stars shone. Ben laughed.", 3)
+    assert {panel.time_of_day for panel in made.panels} == {"night"}
+    wet = plan("It rained on the road. Ana ran along the road. Ana sat in the kitchen. She drank tea.", 4)
+    assert "rain" in wet.panels[1].prompt
+    assert "rain" not in wet.panels[3].prompt
+
+
+def test_long_sentences_of_two_sights_have_captions_of_their_own() -> None:
+    text = (
+        "The referee points to the white spot, and eleven girls from Santa Rosa throw their arms around each other. "
+        "A boy in a torn jacket kissed a small toy car and then climbed slowly up the tall iron ladder. Ada laughed. "
+        "The old hotel was stuck behind a fence beside the long grey road, and the guests had to leave in four days."
+    )
+    made = plan(text, panels_for(text, 5))
+    captions = [panel.caption for panel in made.panels]
+    assert captions[:2] == [
+        "The referee points to the white spot.",
+        "Eleven girls from Santa Rosa throw their arms around each other.",
+    ]
+    assert any(one.startswith("The boy ") and "ladder" in one for one in captions)

@@ -91,6 +91,16 @@ def test_every_place_and_every_name_of_one_can_be_drawn() -> None:
         # A sentence that begins with a place, and one that goes out of a vehicle.
         ("The pavement was wet. On the bus Ana looked at her phone.", [None, "the bus"]),
         ("They met in a taxi rank. Ben smiled.", ["the street"] * 2),
+        # Nobody is in what is closed, or where only a plane lands.
+        ("The shop was closed. Ana sat down on the bench in the park. Ben laughed.", ["the park"] * 3),
+        ("Ana sat in the cellar. Ben watched the plane land in the field. Ana smiled.", ["the cellar"] * 3),
+        # One alone goes for one picture; who drives somewhere is there afterwards; what flies is over a place.
+        (
+            "I stirred the soup in the camp. Ben ran to the river and jumped into the lake. I tasted it. I smiled.",
+            ["the camp", "the lake", "the camp", "the camp"],
+        ),
+        ("Ana waited in the kitchen. We drove to the lake in his truck. Ben kicked a stone.", [None, None, "the lake"]),
+        ("A cloud floated over the park. Ben pulled the cloud.", ["the park"] * 2),
         # "To lift" is no lift.
         ("Ana stood on the beach. She lifted a shell. Ben laughed.", ["the beach"] * 3),
     ],
