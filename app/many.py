@@ -34,8 +34,7 @@ from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory
 from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
 from katha.experiments.cluster.standing import OnWorkers
-from katha.experiments.cluster.turns import Turns
-from katha.experiments.cluster.work import Drains, open_store
+from katha.experiments.cluster.work import Drains, Turns, open_store
 from katha.experiments.inputs import RunOptions, choose_stories
 from katha.jsonio import digest, write_json
 from katha.schema import Plan, StoryRecord

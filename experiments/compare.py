@@ -31,8 +31,7 @@ from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory, stages_of
 from katha.experiments.cluster.standing import OnWorkers, unheard
-from katha.experiments.cluster.turns import Turns
-from katha.experiments.cluster.work import Drains
+from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.compare_job import (
     COMPARISON,
     BoardDrawer,

@@ -12,11 +12,10 @@ from katha.jsonio import digest
 from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.planners.cuts import panels_of, parts_of
-from katha.planners.hours import hours_of
 from katha.planners.moments import Moment, Story, scene_texts
 from katha.planners.settings import is_indoors
 from katha.planners.sheets import sheet_of
-from katha.planners.whereabouts import places_of
+from katha.planners.whereabouts import hours_of, places_of
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
 from katha.text import TextCheck, check_words, read_story, read_text

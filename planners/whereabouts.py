@@ -1,4 +1,4 @@
-"""Where each picture is: the places that fit a story's sentences best, as one way through all of them.
+"""Where and when each picture is, and what its place is in: the places that fit a story best, as one way through it.
 
 Each sentence speaks for some places, by what it says and by the things in it. To be elsewhere than a sentence before
 costs something, little where the text says that somebody goes there or that time passes. The cheapest way says where
@@ -7,13 +7,14 @@ every sentence is: a place that is told late holds from the beginning, and one t
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 
 from katha.planners.acts import planning
-from katha.planners.conditions import conditions, worded
 from katha.planners.heard import (
     ARRIVED,
     ELSEWHERE,
@@ -35,11 +36,11 @@ from katha.planners.heard import (
     under_way,
 )
 from katha.planners.moments import Moment, Story
-from katha.planners.settings import Setting, named, opened_by, settings, words_of
-from katha.text.types import Place
+from katha.planners.settings import Setting, named, opened_by, plain, settings, words_of
+from katha.text.types import Event, Place
 from katha.text.words import load_words
 
-__all__ = ["places_of"]
+__all__ = ["conditions", "hours_of", "places_of", "worded"]
 
 
 _LIKE, _OUTSIDE, _TITLE = 5.0, 4.0, 0.15
@@ -285,3 +286,143 @@ def _go_on(told: Sequence[Heard]) -> None:
             one.speaks[one.said] -= HEARD
             if yard is not None:
                 one.said, one.words = yard, ""
+
+
+_ARTICLE = re.compile(r"^((?:the|a|an|his|her|their|its|my|our|[\w.' -]+?s?['\u2019]s?) )?(.*)$")
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """One row of `place_states`, as configs/planning.yaml explains it."""
+
+    word: str
+    states: frozenset[str]
+    of: frozenset[str]
+    verbs: frozenset[str]
+    ends: frozenset[str]
+    by: re.Pattern[str] | None
+    clears: re.Pattern[str] | None
+    never: frozenset[str]
+
+    def begins(self, events: Sequence[Event], text: str) -> bool:
+        """Whether a sentence tells it."""
+        told = self.by is not None and self.by.search(text) is not None
+        return told or any(self._told(event) for event in events)
+
+    def stops(self, events: Sequence[Event], text: str) -> bool:
+        """Whether a sentence tells its end."""
+        if self.clears is not None and self.clears.search(text) is not None:
+            return True
+        return any(_verb(event) in self.ends and bool(_heads(event) & self.of) for event in events)
+
+    def _told(self, event: Event) -> bool:
+        if _verb(event) in self.verbs and _heads(event) & self.of:
+            return True
+        where = {role.head.lower() for role in event.all("agent")}
+        place = any(load_words().has("place", head) or head in ("everything", "floor") for head in where)
+        return place and bool({state.lower() for state in event.state} & self.states)
+
+
+@cache
+def _conditions() -> tuple[_Condition, ...]:
+    rows: Mapping[str, Mapping[str, Sequence[str]]] = planning("place_states")
+    return tuple(
+        _Condition(
+            word,
+            frozenset(row.get("states", ())),
+            frozenset(row.get("of", ())),
+            frozenset(row.get("verbs", ())),
+            frozenset(row.get("ends", ())),
+            _any_of(row.get("by", ())),
+            _any_of(row.get("clears", ())),
+            frozenset(row.get("never", ())),
+        )
+        for word, row in rows.items()
+    )
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b") if patterns else None
+
+
+def _verb(event: Event) -> str:
+    return f"{event.verb}_{event.particle}" if event.particle else event.verb
+
+
+def _heads(event: Event) -> set[str]:
+    return {role.head.lower() for role in event.all("agent", "patient")}
+
+
+def conditions(story: Story, way: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield for each sentence what its place of `way` is in, until it ends, time passes or another place comes."""
+    held: list[str] = []
+    for at, sentence in enumerate(story.reading.sentences):
+        if at and (way[at] != way[at - 1] or story.passes(at)):
+            held = []
+        told = [event for event in story.reading.of(at) if event.happens and event.speech is None]
+        events = [event for event in told if event.within is None and not event.aside]
+        # What is only told of ("he told me about the winter when the snow buried the box") is not here.
+        spoken = any(event.verb in planning("verbs")["talk"] for event in told)
+        text = "" if spoken else plain(sentence.text)
+        for one in _conditions():
+            if one.stops(events, text):
+                held = [word for word in held if word != one.word]
+            elif one.begins(events, text) and one.word not in held and not one.never & set(way[at].split()):
+                held = [*held, one.word]
+        yield tuple(held)
+
+
+def worded(place: str, words: Collection[str]) -> str:
+    """Return a place with what it is in: "the dark, flooded cellar"."""
+    new = [word for word in words if word not in place.lower()]
+    found = _ARTICLE.match(place)
+    if not place or not new or found is None:
+        return place
+    return f"{found[1] or ''}{', '.join(new)} {found[2]}"
+
+
+_BACK = "night"
+"""What was so before it is told as well; a sunset was not."""
+
+
+@lru_cache(maxsize=4)
+def hours_of(story: Story) -> list[str]:
+    """Return the time of day of each sentence, "" where nothing tells it.
+
+    Where the text says none, stars or a night train tell it until time passes or another is said, and before as well
+    as far as no time has passed.
+    """
+    sentences = story.reading.sentences
+    title = _hint(story.title)
+    found: list[str] = []
+    shown: list[bool] = []
+    held = title
+    for sentence in sentences:
+        if story.passes(sentence.index):
+            held = title
+        hint = _hint(sentence.text)
+        held = hint or held
+        found.append(sentence.time or held)
+        shown.append(sentence.time is None and bool(held))
+        if sentence.time is not None:
+            held = ""
+    for at in range(len(sentences) - 2, -1, -1):
+        if not found[at] and shown[at + 1] and found[at + 1] == _BACK and not story.passes(at + 1):
+            found[at], shown[at] = found[at + 1], True
+    return found
+
+
+def _hint(text: str) -> str:
+    """The time of day that the things of a text tell, "" for none."""
+    said = text.lower()
+    told = plain(text)
+    return next((hour for hour, (things, words) in _tables().items() if things.search(told) or words.search(said)), "")
+
+
+@cache
+def _tables() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    return {hour: (_any_of(row["things"]), _any_of(row["spoken"])) for hour, row in planning("hours").items()}
+
+
+def _any_of(patterns: list[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")

@@ -17,11 +17,11 @@ from katha.eval_bridge.judges.local_model import (
     Asker,
     Generated,
     Grammars,
+    answer_plainly,
     grammar_sha256,
     load_model,
     use_shared_attention,
 )
-from katha.eval_bridge.judges.local_plain import answer_plainly
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex

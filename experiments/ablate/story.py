@@ -18,8 +18,7 @@ from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import stages_of
 from katha.experiments.cluster.standing import OnWorkers, unheard
 from katha.experiments.cluster.suites import rows_by_stages
-from katha.experiments.cluster.turns import Turns
-from katha.experiments.cluster.work import Drains
+from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.runner import Experiment, Made, OnStep, read_kept
 from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable

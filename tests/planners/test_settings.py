@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from katha.planners.conditions import worded
 from katha.planners.cuts import parts_of
 from katha.planners.rule import moments_of, told_story
 from katha.planners.settings import settings
-from katha.planners.whereabouts import places_of
+from katha.planners.whereabouts import places_of, worded
 from katha.renderers.sketch.scenes.senses import place_of
 
 

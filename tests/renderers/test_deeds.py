@@ -22,8 +22,7 @@ from katha.renderers.sketch.deeds import (
     pieces,
 )
 from katha.renderers.sketch.deeds.figure import EMANATA
-from katha.renderers.sketch.figures.face import EYES
-from katha.renderers.sketch.figures.mouths import MOUTHS
+from katha.renderers.sketch.figures.face import EYES, MOUTHS
 from katha.renderers.sketch.figures.tools import TOOLS
 from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
 from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, draw_scene

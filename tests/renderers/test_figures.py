@@ -16,9 +16,8 @@ from PIL import Image
 from katha.errors import RenderError
 from katha.renderers.sketch.deeds.figure import EMANATA, RIGS
 from katha.renderers.sketch.figures.data import drawings
-from katha.renderers.sketch.figures.face import EYES, gape
+from katha.renderers.sketch.figures.face import EYES, MOUTHS, gape
 from katha.renderers.sketch.figures.ink import Ink
-from katha.renderers.sketch.figures.mouths import MOUTHS
 from katha.renderers.sketch.figures.signs import SIGNS
 from katha.renderers.sketch.figures.tools import TOOLS
 

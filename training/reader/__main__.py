@@ -19,12 +19,12 @@ from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
 from katha.renderers.sketch.places import place_data, place_ids
 from training.reader.card import card_text, measure_card
 from training.reader.drawing import TRAIN, draw_set
+from training.reader.fit import Task, train_both
 from training.reader.gallery import gallery_bytes, make_gallery
 from training.reader.labels import person_classes
 from training.reader.measure import alike_groups, calibrate, sharpest
 from training.reader.scenes import creatures, drawn_pictograms, held_out
 from training.reader.words import words_table
-from training.reader.work import Task, train_both
 
 __all__ = ["drawn_concepts", "main", "train"]
 

@@ -21,8 +21,7 @@ from katha.renderers.sketch.scenes import frame_scene
 from katha.renderers.sketch.style import LOOKS, in_look
 from training.reader.labels import FrameLabels, Item, label_frame
 from training.reader.negatives import TEST_PHOTOS, TRAIN_PHOTOS, jpeg, negative, photographs, softened
-from training.reader.posed import pose_set
-from training.reader.scenes import random_scene
+from training.reader.scenes import pose_set, random_scene
 from training.reader.windows import Windows, cut_windows, load_windows, save_windows
 
 __all__ = ["TRAIN", "Drawn", "Sample", "draw_set", "sample"]

@@ -48,7 +48,7 @@ def words_table() -> dict[str, Any]:
 
 
 def _frames(senses: Mapping[str, Any]) -> dict[str, Any]:
-    """What a verb or deed is by its parts, as `katha.eval_bridge.judges.meant` asks for it."""
+    """What a verb or deed is by its parts, as `katha.eval_bridge.judges.claims` asks for it."""
     found: dict[str, Any] = {}
     for name in ("by_means", "by_place"):
         found[name] = {key: {word: _seen(one) for word, one in rows.items()} for key, rows in senses[name].items()}

@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from katha.renderers.sketch.figures.details import HOLDS
 from katha.renderers.sketch.figures.dress import draw_dress
-from katha.renderers.sketch.figures.heads import draw_head
+from katha.renderers.sketch.figures.ears import EARS, EARS_IN_FRONT, HORNS, MANES
+from katha.renderers.sketch.figures.face import FaceLayout, draw_face
+from katha.renderers.sketch.figures.hair import BEARDS, FRINGES, HAIR, HATS
 from katha.renderers.sketch.figures.ink import Ink, Point
+from katha.renderers.sketch.figures.markings import DETAILS, HOLDS, MARKINGS
+from katha.renderers.sketch.figures.muzzles import MUZZLES
 from katha.renderers.sketch.figures.rig import FaceParams, FigureSpec, Joints, Pose
 from katha.renderers.sketch.figures.tails import draw_back, draw_tail
 from katha.renderers.sketch.figures.tools import TOOLS
-from katha.renderers.sketch.style import darker
+from katha.renderers.sketch.style import INK, darker, lighter
 
-__all__ = ["Skeleton", "draw_upright", "skeleton"]
+__all__ = ["Skeleton", "draw_head", "draw_upright", "skeleton"]
 
 _TRUNK, _THIGH, _SHIN, _ARM, _HAND = 23.0, 11.5, 11.5, 13.5, 13.5
 _HEAD, _FOOT, _HIP, _SHOULDER = 23.5, 4.2, 13.0, 10.0
@@ -168,4 +171,49 @@ def _joints(bones: Skeleton, draw: Mapping[str, Any]) -> Joints:
         tilt=bones.head_angle,
         hand_far=bones.arm_far[2],
         extra={"shoulder": bones.shoulder, "hip": bones.hip, "foot": bones.leg_near[2], "foot_far": bones.leg_far[2]},
+    )
+
+
+_BEHIND = (("mane_style", MANES), ("hair_style", HAIR), ("horns", HORNS))
+_OVER = (("markings", MARKINGS), ("muzzle", MUZZLES), ("beard", BEARDS), ("fringe", FRINGES))
+
+
+def draw_head(ink: Ink, draw: Mapping[str, Any], face: FaceParams) -> None:
+    """Draw the whole head with its face; `draw` names the parts, absent parts are left out."""
+    for key, table in _BEHIND:
+        _part(ink, draw, key, table)
+    ears = draw.get("ears")
+    if ears and ears not in EARS_IN_FRONT:
+        EARS[ears](ink, draw)
+    wide, high = draw.get("skull", (1.0, 0.96))
+    ink.ellipse(0, 0, wide, high, fill=draw["coat"])
+    for key, table in _OVER:
+        _part(ink, draw, key, table)
+    if ears in EARS_IN_FRONT:
+        EARS[ears](ink, draw)
+    draw_face(ink, face, _layout(draw))
+    _part(ink, draw, "hat", HATS)
+    _part(ink, draw, "detail", DETAILS)
+    for name in draw.get("details", ()):
+        DETAILS[name](ink, draw)
+
+
+def _part(ink: Ink, draw: Mapping[str, Any], key: str, table: Mapping[str, Any]) -> None:
+    name = draw.get(key)
+    if name:
+        table[name](ink, draw)
+
+
+def _layout(draw: Mapping[str, Any]) -> FaceLayout:
+    """Where the face sits on this head, from the data or the usual places."""
+    usual = FaceLayout()
+    (x0, y0), (x1, y1) = draw.get("eyes", usual.eyes)
+    mx, my = draw.get("mouth", usual.mouth)
+    return FaceLayout(
+        eyes=((x0, y0), (x1, y1)),
+        eye=draw.get("eye", usual.eye),
+        mouth=(mx, my),
+        width=draw.get("mouth_width", usual.width),
+        lid=lighter(draw["coat"], 0.15),
+        brow=draw.get("brow", "cream" if draw.get("dark") else ("#8a8790" if draw.get("aged") else INK)),
     )

@@ -32,10 +32,9 @@ from katha.renderers.sketch.pictograms.acting import MOODS
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.props.shapes import read_shape
 from katha.renderers.sketch.scenes.beside import put_beside
-from katha.renderers.sketch.scenes.framing import Framing, keep_direction
+from katha.renderers.sketch.scenes.framing import FEW, Framing, keep_direction, several, side_by_side
 from katha.renderers.sketch.scenes.record import Scene, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.riding import inside, passengers_of
-from katha.renderers.sketch.scenes.rows import FEW, several, side_by_side
 from katha.renderers.sketch.scenes.senses import hollow_of
 from katha.renderers.sketch.scenes.things import (
     Box,

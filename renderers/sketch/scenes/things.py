@@ -18,9 +18,8 @@ from katha.renderers.sketch.pictograms import (
     stage_height,
     stated_drawing,
 )
-from katha.renderers.sketch.scenes.framing import Box, union
+from katha.renderers.sketch.scenes.framing import FEW, Box, several, union
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
-from katha.renderers.sketch.scenes.rows import FEW, several
 from katha.renderers.sketch.scenes.senses import rim_of
 from katha.renderers.sketch.style import colour
 from katha.renderers.sketch.svg import circle, ellipse, group, line, number, path, rect, trace
