@@ -342,7 +342,11 @@ def _conditions() -> tuple[_Condition, ...]:
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile(rf"\b(?:{'|'.join(patterns)})\b") if patterns else None
+    return _one_of(patterns) if patterns else None
+
+
+def _one_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
 
 
 def _verb(event: Event) -> str:
@@ -421,8 +425,4 @@ def _hint(text: str) -> str:
 
 @cache
 def _tables() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
-    return {hour: (_any_of(row["things"]), _any_of(row["spoken"])) for hour, row in planning("hours").items()}
-
-
-def _any_of(patterns: list[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
+    return {hour: (_one_of(row["things"]), _one_of(row["spoken"])) for hour, row in planning("hours").items()}

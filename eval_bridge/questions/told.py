@@ -154,7 +154,6 @@ def _one(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-_WORDS = load_config("questions.yaml")
 _SMALL = frozenset(_WORDS["small"])
 _UNFELT = frozenset(_WORDS["unfelt"].split())
 _FEELS = ("be", "feel", "become")

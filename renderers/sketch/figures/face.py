@@ -163,7 +163,7 @@ def _grin(ink: Ink) -> None:
     ink.draw("M -0.55 0.6 Q 0 0.1 0.55 0.6 Q 0 1.05 -0.55 0.6 Z", fill=_TONGUE, width=0)
 
 
-def _round(ink: Ink) -> None:
+def _oval(ink: Ink) -> None:
     ink.ellipse(0, 0.15, 0.5, 0.68, fill=_INSIDE)
 
 
@@ -221,7 +221,7 @@ MOUTHS: Mapping[str, Callable[[Ink], None]] = {
     "frown": _stroke("M -0.85 0.55 Q 0 -0.6 0.85 0.55", 1.3),
     "wavy": _stroke("M -1 0.3 Q -0.75 -0.5 -0.4 0.1 Q -0.1 0.6 0.2 0.05 Q 0.5 -0.5 0.7 0.1 Q 0.85 0.5 1 0.2", 1.2),
     "pout": _stroke("M -0.4 0.3 Q 0 -0.2 0.45 0.3", 1.2),
-    "grin": _grin, "o": _round, "gritted": _gritted, "lopsided": _lopsided, "tongue": _tongue, "shout": _shout,
+    "grin": _grin, "o": _oval, "gritted": _gritted, "lopsided": _lopsided, "tongue": _tongue, "shout": _shout,
     "wail": _wail, "sing": _sing, "chew": _chew, "bite": _bite,
 }  # fmt: skip
 """Ways to draw a mouth by the names that the vocabulary's `draw:` data uses."""

@@ -142,9 +142,6 @@ MARKINGS: Mapping[str, Part] = {
 """Markings by the names that `draw: markings` uses."""
 
 
-Part = Callable[[Ink, Mapping[str, Any]], None]
-
-
 def _glasses(ink: Ink, draw: Mapping[str, Any]) -> None:
     for x in (-0.24, 0.46):
         ink.ellipse(x, -0.04, 0.35, stroke="#8a4428", width=0.75)

@@ -16,8 +16,8 @@ from katha.renderers.sketch.pictograms import Picture
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.svg import group, number
 
-__all__ = ["Box", "Framing", "Shot", "Subject", "Taste", "careless_framing", "choose_framing", "keep_direction",
-           "union"]  # fmt: skip
+__all__ = ["FEW", "Box", "Framing", "Shot", "Subject", "Taste", "careless_framing", "choose_framing", "keep_direction",
+           "several", "side_by_side", "union"]  # fmt: skip
 
 Box = tuple[float, float, float, float]
 Shot = Literal["wide", "medium", "close"]
@@ -317,8 +317,6 @@ def careless_framing(
 
 if TYPE_CHECKING:
     from katha.renderers.sketch.scenes.things import Sprite
-
-__all__ = ["FEW", "several", "side_by_side"]
 
 FEW, _A_ROW, _STAGGERED, _BEHIND, _CROWDED = 3, 5, 0.94, 0.62, 0.5
 """More of the same than the first are one picture, with so many in a row, so far apart and one row behind the other
