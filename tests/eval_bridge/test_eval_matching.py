@@ -16,6 +16,7 @@ from katha.schema import Answer, Question
 
 PARSED = Path(__file__).parents[1] / "data" / "lemma4_pairs.jsonl"
 INDEPENDENT = PARSED.with_name("lemma4_independent_pairs.jsonl")
+LAST = PARSED.with_name("lemma4_last_pairs.jsonl")
 LABELLED = Path(__file__).parents[1] / "data" / "answer_pairs.jsonl"
 PAIRS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "data" / "eval_pairs.jsonl").read_text().splitlines()
@@ -274,6 +275,14 @@ def test_pairs_of_an_independent_author_stay_as_they_were_mended(kind: str, reje
     assert (report.false_reject or 0.0) <= reject
     judged = report.by_kind["judge"]  # plain answers, as a vision-language model writes them
     assert judged.false_accept + judged.false_reject <= 0.12 * judged.n
+
+
+def test_pairs_that_nobody_mended_with_are_judged_as_at_first_sight() -> None:
+    pairs = [json.loads(line) for line in LAST.read_text(encoding="utf-8").splitlines()]
+    report = measure_pairs(pairs, "lemma-set")
+    assert report.n == 320
+    assert (report.false_accept or 0.0) <= 0.03
+    assert (report.false_reject or 0.0) <= 0.47
 
 
 @pytest.mark.parametrize(
