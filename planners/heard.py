@@ -17,7 +17,8 @@ from katha.text.words import load_words
 
 __all__ = [
     "ARRIVED", "ELSEWHERE", "GONE", "HEARD", "PASSED", "ROOM", "SAID", "STEP",
-    "Heard", "Key", "Said", "acts_there", "goes_with", "heard", "said_in", "setting_of", "story_words", "under_way",
+    "Heard", "Key", "Said", "acts_there", "goes_with", "heard", "nameless", "said_in", "setting_of", "story_words",
+    "under_way",
 ]  # fmt: skip
 
 SAID, HEARD, _HOMEWARD = 6.0, 3.0, 2.0
@@ -37,6 +38,9 @@ _BESIDE = re.compile(
 )
 """Where somebody stands beside a building and not in it."""
 _CAB = re.compile(r"\bcab of (?:the|an?|his|her) (?:\w+ )?(?:engine|train|locomotive)\b")
+_CAPITAL = re.compile(r"\b[A-Z][\w-]+")
+_BRAND = re.compile(r"\b([Tt]he|[Aa]n?) (?:[A-Z][\w'-]+ )+(?=[a-z\u00e0-\u00ff])")
+"""A name before what it is the name of."""
 _OWNERS = re.compile(r"['\u2019]s? ")
 PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
@@ -78,7 +82,31 @@ def _verbs(story: Story) -> frozenset[str]:
 def said_in(story: Story, at: int) -> str:
     """A sentence whose words say what they mean: the bar of a tune is no bar."""
     text = story.reading.sentences[at].text
-    return said_plainly(text, text, story.reading.text)
+    return nameless(story, said_plainly(text, text, story.reading.text))
+
+
+def nameless(story: Story, text: str) -> str:
+    """Return a text without the words of names, which tell no place: Comet, Mrs. Park, the Blue Whale café."""
+    return _names(story).sub("One", _BRAND.sub(r"\1 ", text))
+
+
+@lru_cache(maxsize=4)
+def _names(story: Story) -> re.Pattern[str]:
+    """The words of the names of those in a story; a captain is one by title as well, unless it is a dog's name."""
+    words = {
+        word
+        for one in story.reading.entities
+        if one.named and one.character
+        for word in _CAPITAL.findall(" ".join((one.name, *one.aliases)))
+        if word not in one.titles and not _tells_who(word.lower(), one.sort)
+    }
+    called = r"(?<=\bcalled |.\bnamed )(?:[A-Z][\w'-]+ ?)+"
+    return re.compile("|".join([called, *(rf"\b{re.escape(word)}\b" for word in sorted(words))]))
+
+
+def _tells_who(word: str, sort: str) -> bool:
+    """Whether a word of somebody's name says who they are: Grandma, Captain Flint."""
+    return load_words().sort(word) == "person" and sort in ("person", "")
 
 
 def heard(story: Story, at: int, known: set[str]) -> Heard:
@@ -98,6 +126,9 @@ def heard(story: Story, at: int, known: set[str]) -> Heard:
     if told.said is None and (described := _described(story, at)) is not None:
         told.said, told.noun, told.firm = described, described.place.removeprefix("the "), True
         told.speaks[described] = max(told.speaks[described], SAID)
+    if told.said is None and (own := _runs(story, at)) is not None:
+        told.said, told.noun, told.firm = own, own.place.removeprefix("the "), True
+        told.speaks[own] = max(told.speaks[own], SAID)
     if told.said is None and _at_home(story, at) and (home := named("home")) is not None:
         told.said, told.noun, told.firm = home, "home", True
         told.speaks[home] = max(told.speaks[home], SAID)
@@ -141,6 +172,16 @@ def _described(story: Story, at: int) -> Setting | None:
     return None
 
 
+def _runs(story: Story, at: int) -> Setting | None:
+    """The place of work that is somebody's: "Mr Kim runs a laundry"."""
+    for event in story.reading.of(at):
+        plainly = event.speech is None and event.within is None and not event.aside
+        if plainly and event.verb in planning("shift")["running"] and story.people(event):
+            found = [named(role.head) for role in event.all("patient")]
+            return next((one for one in found if one is not None and not (one.home or one.open)), None)
+    return None
+
+
 def _drives(story: Story, at: int) -> bool:
     """Whether somebody drives in a sentence that names no vehicle: "She drove with her head out of the window"."""
     events = [event for event in story.reading.of(at) if event.verb == "drive" and event.happens]
@@ -163,7 +204,8 @@ def _at_home(story: Story, at: int) -> bool:
 def _driven(story: Story, at: int) -> Setting | None:
     """The vehicle that somebody drives in a sentence: "Mr Okoro drives it every day"."""
     for event in story.reading.of(at):
-        if event.happens and event.speech is None and event.verb in planning("shift")["steering"]:
+        somebody = event.happens and story.teller.people(event.who("agent"))
+        if somebody and event.speech is None and event.verb in planning("shift")["steering"]:
             for role in event.all("patient", "instrument", "place"):
                 entity = story.reading.entity(role.entity) if role.entity is not None else None
                 noun = entity.noun if entity is not None else role.head
@@ -262,6 +304,10 @@ def setting_of(place: Place) -> Setting | None:
     """The place of the table that a text's place is; its noun counts alone where the text has another word for it."""
     if _CAB.search(place.text.lower()):
         return named("train")
+    part, _, whole = place.text.lower().partition(" of ")
+    if whole and part.endswith(place.noun) and (inner := named(part)) is not None:
+        wider = named(whole)  # the cellar of a house is the cellar, and the bridge of a ship the ship
+        return wider if wider is not None and place.noun in wider.like | wider.also else inner
     told = any(word.startswith(place.noun) for word in place.text.lower().split())
     return named(place.text) or (None if told else named(place.noun))
 

@@ -68,11 +68,16 @@ class Setting:
     vague: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
     weights: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def known_as(self, text: str) -> bool:
         """Return whether a phrase calls it by a name that pictures do not know."""
         return any(text.lower().endswith(name) for name in self.called)
+
+    def may_be(self, words: frozenset[str]) -> bool:
+        """Return whether a story with these words can be there that never says so: a stage needs a performance."""
+        return not self.needs or bool(self.needs & words)
 
     def fit(self, words: frozenset[str]) -> float:
         """Return how well the words of a story fit, each counted once."""
@@ -103,6 +108,7 @@ def settings() -> tuple[Setting, ...]:
             _listed(row, "vague"),
             _listed(row, "also"),
             _listed(row, "called"),
+            frozenset(map(_spelt, _listed(row, "needs"))),
             _weights(
                 graded[place], (_listed(row, "names") | _listed(row, "called")) - _table("doubtful"), listed, alone
             ),

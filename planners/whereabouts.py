@@ -30,6 +30,7 @@ from katha.planners.heard import (
     acts_there,
     goes_with,
     heard,
+    nameless,
     said_in,
     setting_of,
     story_words,
@@ -61,6 +62,8 @@ _ENOUGH, _KNOWN = 2.0, 3.5
 _CERTAIN, _LIKELY, _VAGUE = 2.8, 2.0, 3
 """So much tells a place where the text does not say it, or the best one where nothing tells another; so many things
 that any room has, a room."""
+_OUT = 1.6
+"""So much speaks against a family's being at home of whom nothing else tells where they are."""
 _YARDS = ("yard", "courtyard")
 _BY_SIDE = {
     "outside": True,
@@ -127,7 +130,7 @@ def _way(story: Story) -> list[str]:
     """The place of each sentence of a story."""
     known: set[str] = set()
     told = [heard(story, at, known) for at in range(len(story.reading.sentences))]
-    title = words_of(story.title)
+    title = words_of(nameless(story, story.title))
     firm = any(one.firm for one in told)
     for setting in settings() if title else ():
         value = max((setting.weights.get(word, 0.0) for word in title), default=0.0)
@@ -145,7 +148,7 @@ def _way(story: Story) -> list[str]:
     total = _total(told)
     said = story_words(story)
     keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)]
-    keys = keys or _any_room(said) or _likeliest(said)
+    keys = keys or _any_room(said) or _likeliest(said) or _usual(story, said)
     keys += [key for key in _before(told) if key not in keys]
     for at, one in enumerate(told):
         for earlier in told[:at] if one.reached else ():
@@ -209,13 +212,25 @@ def _told(key: Key, told: Sequence[Heard], said: frozenset[str]) -> bool:
     """Whether more than a few words that would fit elsewhere too speak for a place."""
     if isinstance(key, Said) or any(one.said == key for one in told):
         return True
-    return key.fit(said) >= _CERTAIN
+    return key.fit(said) >= _CERTAIN and key.may_be(said)
 
 
 def _likeliest(said: frozenset[str]) -> list[Key]:
     """The place that fits a story best of which nothing else tells one."""
-    best = max(settings(), key=lambda one: one.fit(said))
+    best = max((one for one in settings() if one.may_be(said)), key=lambda one: one.fit(said))
     return [best] if best.fit(said) >= _LIKELY else []
+
+
+def _usual(story: Story, said: frozenset[str]) -> list[Key]:
+    """Where those of whom a story tells usually are: foxes in the forest, a family at home unless more speaks for being
+    outside."""
+    nouns = [one.noun for one in story.reading.entities if one.character and one.noun and not one.owner]
+    rows: Mapping[str, Sequence[str]] = planning("usual_places")
+    many = {place: sum(noun in row for noun in nouns) for place, row in rows.items()}
+    place = max(many, key=lambda one: many[one])
+    found = named(place) if many[place] else None
+    outside = max((one.fit(said) for one in settings() if one.open), default=0.0)
+    return [found] if found is not None and (found.open or outside < _OUT) else []
 
 
 def _any_room(said: frozenset[str]) -> list[Key]:

@@ -67,7 +67,41 @@ def test_who_drives_to_a_place_is_not_there_yet() -> None:
 
 
 def test_a_story_that_tells_no_place_has_none() -> None:
-    assert places("The crow met the fox. The fox laughed.", 2) == ["", ""]
+    assert places("Ana met her friend Ben. Then Ben laughed at her.", 2) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("The crow met the fox. The fox laughed.", "the forest"),
+        ("The hippopotamus had a sore tooth. The crocodile laughed.", "the river"),
+        ("The king asked his three ministers. A minister bowed.", "the castle"),
+        ("Mia gave her brother a biscuit. He laughed.", "the living room"),
+        ("Mr Kim runs a laundry. He found a letter.", "the laundry room"),
+    ],
+)
+def test_who_is_in_a_story_tells_where_it_is_if_nothing_else_does(text: str, place: str) -> None:
+    assert places(text, 2) == [place, place]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mina had a hamster called Comet. Comet ran on a wheel.",
+        "Rosa found a theatre ticket in her coat. Her husband blushed.",
+        "My cat is called Rocket. Rocket yawned.",
+        "Mrs. Park lost her glasses. Her son laughed.",
+        "At the door stood a stranger with a violin. He played.",
+        "Ana put a plaster on the finger of her brother. He cried.",
+    ],
+)
+def test_names_and_one_weak_word_take_nobody_to_an_unusual_place(text: str) -> None:
+    unusual = ("outer space", "the space station", "the theatre", "the park", "the music room", "the hospital")
+    assert not set(places(text, 2)) & set(unusual)
+
+
+def test_the_cellar_of_a_house_is_the_cellar() -> None:
+    assert places("In the cellar of our house there lives a snowman. Ana brings him ice.", 2) == ["the cellar"] * 2
 
 
 def test_every_place_and_every_name_of_one_can_be_drawn() -> None:
