@@ -37,6 +37,9 @@ _BESIDE = re.compile(
     r"^(?:outside|behind|opposite|near|past|around|round|(?:in|at|to) (?:the )?(?:front|outside|back|rear) of)\b"
 )
 """Where somebody stands beside a building and not in it."""
+_FIRST_BESIDE = re.compile(
+    r"(?:outside|opposite|behind|in front of|at the back of) (?:the|a|an|his|her|their|my|our) ([\w'-]+)\b"
+)
 _CAB = re.compile(r"\bcab of (?:the|an?|his|her) (?:\w+ )?(?:engine|train|locomotive)\b")
 _CAPITAL = re.compile(r"\b[A-Z][\w-]+")
 _BRAND = re.compile(r"\b([Tt]he|[Aa]n?) (?:[A-Z][\w'-]+ )+(?=[a-z\u00e0-\u00ff])")
@@ -140,6 +143,9 @@ def heard(story: Story, at: int, known: set[str]) -> Heard:
         told.speaks[car] += HEARD
     if told.said is None and (left := next((one for one in story.reading.of(at) if _alights(one)), None)) is not None:
         _alight(told, left)
+    if told.said is None and (before := _FIRST_BESIDE.match(plain(text).lstrip())) is not None:
+        building = named(before[1])
+        _stand(told, named(building.outside) if building is not None and not building.open else None)
     first = opened_by(text, story_words(story))
     if told.said in (None, first) and first is not None and not told.firm:
         told.said, told.firm = first, True

@@ -221,12 +221,20 @@ def _likeliest(said: frozenset[str]) -> list[Key]:
     return [best] if best.fit(said) >= _LIKELY else []
 
 
+def _is_open(place: str) -> bool:
+    found = named(place)
+    return found is not None and found.open
+
+
 def _usual(story: Story, said: frozenset[str]) -> list[Key]:
     """Where those of whom a story tells usually are: foxes in the forest, a family at home unless more speaks for being
     outside."""
-    nouns = [one.noun for one in story.reading.entities if one.character and one.noun and not one.owner]
+    who = [one for one in story.reading.entities if one.character]
     rows: Mapping[str, Sequence[str]] = planning("usual_places")
-    many = {place: sum(noun in row for noun in nouns) for place, row in rows.items()}
+    many = {
+        place: sum(one.noun in row and not (one.owner and _is_open(place)) for one in who)
+        for place, row in rows.items()
+    }
     place = max(many, key=lambda one: many[one])
     found = named(place) if many[place] else None
     outside = max((one.fit(said) for one in settings() if one.open), default=0.0)

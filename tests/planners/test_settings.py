@@ -100,6 +100,10 @@ def test_names_and_one_weak_word_take_nobody_to_an_unusual_place(text: str) -> N
     assert not set(places(text, 2)) & set(unusual)
 
 
+def test_what_stands_before_a_house_is_outside() -> None:
+    assert places("In front of our house stands a rusty car. A cat sleeps on its bonnet.", 2) == ["the doorstep"] * 2
+
+
 def test_the_cellar_of_a_house_is_the_cellar() -> None:
     assert places("In the cellar of our house there lives a snowman. Ana brings him ice.", 2) == ["the cellar"] * 2
 
