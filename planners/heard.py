@@ -169,11 +169,12 @@ def _is_shut(story: Story, at: int) -> bool:
 
 def _described(story: Story, at: int) -> Setting | None:
     """The place that a sentence says how it is: "the laundromat was empty"."""
+    told = plain(story.reading.sentences[at].text)
     for event in story.reading.of(at):
         if event.verb == "be" and event.happens and {*event.state} & {*planning("shift")["described"]}:
             for role in event.all("agent"):
                 place = named(role.head)
-                if place is not None and role.head not in ("house", "home"):
+                if place is not None and role.head not in ("house", "home") and role.head.lower() in told:
                     return place
     return None
 
@@ -200,6 +201,7 @@ def _at_home(story: Story, at: int) -> bool:
         role.head == "home"
         and role.preposition == "at"
         and event.happens
+        and not event.perfect
         and event.verb not in planning("shift")["keeping"]
         for event in story.reading.of(at)
         for role in event.all("place")
@@ -240,6 +242,8 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
     owner = story.reading.entity(place.entity).owner if place.entity else None
     if re.search(rf"\bfrom {re.escape(place.noun)} to {re.escape(place.noun)}\b", text):
         return
+    if _is_of_others(text, place.noun):
+        return
     if _on_way(text, place.noun) or (place.entity and story.reading.entity(place.entity).character):
         return
     if owner is not None and story.reading.entity(owner).kind == "thing":
@@ -247,7 +251,7 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
     there = _is_there(story, place)
     if there is None:
         return
-    if _BESIDE.search(f"{place.preposition} {place.text.lower()}") and _is_building(place):
+    if (_gets_off(story, place) or _BESIDE.search(f"{place.preposition} {place.text.lower()}")) and _is_building(place):
         _stand(told, named(_outside(place)))
         return
     told.said, told.noun = key if key is not None else Said(place.noun), place.noun
@@ -267,7 +271,7 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
 def _own_words(story: Story, place: Place) -> str:
     """A place as the text words it; whose it is is said of one by name alone."""
     words = story.teller.place(place)
-    several = " and " in words or "narrator" in words
+    several = any(word in words for word in (" and ", "narrator")) or bool(re.search(r" of .*['\u2019]s? ", words))
     bare = _OWNERS.split(words)[-1].removeprefix("the ")
     return f"the {bare}" if several else words
 
@@ -329,6 +333,24 @@ def _on_way(text: str, noun: str) -> bool:
     """Whether a place is only gone to: "on the way to school"."""
     phrase = rf"\bway (?:(?:back |home )?(?:to|from|into|towards) (?:\w+ )?)?{re.escape(noun)}\b"
     return re.search(phrase, text) is not None
+
+
+def _is_of_others(text: str, noun: str) -> bool:
+    """Whether a place only says which people are meant, or is the one that they have left: "the children of his
+    street", "ten minutes after leaving the hotel"."""
+    own = r"(?:(?:the|a|an|his|her|their|its|my|our) )?(?:\w+ )?"
+    who = "children|boys|girls|people|men|women|elders|inhabitants|owner|mayor|king|queen"
+    return re.search(rf"\b(?:(?:{who}) of|leaving) {own}{re.escape(noun)}\b", text) is not None
+
+
+def _gets_off(story: Story, place: Place) -> bool:
+    """Whether somebody gets off what they rode at a building: they are before it."""
+    return any(
+        event.verb in planning("shift")["alighting"] and event.particle == "off" and role.preposition == "at"
+        for event in story.reading.of(place.since)
+        for role in event.roles
+        if role.head == place.noun
+    )
 
 
 def _is_there(story: Story, place: Place) -> bool | None:

@@ -31,6 +31,8 @@ _STOPS = re.compile(r"[,.;:!?\u2013\u2014]+")
 _SHOWN = re.compile(
     r"\b(?:painting|picture|photograph|photo|drawing|poster|story|stories|book|dream|film|map|portrait|song|letter)s?"
     r" (?:of|about|from) [^,.;!?]*"
+    r"|\b(?:on|in) (?:the|this|that|his|her|their|my|our|every|each) (?:\w+ )?"
+    r"(?:sheet|page|picture|photograph|photo|painting|drawing|postcard|poster|map|screen|stamp)s?\b[^,.;!?]*"
 )
 """What is only painted, told or dreamt of is not there."""
 _LIKENED = re.compile(r"\b(?:like|as [\w-]+ as) (?:(?:a|an|the|some) )?(?:[\w-]+ ){0,2}[\w-]+")
@@ -283,6 +285,8 @@ def flown_over(text: str) -> Setting | None:
 def _in_phrase(found: re.Match[str] | None, said: frozenset[str]) -> Setting | None:
     """The first place in the words behind a preposition."""
     words = _DETERMINER.split(found[1])[0].split() if found is not None else []
+    if words[:1] == ["way"]:
+        return None  # who is on the way home is not there
     spans = [(at, size) for at in range(len(words)) for size in (2, 1) if at + size <= len(words)]
     worn = {at for at, word in enumerate(words) if load_words().sort(_singular(word)) == "clothing"}
     spans = [(at, size) for at, size in spans if at + size not in worn]  # who is in a school uniform

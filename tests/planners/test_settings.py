@@ -100,6 +100,20 @@ def test_names_and_one_weak_word_take_nobody_to_an_unusual_place(text: str) -> N
     assert not set(places(text, 2)) & set(unusual)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Ana sat in the lighthouse. Her father was in bed with a fever. She lit the lamp.", "the lighthouse"),
+        ("Ana stood in the market. Ben had weighed the apples at home. He laughed.", "the market"),
+        ("Ana sat in the kitchen. On the sheet there is a beach. Ben laughed.", "the kitchen"),
+        ("Ana sat in the kitchen. The children of her street laughed. Ben waved.", "the kitchen"),
+        ("On the way home Ana found a tortoise. She turned it over. Ben waved.", "the street"),
+    ],
+)
+def test_what_is_told_of_another_place_moves_nobody(text: str, place: str) -> None:
+    assert places(text, 3) == [place] * 3
+
+
 def test_what_stands_before_a_house_is_outside() -> None:
     assert places("In front of our house stands a rusty car. A cat sleeps on its bonnet.", 2) == ["the doorstep"] * 2
 
