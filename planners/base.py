@@ -282,7 +282,7 @@ def fit(sentences: Sequence[str], limit: int | None, *, first: Iterable[int] = (
 def named(name: str) -> str:
     """Return a character inside a sentence: proper names as they are, others with their article ("the old woman")."""
     bare = ARTICLE.sub("", name.strip())
-    return bare if bare[:1].isupper() else f"the {bare}"
+    return bare if bare[:1].isupper() or bare.startswith(("my ", "our ")) else f"the {bare}"
 
 
 def worded(item: str, text: str) -> bool:

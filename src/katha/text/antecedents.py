@@ -435,7 +435,7 @@ class Antecedents:
         ranked = self._best(
             (self._score(e, mention) - (0.0 if e.kind == "person" else 1.0) + self._mine(e, one), e)
             for e in others
-            if e.id not in barred and not e.unreal
+            if e.id not in barred and not e.unreal and not self.words.has("made_beings", e.noun)
         )
         members = speaking.addressees[:1] or tuple(e.id for _, e in ranked[:1])
         if members:

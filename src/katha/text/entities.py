@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from katha.text.antecedents import Antecedents
+from katha.text.beasts import apart, beast_named
 from katha.text.clauses import is_row
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Key, Mention
@@ -27,6 +28,7 @@ __all__ = ["Resolver"]
 _NOWHERE = Speaking()
 _COUPLE = 2
 _KIN_NEAR = 4
+_OPENING = 2
 _INITIALS = re.compile(r"(?:[A-Z]\.? ?)+")
 
 
@@ -134,9 +136,11 @@ class Resolver:
         if mention.inner is not None and mention.inner in self.mentions:
             return self._at(mention.inner)  # "a slice of bread" is bread, "the middle of the road" the road
         same = self._equal(mention) if mention.token.dep_ in ("appos", "attr") else None
+        owner = self._owner(mention) if same is None or words.has("kin", mention.noun) else None
         if same is not None:
+            if owner is not None and not same.plural and owner != same.id:
+                self.memory.tie(same, self._canonical(mention.noun), owner)  # "Gus, her grandson"
             return same
-        owner = self._owner(mention)
         if mention.name and not words.has("kin", mention.name.lower()):
             return self._named(mention, owner)
         kin = self._kin(mention, owner) if mention.name or owner or words.has("kin", mention.noun) else None
@@ -160,7 +164,14 @@ class Resolver:
         if {"person", "animal"} <= sorts:
             return None  # "The only one who saw it was his parrot"
         alive = known.kind in ALIVE or known.acts or known.vague
-        return known if alive and (mention.name or self._kind(mention) in ALIVE) else None
+        lives = mention.name or self._kind(mention) in ALIVE or (known.narrator and self._speaks_as(mention))
+        return known if alive and lives else None
+
+    def _speaks_as(self, mention: Mention) -> bool:
+        """Whether a thing tells its own story: "I am an old tram"."""
+        plain = not any(child.dep_ in ("prep", "relcl", "compound") for child in mention.token.children)
+        begins = mention.sentence <= _OPENING and mention.article == "a" and mention.token.head.lower_ in ("am", "'m")
+        return begins and plain and self._kind(mention) in ("thing", "place")
 
     def _family(self, mention: Mention) -> Known | None:
         """The family of somebody who is known by its name: "the Bianchis"."""
@@ -174,7 +185,7 @@ class Resolver:
         family = self._family(mention)
         if family is not None:
             return family
-        names = set(mention.name.split())
+        names, same = set(mention.name.split()), list[Known]()
         for entity in self.entities.values():
             if not entity.names or entity.plural != mention.plural:
                 continue
@@ -183,8 +194,11 @@ class Resolver:
             sexes |= {str(entity.told_sex)} if entity.sure and entity.told_sex else set()
             shared = any(names & set(known.split()) for known in entity.names)
             whole = any(names <= set(known.split()) or set(known.split()) <= names for known in entity.names)
-            if shared and whole and len(sexes) < 2:
-                return entity
+            if shared and whole and len(sexes) < 2 and not apart(entity, mention, self.words):
+                same.append(entity)
+        if same:
+            beast = self.words.sort(mention.noun) in ("animal", "being") and not mention.titles
+            return (self.memory.nearest(same, mention) if beast else None) or same[0]
         trades = {self.words.lemmas.get(title.lower(), title.lower()) for title in mention.titles}
         for entity in self.entities.values():
             if trades & set(entity.nouns) and not entity.names and not entity.plural and not entity.members:
@@ -319,7 +333,8 @@ class Resolver:
         noun = mention.noun
         same = [e for e in self.entities.values() if noun in e.nouns and e.plural == mention.plural and not e.members]
         if owner is not None:
-            same = [e for e in same if e.owner in (owner, None)]
+            ours = self._is_ours(owner)
+            same = [e for e in same if e.owner in (owner, None) or (ours and self._is_ours(e.owner))]
         known = mention.article in ("the", "this") or owner is not None
         other = ("other", "second", "third", "new", "next", "another")
         fresh = mention.article in ("a", "other") or any(word in other for word in mention.adjectives)
@@ -338,6 +353,12 @@ class Resolver:
         entity = self.memory.new("group" if mention.plural and self._kind(mention) in ALIVE else self._kind(mention))
         entity.owner = owner
         return entity
+
+    def _is_ours(self, key: str | None) -> bool:
+        """Whether somebody is the narrator, or several with the narrator: "our snowman"."""
+        one = self.entities.get(key or "")
+        among = (*one.members, *(kin.other for kin in one.kin if kin.relation == "including")) if one is not None else ()
+        return one is not None and (one.narrator or any(self.entities[other].narrator for other in among))
 
     def _contrast(self, one: Sequence[str], two: Sequence[str]) -> bool:
         opposite = self.words.groups["opposites"]
@@ -362,6 +383,8 @@ class Resolver:
             return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)
         if words.has("pair", noun):
             return self._plural_alias(mention, near)
+        if words.has("beast_words", noun) and not any(e.kind == "person" and not e.narrator for e in alone):
+            return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)
         if not words.has("plain_person", noun):
             return None
         after = mention.token.nbor(1).lower_ if mention.token.i + 1 < len(mention.token.doc) else ""
@@ -502,6 +525,10 @@ class Resolver:
         own = [mention.name] if mention.name and not words.has("kin", mention.name.lower()) else []
         nouns = [self._canonical(mention.noun), mention.noun, *(noun for kind, noun in also if kind == "noun")]
         titles = [title.lower() for title in mention.titles]
+        tells = not entity.noun or words.has("kin", entity.noun)
+        beasts = [beast_named(name, (), words) for kind, name in also if kind == "name" and tells]
+        entity.noun = next(filter(None, beasts), entity.noun)  # "her friend Mole"
+        nouns += beasts
         nouns += [one for one in titles if words.group("titles", one) == "any" or words.has("kin", one)]
         told: tuple[tuple[list[str], Iterable[str]], ...] = (
             (entity.names, [*own, *(name for kind, name in also if kind == "name")]),
@@ -554,6 +581,8 @@ class Resolver:
                 entity.age = "child"  # Little Erik
             if entity.age is None and any(words.has("grown_titles", noun) for noun in nouns):
                 entity.age = "adult"
+            if entity.kind != "person" and any(words.has("young_titles", noun) for noun in nouns):
+                entity.age = "child"  # Little Owl
 
 
 def _acts(mention: Mention, words: Words) -> bool:

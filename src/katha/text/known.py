@@ -213,11 +213,16 @@ def finish(entity: Known, entities: Mapping[str, Known], words: Words) -> Entity
     )
 
 
+def _titled(entity: Known, title: str, words: Words) -> bool:
+    """Whether a title belongs to what somebody is called: "Papa Bear", not "brother Tom"."""
+    return words.has("titles", title) or (entity.kind in ("animal", "being") and words.has("kin", title))
+
+
 def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: int = 0, *, whole: bool = False) -> str:
     """What to call it: its name with its title, whose brother it is, or what the text first calls it. whole: whose it
     is in any case; "Emre and Deniz's grandfather", "Mina's mother's brother" are no names to draw by."""
     if entity.names:
-        title = next((t for t in entity.titles if t[0].isupper() and words.group("titles", t.lower())), "")
+        title = next((t for t in entity.titles if t[0].isupper() and _titled(entity, t.lower(), words)), "")
         return f"{title} {max(entity.names, key=len)}".strip()
     if entity.narrator:
         return "the narrator"
@@ -238,7 +243,8 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         rest = rest.rsplit("'s ", 1)[-1]  # "their grandmother's doorbell"
         if not whole and (whose.members or (not whose.names and whose.kin)):
             return f"the {rest}"
-        return f"{_called(whose, entities, words, depth + 1, whole=whole)}'s {rest}"
+        who = _called(whose, entities, words, depth + 1, whole=whole)
+        return f"{who}' {rest}" if whose.plural and who.endswith("s") else f"{who}'s {rest}"
     if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
         return f"the {rest}" if rest else "someone"
     if not phrase:

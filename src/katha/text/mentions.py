@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from katha.text.beasts import beast_named, looks_named
 from katha.text.clauses import Clause, conjuncts, phrase_of
 from katha.text.repairs import is_time, lemma_of
 from katha.text.sentences import Piece
@@ -209,6 +210,8 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         known = mention.name.lower()
         if any(known in words.sets[name] for name in ("kin", "animal", "being")):
             mention.noun = mention.noun or token.lower_
+        if beast := beast_named(mention.name, mention.titles, words):
+            mention.noun, mention.adjectives = beast, looks_named(mention.name, mention.titles, words)
         married = next((c for c in token.children if c.dep_ == "conj" and c.tag_ == "NNP"), None)
         if married is not None and words.has("titles", known):
             # "Mr and Mrs Tran"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
+from katha.text.beasts import beasts_of
 from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
@@ -112,6 +113,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     speaking = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
     _ages(parsed, mentions, resolver, words)
+    beasts_of(resolver.entities, mentions, words)
     kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
     told = [entity for entity in resolver.entities.values() if entity.id in kept]
     kept |= {key for entity in told for key in (entity.owner, *entity.members) if key is not None}

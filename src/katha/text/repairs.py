@@ -463,7 +463,7 @@ def _repair_subjects(token: Token, words: Words) -> None:
         if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:
             first.dep_ = "dep"  # "Her arms full of books, Lucy pushed the door"
         elif first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
-            second.head, second.dep_ = first, "appos"  # "Mr Haddad the tailor cut"
+            _name_it(first, second)  # "Mr Haddad the tailor cut"
         elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
             first.dep_ = "dep"  # "Two streets from the office a dog ran out"
         between = first.doc[first.i + 1 : second.i].text
@@ -501,6 +501,20 @@ def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
             if child.i == subject.i + 1 and words.has("kin", lemma_of(subject)) and child.i < verb.i:
                 child.head, child.dep_ = subject, "appos"
                 return
+            the = subject.doc[subject.left_edge.i]
+            lives = words.sort(lemma_of(subject)) in ("person", "animal", "being")
+            if child.i + 1 == the.i and the.lower_ == "the" and lives and not is_time(child, words):
+                child.head, child.dep_ = verb, "nsubj"
+                _name_it(child, subject)
+                return
+
+
+def _name_it(name: Token, noun: Token) -> None:
+    """Let a noun say what somebody is, and what is joined to it be joined to the name: "Fergus the frog and Flora"."""
+    for child in noun.children:
+        if child.dep_ in ("cc", "conj"):
+            child.head = name
+    noun.head, noun.dep_ = name, "appos"
 
 
 def _split_objects(thing: Token) -> None:

@@ -195,7 +195,7 @@ class Teller:
         name = self.names.get(entity.id)
         if name is None:
             return self._owned(entity, entity.name, ())
-        return name if name[:1].isupper() else f"the {name}"
+        return name if name[:1].isupper() or name.startswith(("my ", "our ")) else f"the {name}"
 
     def people(self, keys: Iterable[str]) -> list[str]:
         """Return the characters among some entities, each member of a group by itself."""
