@@ -437,7 +437,10 @@ class Antecedents:
             for e in others
             if e.id not in barred and not e.unreal and not self.words.has("made_beings", e.noun)
         )
-        members = speaking.addressees[:1] or tuple(e.id for _, e in ranked[:1])
+        mine_all = (
+            e for e in memory.recent(mention) if e.plural and e.owner == one.id and self.words.has("kin", e.noun)
+        )
+        members = speaking.addressees[:1] or tuple(e.id for _, e in ranked[:1]) or tuple(e.id for e in mine_all)[:1]
         if members:
             return memory.group((one.id, *members), mention)
         included = (group for group in groups if any(kin.other == one.id for kin in group.kin))

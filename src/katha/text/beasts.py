@@ -19,12 +19,14 @@ _NEAR = 2
 
 
 def beast_named(name: str, titles: Sequence[str], words: Words) -> str:
-    """Return the beast in a name, "" for none: "Brown Bear", "Peter Rabbit", "Mrs Hen". Tom Fox is somebody called so."""
+    """Return the beast in a name: "Brown Bear", "Peter Rabbit", "Mrs Hen"; "" for none, and for Tom Fox, a man."""
     *before, last = name.lower().split() or [""]
     if words.has("beasts.sure", last):
         return last
     trades = [one for title in titles if words.sort(one := title.lower()) == "person" and not words.sexes.get(one)]
-    told = (bool(titles) and not trades and not before) or (bool(before) and not set(before) - words.sets["looks_named"])
+    told = (bool(titles) and not trades and not before) or (
+        bool(before) and not set(before) - words.sets["looks_named"]
+    )
     alone = not before and words.has("beasts.alone", last)
     return last if alone or (told and words.has("beasts", last)) else ""
 
@@ -94,8 +96,12 @@ def _by_deeds(entity: Known, mentions: Iterable[Mention], words: Words) -> str:
         if clause.lemma == "lay" and eggs and not clause.of("goal"):
             return "hen"
         sound = words.group("beast_sounds", clause.lemma)
-        aloud = any(child.lower_ in ("with", "in") for child in clause.verb.children)
-        if sound and not clause.of("patient") and not aloud:
+        felt = any(
+            child.lower_ == "with"
+            or (child.lower_ == "in" and any(words.sort(one.lemma_) == "feeling" for one in child.children))
+            for child in clause.verb.children
+        )  # "hooted with laughter"
+        if sound and not clause.of("patient") and not felt:
             return sound
     parts = (one for one in every if one.owner in own and not one.unreal and not one.quoted)
     return next((part for one in parts if (part := words.group("beast_parts", one.noun))), "")
@@ -105,9 +111,7 @@ def _the(token: object) -> bool:
     return any(child.lower_ in ("the", "his", "her") for child in getattr(token, "children", ()))
 
 
-def _kin_of(
-    entity: Known, entities: Mapping[str, Known], mentions: Sequence[Mention], words: Words
-) -> Known | None:
+def _kin_of(entity: Known, entities: Mapping[str, Known], mentions: Sequence[Mention], words: Words) -> Known | None:
     """The beast whose kin somebody is of whom no more is told: the owl of "the owl's brother Finn"."""
     if entity.kind not in ("person", "group") or entity.members or not entity.nouns or not _unknown(entity, words):
         return None
@@ -148,7 +152,9 @@ def _kind_of_kin(like: Known, entities: Mapping[str, Known], mentions: Sequence[
     if not words.group("young_of", like.noun):
         return like.noun
     keys = {one.key: one for one in mentions}
-    bred = [one.clause for one in mentions if one.entity == like.id and one.role == "patient" and one.clause is not None]
+    bred = [
+        one.clause for one in mentions if one.entity == like.id and one.role == "patient" and one.clause is not None
+    ]
     had = [keys.get((one.key[0], who.i)) for one in mentions if one.clause in bred for clause in bred
            if clause.lemma == "have" for who in clause.of("agent")]  # fmt: skip
     owners = [like.owner, *(one.entity for one in had if one is not None)]

@@ -141,10 +141,21 @@ class Resolver:
             if owner is not None and not same.plural and owner != same.id:
                 self.memory.tie(same, self._canonical(mention.noun), owner)  # "Gus, her grandson"
             return same
+        owner = owner or self._having(mention)
         if mention.name and not words.has("kin", mention.name.lower()):
             return self._named(mention, owner)
         kin = self._kin(mention, owner) if mention.name or owner or words.has("kin", mention.noun) else None
         return kin or self._described(mention, owner)
+
+    def _having(self, mention: Mention) -> str | None:
+        """Whose kin is told of as had: "Tilda had a brother, Max"."""
+        clause = mention.clause
+        told = clause is not None and clause.lemma == "have" and mention.role == "patient" and mention.article == "a"
+        if clause is None or not told or clause.negated or not self.words.has("kin", mention.noun):
+            return None
+        agent = next(iter(clause.of("agent")), None)
+        who = self._at((mention.key[0], agent.i)) if agent is not None else None
+        return who.id if who is not None and who.alive else None
 
     def _equal(self, mention: Mention) -> Known | None:
         """Who an apposition or a predicate speaks of: "Mr Brown was the baker"."""
@@ -357,7 +368,9 @@ class Resolver:
     def _is_ours(self, key: str | None) -> bool:
         """Whether somebody is the narrator, or several with the narrator: "our snowman"."""
         one = self.entities.get(key or "")
-        among = (*one.members, *(kin.other for kin in one.kin if kin.relation == "including")) if one is not None else ()
+        among = (
+            (*one.members, *(kin.other for kin in one.kin if kin.relation == "including")) if one is not None else ()
+        )
         return one is not None and (one.narrator or any(self.entities[other].narrator for other in among))
 
     def _contrast(self, one: Sequence[str], two: Sequence[str]) -> bool:

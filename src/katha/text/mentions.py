@@ -140,7 +140,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     if kin and token.lower_ not in ("friend", "friends", "child"):
         return True
     if first and known == "abstract" and token.head.lemma_ == "be":
-        return False
+        what = next((words.sort(child.lemma_) for child in token.head.children if child.dep_ == "attr"), "")
+        return token.tag_ == "NNP" and what in ("animal", "being", "person")  # "Otis was a young owl"
     if first and token.pos_ == "NOUN":
         return not known and token.tag_ == "NN"
     return token.pos_ == "PROPN" or (token.pos_ in ("NOUN", "X") and not first)
