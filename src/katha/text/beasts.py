@@ -118,7 +118,8 @@ def _kin_of(entity: Known, entities: Mapping[str, Known], mentions: Sequence[Men
     if any(words.has("not_blood", noun) for noun in entity.nouns) or entity.narrator:
         return None
     others = [entities[kin.other] for kin in entity.kin if kin.other in entities and kin.relation in entity.nouns]
-    others += [entities[entity.owner]] if entity.plural and entity.owner in entities else []
+    owner = entities.get(entity.owner or "") if entity.plural else None
+    others += [owner] if owner is not None else []
     beasts = [one for one in others if words.sort(one.noun) in _BEASTS and (one.kind in _BEASTS or one.plural)]
     if not beasts or len(beasts) < len(others):
         return None
@@ -158,7 +159,7 @@ def _kind_of_kin(like: Known, entities: Mapping[str, Known], mentions: Sequence[
     had = [keys.get((one.key[0], who.i)) for one in mentions if one.clause in bred for clause in bred
            if clause.lemma == "have" for who in clause.of("agent")]  # fmt: skip
     owners = [like.owner, *(one.entity for one in had if one is not None)]
-    for owner in (entities[key] for key in owners if key in entities):
+    for owner in (entities[key] for key in owners if key is not None and key in entities):
         if words.sort(owner.noun) == "animal":
             return owner.noun
     return words.group("young_of", like.noun) or like.noun
