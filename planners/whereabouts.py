@@ -183,6 +183,8 @@ def _arrive(story: Story, told: Sequence[Heard]) -> None:
             after.speaks[goal[0]] += SAID
         elif goal is not None and goal[0] == one.said:
             one.reached = True
+        elif one.noun == "home" and not one.firm:
+            one.reached = at > 0  # who goes home was elsewhere before
 
 
 def _destination(story: Story, at: int) -> tuple[Key, str] | None:
@@ -200,12 +202,15 @@ def _destination(story: Story, at: int) -> tuple[Key, str] | None:
 
 def _before(told: Sequence[Heard]) -> list[Key]:
     """The place that fits best the sentences before the first one to which somebody comes from elsewhere."""
-    first = next((at for at, one in enumerate(told) if one.firm), len(told))
+    first = next((at for at, one in enumerate(told) if one.firm or one.reached), len(told))
     if first == len(told) or not first or not told[first].reached:
         return []
     total = _total(told[:first])
     best = max(total, key=lambda key: total[key], default=None)
-    return [best] if best is not None and total[best] >= _HARDLY else []
+    if best is not None and total[best] >= _HARDLY:
+        return [best]
+    street = named("street") if told[first].noun == "home" else None
+    return [street] if street is not None else []
 
 
 def _told(key: Key, told: Sequence[Heard], said: frozenset[str]) -> bool:
@@ -227,9 +232,9 @@ def _is_open(place: str) -> bool:
 
 
 def _usual(story: Story, said: frozenset[str]) -> list[Key]:
-    """Where those of whom a story tells usually are: foxes in the forest, a family at home unless more speaks for being
-    outside."""
-    who = [one for one in story.reading.entities if one.character]
+    """Where those of whom a story tells usually are: foxes in the forest if they are half of all, a family at home
+    unless more speaks for being outside."""
+    who = [one for one in story.reading.entities if one.character and (one.noun or one.named) and not one.members]
     rows: Mapping[str, Sequence[str]] = planning("usual_places")
     many = {
         place: sum(one.noun in row and not (one.owner and _is_open(place)) for one in who)
@@ -238,7 +243,9 @@ def _usual(story: Story, said: frozenset[str]) -> list[Key]:
     place = max(many, key=lambda one: many[one])
     found = named(place) if many[place] else None
     outside = max((one.fit(said) for one in settings() if one.open), default=0.0)
-    return [found] if found is not None and (found.open or outside < _OUT) else []
+    if found is None or (outside >= _OUT if found.home else 2 * many[place] < len(who)):
+        return []
+    return [found]
 
 
 def _any_room(said: frozenset[str]) -> list[Key]:

@@ -114,6 +114,15 @@ def test_what_is_told_of_another_place_moves_nobody(text: str, place: str) -> No
     assert places(text, 3) == [place] * 3
 
 
+def test_who_goes_home_at_the_end_was_in_the_street() -> None:
+    text = "Two strangers stood under one umbrella. She had the flowers. They walked home together."
+    assert places(text, 3)[:2] == ["the street", "the street"]
+
+
+def test_one_wild_animal_among_people_takes_nobody_to_the_forest() -> None:
+    assert places("Mr Abel gave a nun a lift. A fox sat between them. The driver sang.", 2) != ["the forest"] * 2
+
+
 def test_what_stands_before_a_house_is_outside() -> None:
     assert places("In front of our house stands a rusty car. A cat sleeps on its bonnet.", 2) == ["the doorstep"] * 2
 
