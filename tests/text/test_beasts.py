@@ -54,6 +54,7 @@ def test_two_of_a_name_are_two_by_their_titles() -> None:
     [
         ("Otis was a young owl. His mother flew to him.", "Otis's mother", "owl"),
         ("An owl lived in the barn. The owl's brother Finn lived in the mill.", "Finn", "owl"),
+        ("Bobo was the smallest monkey. He climbed a palm. His big brother threw a nut.", "brother", "monkey"),
         ("Nila was a small mouse. Her sisters slept all day.", "Nila's sisters", "mouse"),
         ("Ember was a little dragon. His father taught him.", "Ember's father", "dragon"),
         ("The wolf had three cubs. The cubs played. Their mother watched them.", "cubs' mother", "wolf"),

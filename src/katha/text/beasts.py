@@ -60,8 +60,13 @@ def beasts_of(entities: Mapping[str, Known], mentions: Mapping[Key, Mention], wo
     """Make beasts of those who must be: by their deeds, then as the kin of one."""
     named = list(mentions.values())
     for entity in entities.values():
-        if entity.narrator and entity.kind == "person" and words.sort(entity.noun) not in ("", "person"):
+        human = words.has("kin", entity.noun) or words.sort(entity.noun) == "person" or not entity.noun
+        if entity.narrator and entity.kind == "person" and not human:
             entity.kind = "being"  # "I am an old tram"
+        grown = next((one for one in entity.nouns if words.sort(one) == "animal" and one in words.sets["beasts"]), "")
+        if words.group("young_of", entity.noun) and grown and not words.group("young_of", grown):
+            entity.noun = grown  # "a wolf cub"
+            entity.adjectives.append("young")
         if entity.kind == "person" and not entity.plural and _unknown(entity, words):
             beast = _by_deeds(entity, named, words)
             if beast:

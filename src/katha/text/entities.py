@@ -558,7 +558,8 @@ class Resolver:
         entity.plural = entity.plural or mention.plural
         if mention.plural and not entity.members and entity.count in (0, 1):
             entity.count = mention.count
-        self.characterise(entity, [*filter(None, nouns), *titles], mention.adjectives, role=mention.article == "the")
+        played = mention.article == "the" and not any(one.tag_ == "JJS" for one in mention.token.lefts)
+        self.characterise(entity, [*filter(None, nouns), *titles], mention.adjectives, role=played)
         for member in entity.members:
             self.characterise(self.entities[member], [mention.noun], ())
 

@@ -502,7 +502,7 @@ def _join_name(verb: Token, subjects: Sequence[Token], words: Words) -> None:
                 child.head, child.dep_ = subject, "appos"
                 return
             the = subject.doc[subject.left_edge.i]
-            lives = words.sort(lemma_of(subject)) in ("person", "animal", "being")
+            lives = words.sort(lemma_of(subject).lower()) in ("person", "animal", "being")
             if child.i + 1 == the.i and the.lower_ == "the" and lives and not is_time(child, words):
                 child.head, child.dep_ = verb, "nsubj"
                 _name_it(child, subject)
