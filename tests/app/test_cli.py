@@ -187,7 +187,7 @@ def _plan(katha: Katha) -> dict[str, Any]:
 
 def test_a_plan_can_be_edited_and_drawn(katha: Katha, tmp_path: Path) -> None:
     plan = _plan(katha)
-    assert len(plan["panels"]) == 10
+    assert len(plan["panels"]) == 14
     assert len(json.loads(katha("plan", TEXT, "--panels", "5").stdout)["panels"]) == 5
     plan["panels"][1]["prompt"] = "A golden lion laughs beside a lake."
     (tmp_path / "plan.json").write_text(json.dumps(plan))

@@ -15,7 +15,7 @@ from terminal import CHILD, Terminal
 
 TEXT = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"
 RUN = ("run", TEXT, "--renderer", "block", "--judge", "pixel", "--size", "96x64", "--mode", "bridge_only", "--out", "x")
-PANELS = 10
+PANELS = 14
 
 
 def away(words: tuple[object, ...], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -90,4 +90,4 @@ def test_the_command_says_who_does_what_before_it_begins(tmp_path: Path, monkeyp
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     out = CliRunner().invoke(app, ["run", str(TEXT), "--preset", "flux", "--judge", "sketch-reader"])
     assert out.exit_code != 0  # its weights are not here
-    assert out.stderr.startswith("At most: rule plans (1), flux:black-forest-labs/FLUX.1-dev draws (33)")
+    assert out.stderr.startswith("At most: rule plans (1), flux:black-forest-labs/FLUX.1-dev draws (45)")
