@@ -218,8 +218,19 @@ class Moment:
             found = self._sights[term] = self._sighted(term)
         return found
 
+    def speaks(self, claim: Claim, actor: Term | None) -> float:
+        """Return how much it speaks for a claim of `actor`, found once: options of several questions claim the same."""
+        found = self._spoken.get((claim, actor))
+        if found is None:
+            found = self._spoken[claim, actor] = _likelihood(claim, self, actor)
+        return found
+
     @cached_property
     def _sights(self) -> dict[Term, Sight]:
+        return {}
+
+    @cached_property
+    def _spoken(self) -> dict[tuple[Claim, Term | None], float]:
         return {}
 
     def _sighted(self, term: Term) -> Sight:
@@ -346,7 +357,7 @@ distance: of two frames that may show an event the one beside the other event's 
 
 def likelihoods(claim: Claim, moments: Sequence[Moment], actor: Term | None = None) -> list[float]:
     """Return how much each moment speaks for `claim`. `actor` fills in for a claim that leaves its actor out."""
-    return [_SHARPNESS * _likelihood(claim, moment, claim.actor or actor) for moment in moments]
+    return [_SHARPNESS * moment.speaks(claim, claim.actor or actor) for moment in moments]
 
 
 def _likelihood(claim: Claim, moment: Moment, wanted: Term | None) -> float:

@@ -242,7 +242,7 @@ def test_the_verbs_for_a_run_want_a_run(place: Place) -> None:
     for words in (("report", "none"), ("report", "."), ("redo", ".", "--frame", 1, "--seed", 1)):
         assert "katha run" in place.refused(*words)
     assert place.call("run", TEXT, *DOUBLES, "--out", "x", "--mode", "base")[0] == 0
-    assert "1 to 10" in place.refused("redo", "x", "--frame", 11, "--seed", 1)
+    assert "1 to 14" in place.refused("redo", "x", "--frame", 15, "--seed", 1)
     assert ".png" in place.refused("report", "x", "--sheet", "sheet.exe")
     (place.folder / "x" / "candidates.json").write_text("{}")
     assert "candidates.json" in place.refused("report", "x")

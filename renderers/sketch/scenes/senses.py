@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from katha.renderers.sketch.deeds import deed_words, people
@@ -374,6 +374,7 @@ def implied_place(deed: str) -> str | None:
     return found
 
 
+@lru_cache(maxsize=4096)
 def place_of(phrase: str) -> str | None:
     """The place that a phrase names ("the old library", "a train station at night"): its head comes first."""
     found = _place_named(phrase)
