@@ -119,6 +119,8 @@ def held_fast(story: Told, shown: Sequence[Event], cast: Sequence[str], before: 
         stuck_there = held.get((key, True))
         hold = held.get((key, False)) or stuck_there
         moved = at is not None and hold is not None and at.since > hold.since and at.noun not in hold.where
+        if any(_is_free(one, key) for one in shown):
+            continue
         if hold is not None and (stuck_there is not None or not moved) and not _placed(key, shown):
             name = story.teller.name(key)
             told.append(f"{name[:1].upper()}{name[1:]} {hold.where}.")
@@ -135,6 +137,11 @@ class _Hold:
     rides: bool
 
 
+def _is_free(event: Event, key: str) -> bool:
+    """Whether an event tells that somebody is free."""
+    return event.happens and key in event.who("agent") and bool({*event.state} & {*planning("held_fast")["free"]})
+
+
 def _is_released(story: Told, event: Event, key: str, hold: _Hold) -> bool:
     """Whether an event ends that somebody is held somewhere."""
     table = planning("held_fast")
@@ -145,7 +152,7 @@ def _is_released(story: Told, event: Event, key: str, hold: _Hold) -> bool:
     if hold.captive:
         opened = any(story.reading.entity(one).noun in hold.where.split() for one in event.who("patient"))
         freed = event.verb in table["frees"] and (key in taken or opened)
-        return freed or (own and bool({*event.state} & {*table["free"]})) or (own and event.verb in table["escapes"])
+        return freed or _is_free(event, key) or (own and event.verb in table["escapes"])
     if hold.rides:
         return own and (event.verb in table["alights"] or event.predicate in table["alights"])
     return _moves(event) and (own or key in taken)

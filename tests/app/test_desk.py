@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
@@ -42,6 +42,8 @@ from katha.app.needs import needs_of_run
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.protocols import FrameRequest
+from katha.registry import default_registry
 from katha.stories import story_of_text
 
 STORY = """The Lion and the Mouse
@@ -671,12 +673,19 @@ def test_a_run_of_the_terminal_goes_on_at_the_desk(tmp_path: Path) -> None:
     assert (decision["inserted"], decision["reviewed"]) == (name, True)
 
 
+class Knowing(cli_child.SlowRenderer):
+    """A double that says what it has no picture for: nothing."""
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        return ()
+
+
 def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     cli_child.install(monkeypatch)
-    monkeypatch.setattr(BlockRenderer, "not_drawn", lambda self, request: (), raising=False)
     run = tmp_path / "home" / "lion"
-    settings = Settings(renderer="block", judges=("pixel",), seeds=(42,), mode="base", size=(96, 64))
+    default_registry("renderers").register("knowing")(Knowing)
+    settings = Settings(renderer="knowing", judges=("pixel",), seeds=(42,), mode="base", size=(96, 64))
     run_story(STORY, settings, out=run)
     few = len(read_board(run).board.frames)
     edit_board(run, [AddFrame(at=1, prompt=f"The lion walks past {at} trees.") for at in range(60 - few)])
@@ -694,7 +703,7 @@ def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monk
         monkeypatch.setattr(owner, name, call)
 
     counted(BlockRenderer, "_draw", "drawn")
-    counted(BlockRenderer, "not_drawn", "asked what is not drawn")
+    counted(Knowing, "not_drawn", "asked what is not drawn")
     counted(rereading, "read_story", "prompts read")
     counted(rereading, "linked", "boards read")
     counted(names, "write_bytes_atomic", "files named")
