@@ -699,6 +699,12 @@ def test_a_thing_takes_off_and_gets_caught() -> None:
             ["fox is stuck in", "fox is stuck in"],
             "smile",
         ),
+        (
+            "A lion was caught in a net. The lion roared. A mouse ran to the lion. She bit through the rope. "
+            "The lion was free. The lion smiled.",
+            ["lion is stuck in", "lion is stuck in"],
+            "free",
+        ),
     ],
 )
 def test_who_is_in_bed_in_a_tree_or_caught_stays_so_until_they_go_or_are_freed(
