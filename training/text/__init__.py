@@ -1,1 +1,1 @@
-"""Makes the tables of `katha.text` from WordNet."""
+"""Makes the tables of `katha.text` from WordNet and from a sentence encoder."""
