@@ -232,6 +232,18 @@ def _tear(ink: Ink, a: Around) -> None:
         drop(ink, cx + dx * r, cy + dy * r, 0.14 * r)
 
 
+def _numbers(ink: Ink, a: Around) -> None:
+    """One, two and three in an arc over the head of who counts."""
+    x, y, r = a.joints.head
+    digits = (
+        "M -3 -5 L 1 -9 L 1 7",
+        "M -5 -5 Q -4 -10 1 -9 Q 6 -7 3 -2 L -5 7 L 6 7",
+        "M -5 -7 Q 1 -12 4 -6 Q 4 -2 -1 -1 Q 6 0 4 5 Q 0 10 -5 5",
+    )
+    for dx, dy, path in zip((0.2, 1.15, 1.95), (-1.75, -1.5, -0.9), digits, strict=True):
+        ink.at(x + dx * r, y + dy * r, sx=1.25, sy=1.25).draw(path, width=2.4)
+
+
 VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "speech": (False, _speech), "speech_over": (False, _speech_over), "blast": (False, _blast),
     "notes": (False, _notes), "ha": (False, _laughter),
@@ -239,6 +251,6 @@ VOICE: Mapping[str, tuple[bool, Emanation]] = {
     "arrow": (False, _arrow), "humble": (False, _humble), "clap": (False, _clap), "love": (False, _love),
     "headshake": (False, _headshake), "nodding": (False, _nodding), "tear": (False, _tear),
     "gust": (False, _gust), "spray": (False, _spray), "breath": (False, _breath),
-    "heard": (False, _heard),
+    "heard": (False, _heard), "numbers": (False, _numbers),
 }  # fmt: skip
 """Signs of voice and mind by name, each with whether it lies behind the figure."""

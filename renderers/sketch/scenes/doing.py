@@ -95,10 +95,12 @@ _GOING = frozenset({
     "fly", "land", "escape", "flee", "cross", "deliver", "go", "come", "chase", "travel", "follow", "race",
     "arrive", "return", "leave", "run", "rush", "hurry", "move"
 })  # fmt: skip
-_LEGS = frozenset({"walk", "run", "fly", "swim", "dance", "sit", "sleep", "wait", "swing", "play", "sneeze"})
+_LEGS = frozenset({"walk", "run", "fly", "swim", "dance", "swing", "play", "sneeze"})
 """Deeds of the whole body that nobody does to what they hold."""
 _HANDY = frozenset({"hand", "table"})
 _PLACING = frozenset({"put", "set", "lay", "hold"})
+_GIVING = frozenset({"give", "serve"})
+"""Deeds by which somebody else gets something."""
 _IN_A_ROW = frozenset({"pass_along"})
 """What those who do it together do to nobody of them."""
 _ASTRIDE = frozenset({"ride", "gallop", "drive"})
@@ -227,8 +229,9 @@ class Doing(Having):
     def _done(self, event: Event) -> str | None:
         """The deed that an event's verb and what it is done to and with say."""
         verb = base_form(event.verb)
-        if event.verb == "lay" and event.who("patient"):
-            verb = "put"  # not the past of "lie"
+        predicate = event.predicate if event.verb == "lay" else f"{verb} {event.particle}".strip()
+        if event.verb in ("lay", "lie") and event.who("patient"):
+            verb = "put"  # not the past of "lie", whatever the parser says
         if verb == "put" and (worn := self._worn(event)) is not None:
             return worn
         if (dressing := self._dressing(event)) is not None:
@@ -242,25 +245,29 @@ class Doing(Having):
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
             if states_of(event.particle.split()):
                 return "stand"  # the door creaks open: that it is open is seen
-            own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", event.predicate, verb)
+            own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own
         spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
         if verb == "float" and not spots & _WEIGHTLESS and self._human(doers):
             return "swim"
-        if (foot := on_foot(verb)) is not None and self._human(doers):
+        if (foot := on_foot(predicate) or on_foot(verb)) is not None and self._human(doers):
             return foot
         hindered = _hindered(event, verb)
         if hindered is not None:
             return hindered
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
-            return state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}") or "stand"
+            told = state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}")
+            got = deed_of_verb(verb) in _GIVING and any(self._alive(key) for key in event.who("recipient", "patient"))
+            return told or ("take" if got else "stand")
         goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
         whereto = [role for role in goals if role.entity is None or not self._alive(role.entity)]
         told_of = patients or (*event.all("recipient"), *whereto)
         about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
-        special = object_deed(event.predicate, about) or (object_deed(verb, about) if not event.particle else None)
+        told_ways = [f"{verb} {role.preposition}" for role in whereto if role.preposition and not patients]
+        special = next((found for way in (*told_ways, predicate) if (found := object_deed(way, about))), None)
+        special = special or (object_deed(verb, about) if not event.particle else None)
         if special == "pocket" and self._touched(event):
             special = "pat"
         phrases = [f"{verb} {word}" for word in event.state]  # "shook her awake"
@@ -280,20 +287,21 @@ class Doing(Having):
             within = verb in _ENTERING  # "walked in the rain" is not "walked in"
             phrases += [f"{verb} {preposition}" for preposition in told if not (within and preposition == "in")]
         if verb == "be":
-            return special or "stand"
+            with_them = [role for role in event.all("instrument", "companion") if role.preposition == "with"]
+            return special or ("hold" if any(self._holdable(role) for role in with_them) else "stand")
         if verb == "have" and not special:
             return "hold" if any(self._drawable(role) for role in patients) else "stand"
-        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(event.predicate)) is not None:
+        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(predicate)) is not None:
             return alone
         near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
         means = [role.head for role in (*event.all("instrument", "companion"), *near)]
-        if base_form(event.verb) == "play" and not event.who("patient") and self._make_music(doers):
+        if verb == "play" and not event.who("patient") and self._make_music(doers):
             return "play_music"
         meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
-        found = meant or deed_of_verb(*phrases, verb) or near_deed(verb)
+        found = meant or deed_of_verb(*phrases, verb) or near_deed(verb) or object_deed(verb, about)
         if found == "drive_on" and verb == "drive" and not any(self._alive(key) for key in event.who("patient")):
             found = "drive"  # out to the lake, and no cattle
-        if meant is None and (found is None or found in _LEGS) and self._handled(event):
+        if meant is None and self._handled(event) and (found is None or (found in _LEGS and self._human(doers))):
             return "handle"  # who skims a stone or shuffles cards goes nowhere
         return found
 
@@ -327,8 +335,12 @@ class Doing(Having):
 
     def _handled(self, event: Event) -> bool:
         """Whether something that hands can hold is what is done something to."""
-        things = [role for role in event.all("patient") if self._drawable(role) and not self._alive(str(role.entity))]
-        return any((noun := noun_of(role.head)) is not None and noun.stands in _HANDY for role in things)
+        return any(self._holdable(role) for role in event.all("patient"))
+
+    def _holdable(self, role: Role) -> bool:
+        """Whether hands can hold the thing of a role."""
+        noun = noun_of(role.head) if self._drawable(role) and not self._alive(str(role.entity)) else None
+        return noun is not None and noun.stands in _HANDY
 
     def _riding(self, event: Event) -> str | None:
         """Going somewhere on or in something: "chased him on her bicycle", "went by car"."""
@@ -375,8 +387,9 @@ class Doing(Having):
         if name == "ride" and self._on_horseback(event):
             name = "gallop"
         row = deed(name)
+        given = event.who("recipient") if name == "take" else []
         agents = self._spread(event.who("agent")) or self._spread(
-            key for key in event.who("patient") if self._alive(key) or name in _OWN_ACCORD
+            key for key in (*event.who("patient"), *given) if self._alive(key) or name in _OWN_ACCORD
         )
         agents = [key for key in agents if self._fits(key, name)]
         if name in _INSIDE:  # who has no rig sits in nothing

@@ -159,10 +159,15 @@ def deed_of_verb(*phrases: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def base_form(verb: str) -> str:
-    """The base of a past form that the parser left as it is ("drank")."""
+    """The base of a form that the parser left as it is ("drank") or cut too short ("scar" of "scares")."""
     found: str = _data()["irregular"].get(verb, verb)
-    return found
+    return found if _is_verb(found) or not _is_verb(f"{found}e") else f"{found}e"
+
+
+def _is_verb(word: str) -> bool:
+    return word in deed_words() or word in _verbs() or word in _data()["by_object"]
 
 
 def object_deed(verb: str, words: Iterable[str]) -> str | None:
