@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from katha.renderers.sketch.figures.ink import Ink
-from katha.renderers.sketch.style import darker
+from katha.renderers.sketch.style import darker, INK
 
 __all__ = ["EARS", "EARS_IN_FRONT", "HORNS", "MANES"]
 
@@ -98,7 +98,7 @@ def _flap(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 EARS: Mapping[str, Part] = {
-    "round": _round(0.36, 0.76, -0.72), "big_round": _round(0.66, 0.9, -0.78), "side_round": _round(0.36, 1.0, -0.02),
+    "round": _round(0.36, 0.76, -0.72), "big_round": _round(0.66, 0.9, -0.78), "fluffy": _round(0.5, 0.98, -0.5), "side_round": _round(0.36, 1.0, -0.02),
     "tiny_round": _round(0.26, 0.72, -0.72), "pointed": _pointed(0.72), "tall_pointed": _pointed(1.0),
     "cat": _pointed(0.66, 4),
     "jackal": _pointed(1.28, 2), "tufted": _pointed(0.8, -4), "pig": _pointed(0.55, 26), "long": _long,
@@ -142,8 +142,16 @@ def _antlers(ink: Ink, draw: Mapping[str, Any]) -> None:
         pen.draw(d, stroke="tan", width=1.6)
 
 
+def _knobs(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """Two short horns with round ends (giraffe)."""
+    for x in (-0.24, 0.3):
+        ink.draw(f"M {x - 0.07} -0.8 L {x - 0.06} -1.3 L {x + 0.06} -1.3 L {x + 0.07} -0.8 Z", fill=draw["coat"])
+        ink.ellipse(x, -1.34, 0.14, fill=draw.get("marks", INK), width=0.8)
+
+
 HORNS: Mapping[str, Part] = {
     "bull": _bull_horns, "small": _small_horns, "goat": _goat_horns, "antlers": _antlers,
+    "ossicones": _knobs,
 }  # fmt: skip
 """Horns by the names that `draw: horns` uses."""
 

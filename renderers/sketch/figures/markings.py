@@ -135,9 +135,39 @@ def _dappled(ink: Ink, draw: Mapping[str, Any]) -> None:
         ink.ellipse(x, y, size, fill=marks, width=0)
 
 
+def _dark_eyes(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """Dark patches that hang around the eyes (panda)."""
+    for x, lean in ((-0.26, 24), (0.5, -24)):
+        ink.at(x, -0.04, lean).ellipse(0, 0, 0.34, 0.44, fill=draw.get("marks", INK), width=0)
+
+
+def _striped(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """A white head with two dark bands through the eyes (badger)."""
+    ink.draw("M -0.92 -0.38 Q 0 -1.3 0.92 -0.38 Q 1.05 0.4 0 0.96 Q -1.05 0.4 -0.92 -0.38 Z", fill="white", width=0)
+    for x, wide in ((-0.24, 0.22), (0.5, 0.2)):
+        d = f"M {x - wide} -0.86 Q {x} -0.98 {x + wide} -0.84 L {x + wide} 0.3 Q {x} 0.5 {x - wide} 0.3 Z"
+        ink.draw(d, fill=draw.get("marks", INK), width=0)
+    ink.ellipse(0, 0, 1, 0.96)
+
+
+def _spotted(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """Spots on brow and cheeks (leopard, giraffe)."""
+    spots = ((-0.5, -0.62), (0.08, -0.78), (0.62, -0.58), (-0.82, -0.2), (-0.76, 0.28), (-0.46, 0.6), (0.9, -0.1))
+    for x, y in spots:
+        ink.ellipse(x, y, 0.1, 0.085, fill=draw.get("marks", INK), width=0)
+
+
+def _nose_horns(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """A large horn before a small one, on the snout (rhinoceros)."""
+    ink.draw("M 0.22 0.1 Q 0.4 -0.06 0.42 -0.34 Q 0.6 -0.1 0.56 0.14 Z", fill="cream")
+    ink.draw("M 0.6 0.2 Q 1.0 -0.3 1.16 -1.06 Q 1.5 -0.1 1.12 0.4 Z", fill="cream")
+
+
 MARKINGS: Mapping[str, Part] = {
     "tiger": _tiger, "cheeks": _cheeks, "mask": _mask, "saddle": _saddle, "patch": _patch, "blaze": _blaze,
     "tabby": _tabby, "eye_mask": _eye_mask, "dappled": _dappled, "band": _band, "tuft": _tuft,
+    "dark_eyes": _dark_eyes, "striped": _striped, "spotted": _spotted,
+    "nose_horns": _nose_horns,
 }  # fmt: skip
 """Markings by the names that `draw: markings` uses."""
 

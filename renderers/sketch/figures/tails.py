@@ -99,6 +99,12 @@ def _log(ink: Ink, draw: Mapping[str, Any]) -> None:
     ink.draw("M -33 13 Q -37 20 -41 19 Q -40 24 -33 23 L -29 20 Z", fill=_tip(draw), width=0.8)
 
 
+def _paddle(ink: Ink, draw: Mapping[str, Any]) -> None:
+    """A beaver's broad flat tail."""
+    ink.draw("M -4 0 Q -20 0 -34 8 Q -48 18 -38 27 Q -24 30 -4 10 Z", fill=_tip(draw))
+    ink.draw("M -16 6 L -22 22 M -26 8 L -32 24 M -10 14 L -38 14", width=0.5)
+
+
 def _spines(ink: Ink, draw: Mapping[str, Any]) -> None:
     points = [(2.0, -8.0)]
     for k, (x, y) in enumerate([(-6, -16), (-16, -12), (-22, -3), (-25, 8), (-24, 19), (-18, 29), (-8, 34)]):
@@ -138,7 +144,7 @@ def _sack(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 TAILS: Mapping[str, Part] = {
     "tuft": _tuft, "bushy": _bushy, "brush": _brush, "long": _long, "curl": _curl, "huge": _huge, "puff": _puff,
-    "flick": _flick, "spiral": _spiral, "hair": _hair, "stub": _stub, "log": _log,
+    "flick": _flick, "spiral": _spiral, "hair": _hair, "stub": _stub, "log": _log, "paddle": _paddle,
 }  # fmt: skip
 """Tails by the names that `draw: tail` uses."""
 

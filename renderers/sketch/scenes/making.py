@@ -153,7 +153,7 @@ _OWN_COLOURS = frozenset({"food", "drink", "landscape", "sky", "animal", "person
 """Kinds of things that keep their colours: white bread is no white picture of bread."""
 _LOOSE_KINDS = frozenset({"food", "drink", "plant"})
 """Kinds of things that are put into something and that nothing is put into."""
-_LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg"})
+_LOOSE = frozenset({"lid", "tooth", "bone", "skull", "feather", "egg", "organ"})
 """Parts of a body that lie about by themselves."""
 
 
