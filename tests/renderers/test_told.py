@@ -993,7 +993,7 @@ def test_who_stands_beside_a_vehicle_is_not_in_it(phrase: str, place: str) -> No
         ("spaniel", "dog"),
         ("cuckoo clock", "cuckoo_clock"),
         ("tobacco pipe", "tobacco_pipe"),
-        ("seagull", "gull"),
+        ("seal", "seal"),
     ],
 )
 def test_a_word_is_drawn_as_itself_and_not_as_its_kin(word: str, pictogram: str) -> None:
