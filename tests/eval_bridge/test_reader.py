@@ -76,14 +76,17 @@ def reader() -> Reader:
 
 @pytest.fixture(scope="module")
 def panels(training: Training) -> list[Panel]:
-    """Fresh panels in several sizes, drawn by seeds that no training set uses."""
+    """Fresh panels in several sizes, drawn by seeds that no training set uses, of creatures that were trained on."""
     from random import Random
 
-    made = []
+    made, trained = [], set(load_concepts().characters)
+    creatures = tuple(one for one in training.scenes.creatures() if one in trained)
     for nth in range(PANELS):
         rng = Random(f"test_reader/{nth}")
         width, height = SIZES[nth % len(SIZES)]
-        scene = training.scenes.random_scene(rng)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(training.scenes, "creatures", lambda: creatures)
+            scene = training.scenes.random_scene(rng)
         frame = frame_scene(scene, width, height, rng.randrange(2**32))
         labels = training.labels.label_frame(scene, frame, width, height, fit_into(width, height))
         made.append(Panel(rasterise(frame.svg, width, height), labels))

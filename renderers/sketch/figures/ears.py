@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from katha.renderers.sketch.figures.ink import Ink
-from katha.renderers.sketch.style import darker, INK
+from katha.renderers.sketch.style import INK, darker
 
 __all__ = ["EARS", "EARS_IN_FRONT", "HORNS", "MANES"]
 
@@ -98,7 +98,8 @@ def _flap(ink: Ink, draw: Mapping[str, Any]) -> None:
 
 
 EARS: Mapping[str, Part] = {
-    "round": _round(0.36, 0.76, -0.72), "big_round": _round(0.66, 0.9, -0.78), "fluffy": _round(0.5, 0.98, -0.5), "side_round": _round(0.36, 1.0, -0.02),
+    "round": _round(0.36, 0.76, -0.72), "big_round": _round(0.66, 0.9, -0.78),
+    "fluffy": _round(0.5, 0.98, -0.5), "side_round": _round(0.36, 1.0, -0.02),
     "tiny_round": _round(0.26, 0.72, -0.72), "pointed": _pointed(0.72), "tall_pointed": _pointed(1.0),
     "cat": _pointed(0.66, 4),
     "jackal": _pointed(1.28, 2), "tufted": _pointed(0.8, -4), "pig": _pointed(0.55, 26), "long": _long,
