@@ -114,7 +114,7 @@ SENTENCES = [
     ("The boy thought of a cake.", None, {"boy": "think"}, ["cake"]),
     ("The girl waved at the captain in the harbour.", "harbour", {"girl": "wave>captain", "captain": "stand"}, []),
     ("The boy and the girl danced at the market.", "market", {"boy": "dance>girl", "girl": "dance>boy"}, []),
-    ("Grandpa rowed a boat on the lake.", "pond", {"grandpa": "row"}, ["boat"]),
+    ("Grandpa rowed a boat on the lake.", "lake", {"grandpa": "row"}, ["boat"]),
     ("The doctor listened to the girl.", None, {"doctor": "listen>girl", "girl": "stand"}, []),
     ("The policeman caught the thief near the bridge.", "bridge", {"policeman": "seize>thief", "thief": "stand"}, []),
     ("The girl brushed her teeth in the bathroom.", "bathroom", {"girl": "brush_teeth"}, []),
