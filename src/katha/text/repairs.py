@@ -68,6 +68,11 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         if token.lower_ == "home" and token.dep_ == "pobj" and (ride := child_of(token, "compound")) is not None:
             ride.head, ride.dep_ = token.head, "pobj"
             token.dep_ = "nmod"
+        moved = words.has("motion", lemma_of(token.head)) or words.has("carrying", lemma_of(token.head))
+        if token.lower_ == "home" and token.dep_ == "dobj" and moved and (load := child_of(token, "compound")) is not None:
+            for child in [one for one in token.children if one.i < load.i]:
+                child.head = load
+            load.head, load.dep_, token.dep_ = token.head, "dobj", "advmod"  # "carried the sack home"
         finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
         if finite and not quoted[token.i] and words.has("say", lemma_of(token)):
             for child in token.children:
