@@ -117,6 +117,13 @@ def _plunge(ink: Ink, a: Around) -> None:
     ink.ellipse(a.centre[0], 0, 18, 3, fill="stone", width=0, opacity=0.7)
 
 
+def _wagging(ink: Ink, a: Around) -> None:
+    """Arcs at both sides of a tail that goes to and fro."""
+    x, y = a.joints.extra.get("hip", a.joints.back)
+    for dx, dy in ((-26, -26), (-32, -34), (-40, -6), (-48, -10)):
+        ink.draw(f"M {x + dx - 7} {y + dy + 7} Q {x + dx - 5} {y + dy - 5} {x + dx + 7} {y + dy - 7}", width=1.5)
+
+
 def _stool(ink: Ink, a: Around) -> None:
     """A low round stone to sit on."""
     x, y = a.joints.extra.get("hip", (0.0, -12.0))
@@ -214,7 +221,7 @@ def _reins(ink: Ink, a: Around) -> None:
 
 MOTION: Mapping[str, tuple[bool, Emanation]] = {
     "steps": (True, _steps), "speed": (True, _speed), "puffs": (True, _puffs), "dust": (False, _dust),
-    "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
+    "wagging": (True, _wagging), "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
     "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool), "chair": (True, _chair),
     "snore": (False, _snore),
     "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "saddle": (True, _saddle),

@@ -49,6 +49,13 @@ def _grab(ink: Ink, a: Around) -> None:
         ink.line([(x + 22, y + dy), (x + reach, y + dy * 1.5)], width=1.2)
 
 
+def _grains(ink: Ink, a: Around) -> None:
+    """Grains that fall in an arc from a hand that strews them."""
+    x, y = max(a.joints.hand, a.joints.hand_far or a.joints.hand)
+    for dx, dy in ((6, 4), (12, 2), (17, 9), (23, 7), (20, 17), (28, 16), (26, 26), (33, 28), (30, 37), (36, 40)):
+        ink.ellipse(x + dx, y + dy, 1.8, fill="golden", width=0.7)
+
+
 def _turned(ink: Ink, a: Around) -> None:
     """Two arcs with heads around what the hands turn over."""
     (x, y), far = a.joints.hand, a.joints.hand_far or a.joints.hand
@@ -310,7 +317,7 @@ def _shaken(ink: Ink, a: Around) -> None:
 
 WORK: Mapping[str, tuple[bool, Emanation]] = {
     "crumbs": (False, _crumbs), "gulps": (False, _gulps), "effort": (False, _effort), "sweat": (False, _sweat),
-    "turned": (False, _turned),
+    "turned": (False, _turned), "grains": (False, _grains),
     "balls": (False, _balls), "cord": (False, _cord),
     "waved": (False, _waved), "wetted": (False, _wetted), "grab": (False, _grab),
     "swing": (True, _swing), "impact": (False, _impact), "fangs": (False, _fangs), "bush": (False, _bush),

@@ -251,7 +251,9 @@ class Doing(Having):
         spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
         if verb == "float" and not spots & _WEIGHTLESS and self._human(doers):
             return "swim"
-        if (foot := on_foot(predicate) or on_foot(verb)) is not None and self._human(doers):
+        ways = [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
+        foot = next((found for way in (predicate, *ways, verb) if (found := on_foot(way)) is not None), None)
+        if foot is not None and self._human(doers):
             return foot
         hindered = _hindered(event, verb)
         if hindered is not None:
@@ -280,12 +282,15 @@ class Doing(Having):
             ]  # "went up to" is no climbing
             phrases.append(f"{verb} {event.particle}")
         told = [role.preposition for role in event.roles if role.preposition and self._meets(role)]
+        aloft = [role.preposition for role in event.roles if in_table("skip", role.head)]  # slipped in the rain
         told.sort(key=lambda one: one != "through")
         lacks = [role for role in event.all("source") if role.entity is not None and not self._alive(role.entity)]
         if verb not in _PLACING and (not patients or (verb == "take" and not lacks)):
             # "put it on the shelf" is not "put it on", nor "took it from the shelf" a theft
             within = verb in _ENTERING  # "walked in the rain" is not "walked in"
-            phrases += [f"{verb} {preposition}" for preposition in told if not (within and preposition == "in")]
+            phrases += [
+                f"{verb} {preposition}" for preposition in told if preposition != "in" or not (within or "in" in aloft)
+            ]
         if verb == "be":
             with_them = [role for role in event.all("instrument", "companion") if role.preposition == "with"]
             return special or ("hold" if any(self._holdable(role) for role in with_them) else "stand")
@@ -371,7 +376,8 @@ class Doing(Having):
         if role.entity is not None and self._alive(role.entity):
             beast = noun_of(self._entity(role.entity).noun)
             small = beast is not None and beast.kind == "animal" and beast.cm <= _PET
-            return [*found, "pet", "living"] if small else [*found, "living"]
+            led = beast is not None and in_table("mounts", beast.word)
+            return [*found, *(["pet"] if small else ["mount"] if led else []), "living"]
         own = self._entity(role.entity).noun if role.entity is not None else ""
         found += [own] if own and own != role.head else []  # a pair of boots is boots
         noun = noun_of(role.head) or noun_of(own)
@@ -386,12 +392,17 @@ class Doing(Having):
         unknown, name = name is None, name or "stand"
         if name == "ride" and self._on_horseback(event):
             name = "gallop"
+        blown = self._blown(event)
+        if blown:
+            unknown, name = False, "fly"
+        elif name == "gallop" and not event.who("patient") and not self._human(event.who("agent")):
+            name = "run"  # a horse by itself
         row = deed(name)
         given = event.who("recipient") if name == "take" else []
         agents = self._spread(event.who("agent")) or self._spread(
             key for key in (*event.who("patient"), *given) if self._alive(key) or name in _OWN_ACCORD
         )
-        agents = [key for key in agents if self._fits(key, name)]
+        agents = blown or [key for key in agents if self._fits(key, name)]
         if name in _INSIDE:  # who has no rig sits in nothing
             agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
         if not agents:
@@ -459,7 +470,7 @@ class Doing(Having):
             for other in others[1:]:
                 if self.actors[other].deed == "stand" and self.actors[other].target is None:
                     self.actors[other] = replace(self.actors[other], deed=name, target=first)
-        if row.partner == "under" and targets and not astride:
+        if (row.partner == "under" or name == "lead_beast") and targets and not astride:
             self._mount(others[0])
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
@@ -468,6 +479,14 @@ class Doing(Having):
             if idle and (row.partner == "side" or name == "play_board" or (astride and vehicle)):
                 facing = first if name == "play_board" else held if astride else self.actors[key].target
                 self.actors[key] = replace(self.actors[key], deed=name, target=facing)
+
+    def _blown(self, event: Event) -> list[str]:
+        """The things with which the wind flies away: "The wind blew his hat off"."""
+        winds = [key for key in event.who("agent") if in_table("winds", self._entity(key).noun)]
+        if not winds or event.negated or any(self._entity(key).character for key in winds):
+            return []
+        roles = event.all("patient")
+        return [str(role.entity) for role in roles if self._drawable(role) and not self._alive(str(role.entity))]
 
     def _has_windows(self, thing: SceneThing) -> bool:
         """Whether a vehicle is so large that who rides in it is seen at a window."""

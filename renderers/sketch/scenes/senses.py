@@ -139,6 +139,7 @@ _LISTS = (
     "laid",
     "musicians",
     "boats",
+    "winds",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""

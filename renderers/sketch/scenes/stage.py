@@ -103,7 +103,7 @@ _WINDOW, _STOREY = "window_sill", 124.0
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
 _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), "turn": 0.0, "lift": 0.0}
 """Legs of who sits in a wheelchair, whatever the arms do; its wheels are drawn before them."""
-_BEFORE = 0.6
+_BEFORE, _OVER_TABLE = 0.6, 1.8
 _GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
 """How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
 _OFFERED = 46.0
@@ -536,7 +536,8 @@ def _person(
     for thing in tools:
         sprite = put_thing(thing, _where(thing, row), row, body, facing)
         if sprite is not None:
-            depth = _BEFORE if thing.pictogram == _CHAIR else sprite.depth
+            over = row.thing == "table" and _where(thing, row) == "hand"
+            depth = _BEFORE if thing.pictogram == _CHAIR else _OVER_TABLE if over else sprite.depth
             sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
     if row.set is not None and not sits_on and bench is None:
         piece = replace(_furniture(row.set, facing), key=row.set in OWN_PLACE)
