@@ -46,7 +46,7 @@ SENTENCES = [
     ("The girl rode a horse.", None, {"girl": "ride>horse", "horse": "stand"}, []),
     ("Fatou chased the thief on her bicycle.", None, {"fatou": "ride", "thief": "run"}, ["bicycle"]),
     ("The boy climbed a tree in the garden.", "garden", {"boy": "climb"}, ["tree"]),
-    ("Grandma sat on a chair and knitted a scarf.", None, {"grandma": "sew"}, ["chair", "scarf"]),
+    ("Grandma sat on a chair and knitted a scarf.", None, {"grandma": "knit"}, ["chair", "scarf"]),
     ("The sailor swam in the sea.", "open_sea", {"sailor": "swim"}, []),
     ("The mouse bit the rope.", None, {"mouse": "bite"}, ["rope"]),
     ("The small mouse bites the rope.", None, {"small mouse": "bite"}, ["rope"]),

@@ -221,7 +221,8 @@ def _reins(ink: Ink, a: Around) -> None:
 
 MOTION: Mapping[str, tuple[bool, Emanation]] = {
     "steps": (True, _steps), "speed": (True, _speed), "puffs": (True, _puffs), "dust": (False, _dust),
-    "wagging": (True, _wagging), "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
+    "wagging": (True, _wagging),
+    "shadow": (True, _shadow), "spring": (True, _spring), "wind": (True, _wind), "water": (False, _water),
     "pole": (True, _pole), "plunge": (True, _plunge), "stool": (True, _stool), "chair": (True, _chair),
     "snore": (False, _snore),
     "pillow": (True, _pillow), "halo": (False, _halo), "twirl": (True, _twirl), "saddle": (True, _saddle),
