@@ -12,7 +12,7 @@ from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import COUNTS, Cast, bare
-from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt
+from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt, uncompared
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
     bodily_deed,
@@ -113,11 +113,6 @@ _SHOT = re.compile(
 )
 _GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
 """Words that the parser takes for whom is kissed or waved to."""
-_SIMILE = re.compile(
-    r"(?<!look)(?<!looks)(?<!looked)(?<!looking)(?<!seems)(?<!is)(?<!are)(?<!shaped)(?<!sounds)(?<!dressed),? "
-    r"(?:just |almost |exactly )?like (?:an?|some|somebody|someone)\b[^,.;!?]*"
-)
-"""What something is only like is not there: "floats like a small boat"."""
 _WHOLE = re.compile(
     r"\b[Tt]he (?:whole|entire) (?:village|town|street|neighbou?rhood|school|city|room|house|building|audience|hall|"
     r"bus|place|office|hospital|caf[eé]|restaurant|carriage)\b"
@@ -171,7 +166,7 @@ class Making:
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
-        self.prompt = _WHOLE.sub("The crowd", _SIMILE.sub("", self.prompt))
+        self.prompt = _WHOLE.sub("The crowd", uncompared(self.prompt))
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
         self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
         if self.reading is not None:

@@ -12,9 +12,24 @@ from katha.schema import Character
 from katha.text import read_story
 from katha.text.types import Reading
 
-__all__ = ["plainly_called", "read_prompt"]
+__all__ = ["plainly_called", "read_prompt", "uncompared"]
 
 _THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
+
+_MATTER = r"(?:ice|snow|stone|steel|lead|silk|glass|gold|silver|coal|milk|blood|ink|chalk|paper)"
+_LIKENED = (
+    re.compile(
+        r"(?<!look)(?<!looks)(?<!looked)(?<!looking)(?<!seems)(?<!is)(?<!are)(?<!shaped)(?<!sounds)(?<!dressed),? "
+        r"(?:just |almost |exactly )?like (?:an?|some|somebody|someone)\b[^,.;!?]*"
+    ),
+    re.compile(rf" (?:as|so) [a-z]+ as (?:(?:a|an|any) [\w-]+|{_MATTER})\b"),
+    re.compile(r"(?<=[a-z]er) than (?:a|an|any) [\w-]+\b"),
+    re.compile(
+        r",? (?:about |almost |nearly )?(?<!has )(?<!had )(?<!of )the (?:size|shape|height|length) of (?:an? )?[\w-]+\b"
+    ),
+)
+"""What something is only like is not there: "floats like a small boat", "no bigger than a pea"."""
+
 
 _BEFORE_NOUN = re.compile(
     r"\b(?:the|a|an|his|her|its|their|my|our|your|some|two|three|of|in|on|at|with|into) $", re.IGNORECASE
@@ -59,6 +74,13 @@ def plainly_called(prompt: str, characters: Sequence[Character]) -> tuple[str, d
             stood[names[0]] = character
             prompt = re.sub(pattern, names.pop(0), prompt)
     return prompt, stood
+
+
+def uncompared(prompt: str) -> str:
+    """Return the prompt without what something is only likened to."""
+    for pattern in _LIKENED:
+        prompt = pattern.sub("", prompt)
+    return prompt
 
 
 def read_prompt(prompt: str, known: Sequence[str] = ()) -> Reading | None:
