@@ -17,6 +17,7 @@ from katha.renderers.sketch.scenes.senses import (
     beside_of,
     concept_of,
     deed_of_verb,
+    done_state,
     failed_deed,
     hollow_of,
     in_table,
@@ -243,8 +244,8 @@ class Doing(Having):
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
-            if states_of(event.particle.split()):
-                return "stand"  # the door creaks open: that it is open is seen
+            if states_of(event.particle.split()) or (event.passive and done_state(predicate, verb)):
+                return "stand"  # the door creaks open, the kite is torn: what has become of it is seen
             own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", predicate, verb)
             if own is not None:
                 return "fly" if own == "bob" and self._light(doers) else own

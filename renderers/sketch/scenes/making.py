@@ -475,6 +475,11 @@ class Making:
             if entity.id in event.who("source", "place"):
                 out = [source_state(self._entity(key).noun) for key in doers]
                 found += [one for one in out if one is not None]
+        if in_table("flames", entity.noun):  # a candle burns and is not on fire
+            words, found = (
+                ["lit" if one == "burning" else one for one in words],
+                [one for one in found if one != "burning"],
+            )
         alive = entity.kind in LIVING
         return tuple(dict.fromkeys((*(one for one in found if not alive or one in _BODILY), *states_of(words))))
 

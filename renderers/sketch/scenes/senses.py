@@ -71,6 +71,8 @@ __all__ = [
 
 _OWN_NAME = re.compile(r"(?: [A-Z][\w'-]*)+$")
 """The name of a ship or machine behind its noun: "the spaceship Orion"."""
+_S = re.compile(r"[sxv]es$")
+"""Plurals of words that may end in "e": hoses, axes, gloves."""
 _WORD = re.compile(r"[a-zé'-]+")
 _NOT_FIGURES = frozenset({"man", "woman", "boy", "girl", "old_man", "old_woman", "farmer"})
 """People of the vocabulary whom the scene's own rig draws better."""
@@ -140,6 +142,7 @@ _LISTS = (
     "musicians",
     "boats",
     "winds",
+    "flames",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
@@ -503,7 +506,9 @@ def noun_of(*phrases: str) -> Noun | None:
         words = _AFTER.sub("", _PICTURE.sub(r"\1", phrase.lower().strip())).split()
         for at in range(len(words)):
             spelt = " ".join(words[at:])
-            found = find_noun(spelt) or find_noun(singular(spelt))
+            found = (
+                find_noun(spelt) or find_noun(singular(spelt)) or (find_noun(spelt[:-1]) if _S.search(spelt) else None)
+            )
             if at > 0 and (other := _behind(words[at - 1], spelt)) is not None:
                 return find_noun(other)
             if found is not None:
@@ -598,6 +603,7 @@ def singular(word: str) -> str:
     for ending, instead in (
         ("oes", "o"),
         ("ies", "y"),
+        ("nives", "nife"),
         ("ves", "f"),
         ("ches", "ch"),
         ("shes", "sh"),

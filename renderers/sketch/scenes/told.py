@@ -27,6 +27,7 @@ from katha.renderers.sketch.scenes.senses import (
     hollow_of,
     implied_place,
     in_table,
+    near_noun,
     noun_of,
     place_by_things,
     place_of,
@@ -175,6 +176,7 @@ class _Teller(Nested):
             self._within_walls()
         if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
             weather = "snow"
+        self.missing += [one.noun for one in self.reading.entities if self._unknown(one)]
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
             self.missing.append(self.request.shot_angle)
@@ -184,6 +186,14 @@ class _Teller(Nested):
         cast = [_suited(one, worn_in(setting)) for one in cast]
         scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
         return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _unknown(self, entity: Entity) -> bool:
+        """Whether a thing is of a kind that nobody has heard of and nothing shows."""
+        noun = entity.noun
+        if entity.kind != "thing" or entity.sort or not noun or {entity.id} & {*self.things, *self.actors}:
+            return False
+        known = noun_of(entity.name, noun) or near_noun(noun) or concept_of(noun) or place_of(noun)
+        return not (known or in_table("skip", noun) or in_table("parts", noun))
 
     def _within_walls(self) -> None:
         """Every room has walls: what hangs on one is on the room's; only who is at one or paints it has it beside."""
