@@ -21,6 +21,7 @@ from katha.eval_bridge.matching.asked import Asking, read_question
 from katha.eval_bridge.matching.families import in_plain_words
 from katha.eval_bridge.matching.lemma_clauses import Moment, moment_of, order_of
 from katha.eval_bridge.matching.lemmas import read_words
+from katha.eval_bridge.matching.nearly import nearly_says
 from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
 from katha.eval_bridge.matching.wordnet import opposed, same, verb_form
@@ -75,7 +76,15 @@ def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[b
     if found[0] or found[1].startswith("another order") or found[1] == "the opposite is said as well":
         return found
     plain = in_plain_words(answer), list(map(in_plain_words, accepted))
-    return found if plain == (answer, list(accepted)) else _decide(*plain, question)
+    found = found if plain == (answer, list(accepted)) else _decide(*plain, question)
+    return _in_near_words(answer, accepted, question) if found == (False, NOT_SAID) else found
+
+
+def _in_near_words(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
+    known = read_accepted(question, tuple(dict.fromkeys(accepted)))
+    (said,) = read_statements([answer], known.asked.asks)
+    item = nearly_says(said, known)
+    return (False, NOT_SAID) if item is None else (True, f"nearly says {item.text!r}")
 
 
 def _decide(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:

@@ -439,11 +439,12 @@ def read_statements(texts: Sequence[str], asks: Asking = "what") -> list[Stateme
 def _with_verb(doc: Doc, asks: Asking) -> str | None:
     """The sentence with the verb that the parser took for a noun: "Her brother waves" as "Her brother did wave"."""
     root = next((token for token in doc if token.dep_ == "ROOT"), None)
-    if root is None or root.tag_ != "NNS":
+    several = root is not None and any(child.tag_ == "NNS" and child.dep_ == "compound" for child in root.lefts)
+    if root is None or (root.tag_ != "NNS" and not (several and root.tag_ == "NN")):
         return None
     subject = any(child.dep_ in ("amod", "compound", "poss") for child in root.lefts)
     acted_on = any(child.pos_ in ("NOUN", "PROPN") for child in root.rights)
     base = verb_form(root.lower_)
-    if not subject or (asks not in _ACTIVE and not acted_on) or base in (None, root.lower_):
+    if not subject or (asks not in _ACTIVE and not acted_on) or base is None or (base == root.lower_ and not several):
         return None
     return f"{doc.text[: root.idx]}did {base}{doc.text[root.idx + len(root) :]}"

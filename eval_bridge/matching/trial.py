@@ -9,15 +9,16 @@ from functools import lru_cache
 
 from katha.eval_bridge.matching.asked import Asked, read_question
 from katha.eval_bridge.matching.statements import Frame, Statement, Word, read_statements
-from katha.eval_bridge.matching.wordnet import Lemma, entails, explains, is_somebody, opposed, same, sex, usage
+from katha.eval_bridge.matching.wordnet import Lemma, apart, entails, explains, is_somebody, opposed, same, sex, usage
 from katha.text.words import load_words
 
 NOT_SAID = "no accepted answer is said"
+EXCHANGED = "roles exchanged"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
 _SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
-_NAMED = ("agent", "other", "what", "number")
+NAMED = ("agent", "other", "what", "number")
 Pairs = Sequence[tuple[Word, Word]]
 """Each word of an accepted answer with the word of the answer that says it."""
 
@@ -84,7 +85,7 @@ class Trial:
 
     def why_not(self) -> str | None:
         """Return why the answer does not say it, None if it does."""
-        needed = [word for word in self.wanted.words if self._needed(word)]
+        needed = self.needed()
         pairs = self.pair(needed)
         met = {word.at for word, _ in pairs}
         fresh = [word for word in needed if not self.asked.has(word.lemma) and word.part != "adjunct"]
@@ -93,6 +94,10 @@ class Trial:
             return NOT_SAID
         if any(word.at not in met and not self.spared(word, told, pairs) for word in needed):
             return NOT_SAID
+        return self.problem(pairs)
+
+    def problem(self, pairs: Pairs) -> str | None:
+        """Return what speaks against it although its words are said, None if nothing does."""
         return (
             self._denial(pairs)
             or self._exchange(pairs)
@@ -116,6 +121,10 @@ class Trial:
         telling = [word for word in self.wanted.words if word.part in ("verb", "state", "head")]
         said = {word.lemma[1] for word in self.said.words}
         return bool(telling) and all(word.lemma[1] in said for word in telling)
+
+    def needed(self) -> list[Word]:
+        """Return the accepted words that an answer has to say."""
+        return [word for word in self.wanted.words if self._needed(word)]
 
     def _needed(self, word: Word) -> bool:
         return word.part != "modifier" or (word.lemma[0] in "na" and self.wanted.word(word.owner) is not None)
@@ -230,18 +239,38 @@ class Trial:
             elif one.stative and not two.stative:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             else:
-                wrong = self._swapped(one, two, pairs)
-            if wrong:
-                return "roles exchanged"
+                wrong = self._swapped(one, two, pairs) or self._acts_itself(one, two)
+            if wrong or self._crossed(acted, two):
+                return EXCHANGED
             if self._another_object(one, two):
                 return "another one is acted on"
+        if self._pronoun_acts(pairs):
+            return EXCHANGED
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
             light, deed = self.wanted.frame_of(word), self.said.frame_of(found)
             noun = word.part == "other" and found.part == "verb" and light is not None and light.stative
             if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
-                return "roles exchanged"
+                return EXCHANGED
         return None
+
+    def _pronoun_acts(self, pairs: Pairs) -> bool:
+        """Whether a pronoun does it, and who should is named only later: "he stands there so that the goat waits"."""
+        clauses = dict(self._frames(pairs))
+        for word, found in pairs:
+            frame = self.said.frames[clauses[word.frame]] if word.frame in clauses else None
+            if word.part != "agent" or frame is None or not frame.agent_pronoun or frame.agents:
+                continue
+            verb = next((other.at for each, other in pairs if each.frame == word.frame and each.part == "verb"), -1)
+            if found.part == "agent" and found.at > verb >= 0 and found.frame != clauses[word.frame]:
+                return True
+        return False
+
+    @staticmethod
+    def _crossed(acted: str, two: Frame) -> bool:
+        """Whether a "he" acts on a "her" where "him" is acted on, or the other way round."""
+        other = {"he": "her", "she": "him"}.get(acted, "")
+        return acted == two.agent_pronoun and two.other_pronoun == other != ""
 
     def _said_pronoun(self, frame: Frame) -> str:
         """The pronoun that acts, if the answer has it and in no mere circumstance."""
@@ -283,12 +312,13 @@ class Trial:
             return True
         if self._meet(acting, others) and not self._meet(acting, agents):
             return True
-        return not owns and self._meet(acted, agents) and not self._meet(acted, others)
+        return not owns and any(self._meet([each], agents) and not self._meet([each], others) for each in acted)
 
     def _acts_itself(self, one: Frame, two: Frame) -> bool:
         """Whether what is acted on acts on another: "it catches the hunters" for "it is caught in a net"."""
         acted = [word.lemma for word in self.said.filled(two.others) if word.part == "other"]
-        return one.passive and not two.passive and bool(acted) and not self._meet(acted, self.asked.topic)
+        known = (*self.asked.topic, *self._parts(self.wanted, one.others))
+        return one.passive and not two.passive and bool(acted) and not self._meet(acted, known)
 
     @staticmethod
     def _parts(statement: Statement, places: Iterable[int]) -> list[Lemma]:
@@ -327,9 +357,17 @@ class Trial:
                 fits = word is not None and (word.part in ("agent", "head", "state", "verb") or turned)
                 if self._asks_of(frame) and not frame.stative and self._takes_over(who):
                     return "another subject"
-                if not fits and not self._may_act(who, frame, one):
+                if (not fits and not self._may_act(who, frame, one)) or self._other_of_two(who):
                     return "another subject"
         return None
+
+    def _other_of_two(self, who: Word) -> bool:
+        """Whether the other of two acts: "the younger otter", where the question is about the older one."""
+        told = [word.lemma for word in self.said.words if word.part == "modifier" and word.owner == who.at]
+        known = [lemma for lemma in self.known.words if lemma in told]
+        return who.lemma in self.asked.topic and any(
+            opposed(lemma, other) for lemma in told if lemma not in known for other in self.asked.words
+        )
 
     def _describes(self, word: Word, found: Word) -> bool:
         """Whether a clause only says of what something is: "proud of what he did" for "proud of him"."""
@@ -450,7 +488,7 @@ class Trial:
             if frame is not None and found.part == "agent" and word.part in ("head", "other") and not frame.passive:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
-                    return "roles exchanged"
+                    return EXCHANGED
             if word.part != "head" or frame is None or frame.stative:
                 continue
             doers = self.said.filled(frame.agents)
@@ -459,7 +497,7 @@ class Trial:
             if found.part == "agent" and not frame.passive:
                 turned = lead in _LEADS and self._meet(self._parts(self.said, frame.others), self.asked.topic)
                 if turned or (asks in ("other", "number") and self._asks_of(frame)):
-                    return "roles exchanged"
+                    return EXCHANGED
             object_ = found.part == "other" or (found.part == "verb" and word.lemma[0] == "n")
             if asks == "why" and object_ and topical and frame.verb[1] not in usage().sets["undergo"]:
                 return "named as something else's object"
@@ -501,10 +539,10 @@ class Trial:
 
     def _more(self, pairs: Pairs) -> str | None:
         """Whether something is named beside what was asked for that no accepted answer names."""
-        if self.asked.asks not in _NAMED and self.asked.asks != "deed":
+        if self.asked.asks not in NAMED and self.asked.asks != "deed":
             return None
         at = {found.at for word, found in pairs if word.part != "modifier"}
-        known = (*self.known.words, *(() if self.asked.asks in _NAMED else self.asked.words))
+        known = (*self.known.words, *(() if self.asked.asks in NAMED else self.asked.words))
         for group in self.said.joined:
             if not at & set(group):
                 continue
@@ -521,7 +559,7 @@ class Trial:
                 return "the opposite is said as well"
             ours = [each.lemma for each in self.wanted.words if each.part == "modifier" and each.owner == word.at]
             theirs = [each.lemma for each in self.said.words if each.part == "modifier" and each.owner == found.at]
-            if any(opposed(one, two) for one in ours for two in theirs):
+            if any(opposed(one, two) or apart(one, two) for one in ours for two in theirs):
                 return "the opposite is said as well"
         at = {found.at for _, found in pairs}
         wanted = [word for word, _ in pairs if word.part != "modifier"]

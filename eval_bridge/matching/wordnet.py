@@ -53,7 +53,7 @@ class Usage:
     group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
     sets: closed classes by name. opposites: both ways. apart: words of which one excludes another, with their kind.
     sides: prepositions that may stand for one another, by number.
-    sayings: turns of phrase and the plain words for them.
+    sayings: turns of phrase and the plain words for them. nearness: how near is near enough.
     """
 
     group: dict[str, frozenset[str]]
@@ -63,6 +63,7 @@ class Usage:
     apart: dict[str, int]
     sides: dict[str, frozenset[int]]
     sayings: tuple[tuple[re.Pattern[str], str], ...]
+    nearness: dict[str, float]
 
 
 @cache
@@ -98,7 +99,8 @@ def wordnet() -> WordNet:
 @cache
 def usage() -> Usage:
     """Return the word lists, read once."""
-    raw = shipped_table("katha.eval_bridge.matching", "usage.yaml")
+    raw = dict(shipped_table("katha.eval_bridge.matching", "usage.yaml"))
+    nearness = raw.pop("nearness")
     group: dict[str, set[str]] = defaultdict(set)
     idioms: dict[tuple[str, str], str] = {}
     for line in raw["groups"]:
@@ -122,7 +124,7 @@ def usage() -> Usage:
     }
     sayings = tuple((re.compile(each, re.IGNORECASE), str(plain)) for each, plain in raw["sayings"])
     named = {key: frozenset(names) for key, names in group.items()}
-    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings)
+    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings, nearness)
 
 
 @lru_cache(maxsize=16384)
@@ -260,6 +262,11 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
     if {sex(said[1]), sex(wanted[1])} == {"male", "female"}:
         return False
     return wanted[1] not in usage().sets["wide"] and not _above(said).isdisjoint(_senses(wanted)[:3])
+
+
+def sisters(one: Lemma, two: Lemma) -> bool:
+    """Whether two nouns are of one kind and not the same: a fox and a wolf."""
+    return one[0] == two[0] == "n" and one[1] != two[1] and not _above(one).isdisjoint(_above(two))
 
 
 def apart(one: Lemma, two: Lemma) -> bool:

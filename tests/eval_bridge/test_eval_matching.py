@@ -277,12 +277,32 @@ def test_pairs_of_an_independent_author_stay_as_they_were_mended(kind: str, reje
     assert judged.false_accept + judged.false_reject <= 0.12 * judged.n
 
 
-def test_pairs_that_nobody_mended_with_are_judged_as_at_first_sight() -> None:
+def test_pairs_that_were_read_after_all_others_are_judged_by_near_words_too() -> None:
     pairs = [json.loads(line) for line in LAST.read_text(encoding="utf-8").splitlines()]
     report = measure_pairs(pairs, "lemma-set")
     assert report.n == 320
     assert (report.false_accept or 0.0) <= 0.03
-    assert (report.false_reject or 0.0) <= 0.47
+    assert (report.false_reject or 0.0) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "right"),
+    [
+        ("What does Jon do?", "lifts her onto the sofa", "He raises her up onto the couch", True),
+        ("What do the ants do?", "They flip the beetle over", "The beetle flips the ants around", False),
+        ("What does Jon do?", "repairs the fence", "He wrecks the hedge", False),
+        ("What does Ona buy?", "a red scooter", "a blue scooter", False),
+        ("What does Ona buy?", "a kitten", "a puppy", False),
+        ("Why is Ona sad?", "her kite got torn", "Her kite was ripped to shreds", True),
+        ("Why is Ona sad?", "her kite got torn", "Her kite stays in one piece", False),
+        ("What does the girl do?", "gives him her seat", "she offers the gentleman her chair", True),
+        ("What does the girl do?", "gives him her seat", "she keeps her chair", False),
+        ("Who finds it?", "the neighbour", "the neighbour's brother", False),
+    ],
+)
+def test_near_words_count_only_where_nothing_speaks_against(question: str, gold: str, answer: str, right: bool) -> None:
+    asked = made(question=question, gold_answer=gold, accepted_answers=[])
+    assert match_text(answer, asked, "lemma-set").right is right
 
 
 @pytest.mark.parametrize(
