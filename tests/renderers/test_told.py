@@ -291,6 +291,21 @@ ACTS = [
     ("Ben blows off the dust.", {"ben": "blow"}),
     ("Ben undoes the clasps.", {"ben": "open"}),
     ("The kettle whistles.", {"kettle": "ring"}),
+    ("The woman peels the potato.", {"woman": "peel"}),
+    ("The woman rolls out the dough.", {"woman": "roll_out"}),
+    ("The farmer scares the birds away.", {"farmer": "drive_on>birds", "birds": "stand"}),
+    ("The woman scrapes the carrot.", {"woman": "peel"}),
+    ("The man leads the donkey.", {"man": "lead_beast>donkey", "donkey": "stand"}),
+    ("The girl feeds the hens.", {"girl": "scatter_feed>hens", "hens": "stand"}),
+    ("Hedwig is given the bag.", {"hedwig": "take"}),
+    ("The wind blows the hat off.", {"hat": "fly"}),
+    ("The man stands with folded arms.", {"man": "cross_arms"}),
+    ("Ingrid slips in the rain.", {"ingrid": "fall"}),
+    ("The goat bares its teeth.", {"goat": "fists"}),
+    ("The horse gallops.", {"horse": "run"}),
+    ("The man carries the sack home.", {"man": "carry"}),
+    ("The crow opens the beak to sing.", {"crow": "sing"}),
+    ("The girl draws a picture.", {"girl": "draw"}),
 ]
 
 

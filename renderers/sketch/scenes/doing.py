@@ -30,6 +30,7 @@ from katha.renderers.sketch.scenes.senses import (
     on_foot,
     place_of,
     placed_deed,
+    posture_deed,
     rim_of,
     said_sign,
     sign_of,
@@ -128,7 +129,10 @@ _AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
 _ONTO = frozenset({"on", "onto", "over", "around", "round"})
 _BORNE = frozenset({"coffin", "stretcher", "trunk", "chest", "canoe", "wooden_rowboat"})
 """Things that take two to carry, whatever their height."""
-_TOWARDS = frozenset({"towards", "toward", "to", "past", "behind", "at", "after", "near", "before", "beside", "around"})
+_TOWARDS = frozenset({
+    "towards", "toward", "to", "past", "behind", "at", "after", "near", "before", "beside", "around", "along",
+    "alongside", "by",
+})  # fmt: skip
 """Where nobody is in or on what they do something with."""
 _FILLING = frozenset({"put", "put_in", "drop", "throw", "pour", "hide", "gather", "find", "look", "search", "take"})
 """What is done with something in a hat is not done with the hat on."""
@@ -157,6 +161,9 @@ _OF_PICTURE = re.compile(
     r"(?=[,.;!?]|$| \w+ly\b| (?:and|on|in|with|for|at|by)\b)"
 )
 """What a picture is of that somebody makes."""
+_ONE_SENTENCE = 90
+"""A prompt no longer (letters) tells of one person."""
+_TO_DO = re.compile(r"\bopen(?:s|ed)? (?:[\w']+ )+?to (\w+)")
 _ABOUT = re.compile(r"\babout (?:the |an? )?(\w+)")
 """What somebody speaks of, times and feelings included."""
 _SPOKEN = frozenset({"talk", "call"})
@@ -225,7 +232,8 @@ class Doing(Having):
                 found = placed_deed(object_deed("put", [role.head]) or "", words)
                 if found is not None:
                     return found
-        return None
+        seated = base_form(event.verb) in ("sit", "kneel", "lie")
+        return None if seated else posture_deed(self.prompt if len(self.prompt) < _ONE_SENTENCE else event.text)
 
     def _done(self, event: Event) -> str | None:
         """The deed that an event's verb and what it is done to and with say."""
@@ -273,6 +281,8 @@ class Doing(Having):
         special = special or (object_deed(verb, about) if not event.particle else None)
         if special == "pocket" and self._touched(event):
             special = "pat"
+        if verb == "open" and special == "shout" and (told_to := _TO_DO.search(self.prompt)) is not None:
+            special = deed_of_verb(told_to.group(1)) or special  # opens the mouth to sing
         phrases = [f"{verb} {word}" for word in event.state]  # "shook her awake"
         where = [role for role in event.all("place", "goal") if not self._aside(role, event)]
         phrases += [f"{verb} {role.head}" for role in (*event.all("patient", "companion"), *where)]

@@ -48,6 +48,7 @@ __all__ = [
     "place_of",
     "placed_deed",
     "platform_of",
+    "posture_deed",
     "rim_of",
     "said_sign",
     "seen_from_outside",
@@ -197,6 +198,16 @@ def placed_deed(name: str, words: Iterable[str]) -> str | None:
     """What a deed becomes by where it is done: sleep on a shoulder, a hand laid over the mouth."""
     rows: Mapping[str, str] = _data()["by_place"].get(name, {})
     return next((rows[word] for word in words if word in rows), None)
+
+
+def posture_deed(text: str) -> str | None:
+    """How somebody stands there who is told with the arms folded or the eyes closed."""
+    told = f" {text.lower()} "
+    rows: Mapping[str, str] = _data()["postures"]
+    return next(
+        (name for name, listed in rows.items() if any(f" {row.replace('_', ' ')}" in told for row in listed.split())),
+        None,
+    )
 
 
 def struck_deed(verb: str) -> str | None:

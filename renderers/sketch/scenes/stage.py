@@ -98,6 +98,7 @@ _VOICES = frozenset({"speech", "speech_over", "blast", "thought"})
 """Signs above a head that must not be cut off."""
 _EMPTY_BUBBLES = frozenset({"speech", "speech_over", "blast"})
 """Signs of a voice in whose place a bubble stands with what is spoken of."""
+_TRAILED = frozenset({"speed"})
 _ALONG = "pass_along"
 _WINDOW, _STOREY = "window_sill", 124.0
 _WHEELED, _CHAIR = "wheelchair", "manual-wheelchair"
@@ -508,7 +509,7 @@ def _person(
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _EMPTY_BUBBLES))
     if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
         pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("thought", "speech")))
-    body = _body(actor, actor.id, pose, facing)
+    body = _body(actor, actor.id, _led(pose) if actor.count > 1 else pose, facing)
     if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
         row = replace(row, set=None)  # nobody of a mouse's size works at a sink
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
@@ -631,11 +632,17 @@ def _figure_sprite(actor: SceneActor, body: Body, facing: int, lift: float, sign
                   facing=facing, grounded=lift == 0.0)  # fmt: skip
 
 
+def _led(pose: Pose) -> Pose:
+    """The pose without lines of speed, which would cross the faces of those who come behind."""
+    return replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _TRAILED))
+
+
 def _crowd(actor: SceneActor, pose: Pose, facing: int, lift: float, place: str | None) -> list[Sprite]:
     """More of the same: each a little different, a little behind, or at a window of its own."""
-    more = []
+    more, last = [], min(actor.count, _COPIES, _ROW) - 1
     for nth in range(1, min(actor.count, _COPIES)):
-        body = _body(actor, f"{actor.id}{nth}", with_phase(pose, 0.3 * nth), facing)
+        signed = pose if nth == last else _led(pose)
+        body = _body(actor, f"{actor.id}{nth}", with_phase(signed, 0.3 * nth), facing)
         step, back = _STEP * (body.solid[2] - body.solid[0]), nth // _ROW
         sprite = _figure_sprite(actor, body, facing, lift)
         if place is not None:

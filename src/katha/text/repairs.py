@@ -69,7 +69,12 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             ride.head, ride.dep_ = token.head, "pobj"
             token.dep_ = "nmod"
         moved = words.has("motion", lemma_of(token.head)) or words.has("carrying", lemma_of(token.head))
-        if token.lower_ == "home" and token.dep_ == "dobj" and moved and (load := child_of(token, "compound")) is not None:
+        if (
+            token.lower_ == "home"
+            and token.dep_ == "dobj"
+            and moved
+            and (load := child_of(token, "compound")) is not None
+        ):
             for child in [one for one in token.children if one.i < load.i]:
                 child.head = load
             load.head, load.dep_, token.dep_ = token.head, "dobj", "advmod"  # "carried the sack home"
