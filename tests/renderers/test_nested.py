@@ -94,7 +94,7 @@ def test_all_that_is_worn_is_on_who_wears_it() -> None:
 def test_a_boat_is_seen_from_outside_with_all_in_it() -> None:
     crew = scene("The two girls eat sandwiches.", "the boat")
     assert crew.actors[0].at == next(one.id for one in crew.things if one.stands == "water")
-    assert (crew.setting, crew.actors[0].where) == ("pond", "in")
+    assert (crew.setting, crew.actors[0].where) == ("lake", "in")
 
 
 def test_who_looks_over_a_fence_stands_behind_it_and_who_hits_a_tree_is_against_it() -> None:
