@@ -9,6 +9,7 @@ from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
 from katha.planners.lasting import carried, held_fast, inner, is_gone, still_so, worn
+from katha.planners.named import had, standing_by, things_by
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly
@@ -425,7 +426,9 @@ class Moment:
         told += [half] if half is not None and not self._is_mood(half) else []
         told += inner(self.story, told)
         keys = [key for event in told if not is_gone(event) for key in self.story.people(event)]
-        return list(dict.fromkeys((*keys, *(key for one in (*self.voices, *self.seen_by) for key in one.people))))
+        keys += [key for one in (*self.voices, *self.seen_by) for key in one.people]
+        keys += standing_by(self.story, self.shown(), keys)
+        return list(dict.fromkeys(keys))
 
     @property
     def voices(self) -> list[Aside]:
@@ -491,6 +494,7 @@ class Moment:
         told += worn(self.story, self.main, self.cast)
         told += held_fast(self.story, shown, self.cast, self.main)
         told += carried(self.story, self.main, self.cast)
+        told += had(self.story, self.shown(), self.cast, " ".join(told).lower())
         return list(dict.fromkeys((*told, *self._other_moods(" ".join(told)))))
 
     def _other_moods(self, told: str) -> Iterator[str]:
@@ -590,28 +594,10 @@ class Moment:
                     # What is shown once is not asked for again by another name.
                     found += [_bare(teller.filler(role, doers))] if entity.id not in seen else []
                     seen.add(entity.id)
-        found += self._beside_it(found, seen)
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
+        told += things_by(self.story, self.shown(), " ".join((*told, *self.prompt())).lower())
         return [*told, *key]
-
-    def _beside_it(self, found: Sequence[str], seen: Set[str]) -> list[str]:
-        """Things of the main sentence's other deeds by the same doer, at most two: the clock of "looked at the
-        clock and shook her head"."""
-        teller, doers, more = self.story.teller, set(self.story.doers(self.main)), []
-        for event in self._around():
-            if event in self.events or not teller.shows(event) or doers != set(self.story.doers(event)):
-                continue
-            for role in event.all("patient", "instrument", "goal", "companion", "place"):
-                if role.role == "place" and role.preposition not in ("at", "into", "onto", "over"):
-                    continue
-                entity = self.story.reading.entity(role.entity) if role.entity is not None else None
-                if entity is None or entity.id in seen | {*teller.names} or entity.kind != "thing" or entity.members:
-                    continue
-                if entity.sort in ("body", "abstract") or load_words().has("parts", entity.noun):
-                    continue
-                more.append(_bare(teller.filler(role, teller.doers(event))))
-        return [text for text in more if text and text not in found][:2]
 
     def source(self) -> tuple[int, int]:
         """Return the indices of the first and the last of its sentences."""

@@ -422,15 +422,17 @@ class _Teller(Nested):
         figures = {name for actor in self.actors.values() for name in (actor.pictogram, actor.concept) if name}
         for phrase in self.request.must_show:
             words = bare(phrase)
-            place = place_of(words)
-            if len(words.split()) > _PHRASE or (place is not None and (place == setting or find_noun(words) is None)):
+            seen = noun_of(words)
+            place = place_of(words if seen is None else words.split()[-1])  # a green net is no park
+            if len(words.split()) > _PHRASE or (place is not None and (place == setting or seen is None)):
                 continue
             hung = words == "wall" and any(one.stands == "wall" for one in self.things.values())
             if hung or in_table("skip", words) or whole_of(words.partition(" of ")[0], self.prompt) is not None:
                 continue
             noun = find_noun(words) or _measured(words) or noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
-            if features_of(words) and any(actor.kind == "person" for actor in self.actors.values()):
+            worn = features_of(words) and (noun is None or noun.kind == "clothing")
+            if worn and any(actor.kind == "person" for actor in self.actors.values()):
                 continue
             if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
                 continue
@@ -469,7 +471,7 @@ class _Teller(Nested):
         if len(self.things) > 1 or self.actors:  # a whole mountain beside a nail
             around |= {one.id for one in loose if one.kind == "landscape" and one.cm > _HUGE}
         if housed:  # what is as small as a bus stop stands in the street
-            around = {one.id for one in loose if one.id in around and (one.kind == "vehicle" or one.cm > 250)}
+            around = {one.id for one in loose if one.id in around and one.kind != "vehicle" and one.cm > 250}
             met = {there for actor in self.actors.values() for there in (actor.at, actor.target)}
             around |= {one.id for one in self.things.values() if one.kind == "building" and one.cm > 250} - met
         return tuple(one for one in self.things.values() if one.id not in around)
