@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -419,16 +419,23 @@ class Moment:
         others = [event for event in self.events if event is not self.main]
         return tuple(self.story.teller.sentence(event) for event in (self.main, *others))
 
-    @property
+    @cached_property
     def cast(self) -> list[str]:
         """Who is in the picture, the main event's characters first."""
+        return list(dict.fromkeys((*self._taking_part, *(key for key, _ in self.bystanders))))
+
+    @cached_property
+    def _taking_part(self) -> list[str]:
         half, told = self.half, [self.main, *self.events]
         told += [half] if half is not None and not self._is_mood(half) else []
         told += inner(self.story, told)
         keys = [key for event in told if not is_gone(event) for key in self.story.people(event)]
-        keys += [key for one in (*self.voices, *self.seen_by) for key in one.people]
-        keys += standing_by(self.story, self.shown(), keys)
-        return list(dict.fromkeys(keys))
+        return list(dict.fromkeys((*keys, *(key for one in (*self.voices, *self.seen_by) for key in one.people))))
+
+    @cached_property
+    def bystanders(self) -> list[tuple[str, str]]:
+        """Who else is in the words of the picture, and what they do there."""
+        return standing_by(self.story, self.shown(), self._taking_part)
 
     @property
     def voices(self) -> list[Aside]:
@@ -445,7 +452,7 @@ class Moment:
             spoken = any(one.start <= speech.start < one.end for one in (*told, *after))
             who = teller.people((speech.speaker,)) if speech.speaker is not None and spoken else []
             if len(who) == 1 and who[0] not in silent and who[0] not in found:
-                to = [key for key in teller.people(speech.addressees) if key != who[0]]
+                to = teller.listeners({*who}, speech.sentence, speech)
                 said = teller.says(who[0], to, story.reading.of(speech.sentence))
                 found[who[0]] = Aside(said, (who[0], *to))
         for event in self._around():
@@ -491,6 +498,7 @@ class Moment:
         shown = [self.main, *beside, *([half] if half is not None else [])]
         told[:0] = [teller.sentence(one) for one in inner(self.story, shown)]
         told += [one.text for one in (*self.voices, *self.seen_by)]
+        told += [text for _, text in self.bystanders]
         told += worn(self.story, self.main, self.cast)
         told += held_fast(self.story, shown, self.cast, self.main)
         told += carried(self.story, self.main, self.cast)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from katha.planners.acts import Beat, Told, planning
+from katha.planners.lasting import is_gone
 from katha.text import Entity, Event
 from katha.text.words import load_words
 
@@ -96,8 +97,7 @@ def _bare(entity: Entity) -> str:
 
 
 def had(story: Told, beats: Sequence[Beat], cast: Sequence[str], told: str) -> list[str]:
-    """Return what those in a picture wear and hold by its words: "a woman in a woollen cap", "with a scanner in his hand";
-    nothing that `told` has."""
+    """Return what those in a picture wear and hold by its words ("a woman in a woollen cap"), nothing that `told` has."""
     text, found = _words(story, beats), list[str]()
     for thing in _things(story, beats):
         if re.search(rf"\b{re.escape(thing.entity.noun)}", told):
@@ -132,11 +132,18 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
     return next((key for key in doers if key in cast), None)
 
 
-def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[str]:
-    """Return who else takes part in what the words of a picture tell: the guests who watch her walk round the table."""
-    found: list[str] = []
+def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[tuple[str, str]]:
+    """Return who else takes part in what the words of a picture tell, and what they do there: the guests who watch."""
+    found: dict[str, str] = {}
     for beat in beats:
         for event in story.reading.of(beat.sentence.index):
-            if beat.holds(event) and _is_there(event):
-                found += story.teller.people(event.who("agent", "patient", "recipient", "companion"))
-    return [key for key in dict.fromkeys(found) if key not in cast][: int(planning("named")["people"])]
+            if not beat.holds(event) or not _is_there(event) or event.perfect or is_gone(event):
+                continue
+            doers = story.teller.people(event.who("agent"))
+            for key in (*doers, *story.teller.people(event.who("patient", "recipient", "companion"))):
+                name = story.teller.name(key)
+                by = f"{name[:1].upper()}{name[1:]} {'stand' if story.reading.entity(key).count != 1 else 'stands'} by."
+                does = key in doers and {*story.people(event)} <= {*cast, key} and story.teller.shows(event)
+                if key not in cast:
+                    found.setdefault(key, story.teller.sentence(event) if does else by)
+    return list(found.items())[: int(planning("named")["people"])]
