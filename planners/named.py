@@ -97,7 +97,7 @@ def _bare(entity: Entity) -> str:
 
 
 def had(story: Told, beats: Sequence[Beat], cast: Sequence[str], told: str) -> list[str]:
-    """Return what those in a picture wear and hold by its words ("a woman in a woollen cap"), nothing that `told` has."""
+    """Return what those in a picture wear and hold by its words ("a woman in a cap"), nothing that `told` has."""
     text, found = _words(story, beats), list[str]()
     for thing in _things(story, beats):
         if re.search(rf"\b{re.escape(thing.entity.noun)}", told):
