@@ -9,7 +9,7 @@ from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
 from katha.planners.lasting import carried, held_fast, inner, is_gone, still_so, worn
-from katha.planners.named import had, standing_by, things_by
+from katha.planners.named import had, in_play, standing_by, things_by
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly
@@ -604,7 +604,9 @@ class Moment:
                     seen.add(entity.id)
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
-        told += things_by(self.story, self.shown(), " ".join((*told, *self.prompt())).lower())
+        said = " ".join((*told, *self.prompt())).lower()
+        told += things_by(self.story, self.shown(), said)
+        told += in_play(self.story, self.main.sentence, said)
         return [*told, *key]
 
     def source(self) -> tuple[int, int]:

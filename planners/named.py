@@ -12,7 +12,7 @@ from katha.planners.lasting import is_gone
 from katha.text import Entity, Event
 from katha.text.words import load_words
 
-__all__ = ["had", "standing_by", "things_by"]
+__all__ = ["had", "in_play", "standing_by", "things_by"]
 
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
 _LIKENED = re.compile(
@@ -88,6 +88,21 @@ def things_by(story: Told, beats: Sequence[Beat], told: str) -> list[str]:
     """Return what else the words of a picture name, unless `told` has it: "the small paper bags" of a drawer."""
     found = [one.entity for one in _things(story, beats) if not re.search(rf"\b{re.escape(one.entity.noun)}", told)]
     return [_bare(one) for one in dict.fromkeys(found)][: int(planning("named")["most"])]
+
+
+def in_play(story: Told, sentence: int, told: str) -> list[str]:
+    """Return the thing that the story is about right before and after a sentence that does not name it, unless `told`
+    has it: the piano on the stairs, the letter that was opened."""
+    if story.passes(sentence):
+        return []
+    found = [
+        (len(one.sentences), _bare(one))
+        for one in story.reading.entities
+        if {sentence - 1, sentence + 1} <= {*one.sentences} and sentence not in one.sentences
+        and len(one.sentences) >= int(planning("named")["in_play"]) and one.id not in story.teller.names
+        and _can_be_seen(one) and not re.search(rf"\b{re.escape(one.noun)}", told)
+    ]  # fmt: skip
+    return [max(found)[1]] if found else []
 
 
 def _bare(entity: Entity) -> str:
