@@ -442,9 +442,10 @@ class Teller:
             speaks = event.verb in _TALK and {self.one(key).id for key in self.doers(event)} & own
             if speaks and (told := self._told(event, own, speech)):
                 return self.people(told)
-        for key in speech.addressees if speech is not None else ():
+        said, heard = (speech.text, speech.addressees) if speech is not None else ("", ())
+        for key in heard:
             words = [*self.one(key).name.split(), self.one(key).noun.capitalize()]
-            if any(re.search(rf"\b{re.escape(word)}\b", speech.text) for word in words if word[:1].isupper()):
+            if any(re.search(rf"\b{re.escape(word)}\b", said) for word in words if word[:1].isupper()):
                 return [key]
         there: dict[str, float] = {}
         for step, weight in _THERE.items():
