@@ -517,15 +517,21 @@ def noun_of(*phrases: str) -> Noun | None:
         words = _AFTER.sub("", _PICTURE.sub(r"\1", phrase.lower().strip())).split()
         for at in range(len(words)):
             spelt = " ".join(words[at:])
-            found = (
-                find_noun(spelt) or find_noun(singular(spelt)) or (find_noun(spelt[:-1]) if _S.search(spelt) else None)
-            )
+            found = _entry(spelt)
             if at > 0 and (other := _behind(words[at - 1], spelt)) is not None:
                 return find_noun(other)
             if found is not None:
                 return found
     bare = [_OWN_NAME.sub("", phrase) for phrase in phrases if phrase[:1].islower() and _OWN_NAME.search(phrase)]
     return noun_of(*bare) if bare else None
+
+
+def _entry(spelt: str) -> Noun | None:
+    """The entry of a noun however it is written: hoses, axes, hair pin, post box, merry go round."""
+    forms = [spelt, singular(spelt), *([spelt[:-1]] if _S.search(spelt) else [])]
+    if " " in spelt:
+        forms += [form.replace(" ", by) for form in forms[:2] for by in ("", "-")]
+    return next((found for form in forms if (found := find_noun(form)) is not None), None)
 
 
 def _behind(before: str, head: str) -> str | None:
