@@ -30,6 +30,10 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 """What stands behind these is taken for granted."""
+_BOTH = re.compile(
+    r"^(.*? )((?:right )?after .+?),? and ((?:right )?before .+)$|^(.*? at the start), ((?:right )?before .+)$", re.IGNORECASE
+)
+"""A question that tells what is on both sides of its moment."""
 _DOING = re.compile(r"\b(?:comes? of|results? of|because of|outcome of) (.+?)['\u2019]s (\w+ing\b.*)$", re.IGNORECASE)
 """A deed as a noun: "the ant's laughing" takes for granted that the ant laughs."""
 _SUBJECT = re.compile(
@@ -45,6 +49,7 @@ _OF_WHOM = re.compile(
 _HAPPENS_TO = re.compile(r"\b(?:becomes? of|happens? to) (.+?)(?: (?:at|in|after|when|before)\b|\?|$)", re.IGNORECASE)
 _SCENE = re.compile(r" (?:in|of) scene \d+ of \d+\b", re.IGNORECASE)
 """Which moments are looked at (`at_scene`), and nothing that is seen in them."""
+_START = "at the start"
 _AGAIN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 """Whom a question is about, in what it takes for granted of them."""
 _NOBODY = frozenset({"mood", "feeling"})
@@ -56,15 +61,17 @@ _ASKING = stems(
 _SIDES: Mapping[str, int] = {"after": 1, "once": 1, "before": -1, "until": -1, "when": 0, "while": 0}
 _OWN_SIDE: Mapping[Dimension, int] = {"causal": -1, "consequence": 1}
 _STEPS: Mapping[int, Mapping[int, float]] = {
-    1: {-1: 0.02, 0: 0.08, 1: 0.8, 2: 0.15, 3: 0.05},
-    -1: {1: 0.02, 0: 0.08, -1: 0.8, -2: 0.15, -3: 0.05},
+    1: {-1: 0.02, 0: 0.12, 1: 0.75, 2: 0.15, 3: 0.05},
+    -1: {1: 0.02, 0: 0.12, -1: 0.75, -2: 0.15, -3: 0.05},
     0: {-1: 0.15, 0: 0.6, 1: 0.2},
     2: {0: 0.5, 1: 0.3, 2: 0.1, 3: 0.05},
     -2: {0: 0.5, -1: 0.3, -2: 0.1, -3: 0.05},
+    3: {0: 0.1, 1: 0.4, 2: 0.3, 3: 0.15, 4: 0.1, 5: 0.05},
+    -3: {0: 0.1, -1: 0.4, -2: 0.3, -3: 0.15, -4: 0.1, -5: 0.05},
 }
 """How probably an answer is so many moments behind what the question names, by the side on which it lies; twice that
-for causes and what comes of them, which one picture often shows together."""
-_ANYWHERE = 0.005
+for causes and what comes of them, which one picture often shows together, three times for what may be farther off."""
+_ANYWHERE = 0.002
 """How probably it is anywhere."""
 _AT_THE_END = 0.35
 """How much less probable each moment is that is farther from the end that is asked for."""
@@ -92,7 +99,7 @@ class Asked:
     where: how probably each moment is the one asked for. tilt: -1 for the first of several, 1 for the last, else 0.
     about_subject: whether an answer tells of the subject itself. signs: how much speaks for each moment being the one
     that the question names, None where it names none. step: the side with its strength. crowd: how much each moment
-    speaks for the options together.
+    speaks for the options together. other: the same question by what is on the other side of its moment.
     """
 
     dimension: Dimension
@@ -107,10 +114,20 @@ class Asked:
     signs: tuple[float, ...] | None = None
     step: int = 0
     crowd: tuple[float, ...] = ()
+    other: Asked | None = None
+
+    def along(self, other: Asked) -> Asked:
+        """Return this question where `other` tells its moment too: what both take for granted, where both look."""
+        where = tuple(_shares([one * two for one, two in zip(self.where, other.where, strict=True)]))
+        subject = self.subject or other.subject
+        return replace(self, subject=subject, given=(*self.given, *other.given), where=where, other=other)
 
     def beside(self, crowd: tuple[float, ...]) -> Asked:
         """Return the question where `crowd` is how much each moment speaks for the options together: the event that it
         takes for granted is sooner where less speaks for them."""
+        if self.other is not None:
+            alone = replace(self, given=self.given[: len(self.given) - len(self.other.given)], other=None)
+            return replace(alone.beside(crowd).along(self.other.beside(crowd)), crowd=crowd)
         if self.signs is None or not self.given or len(crowd) != len(self.signs):
             return replace(self, crowd=crowd)
         signs = [one + _CONTESTED * min(0.0, one - other) for one, other in zip(self.signs, crowd, strict=True)]
@@ -174,6 +191,18 @@ def _parts(question: str) -> tuple[Term | None, Statement, Statement]:
 
 def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]) -> Asked:
     """Read `question` and find where `moments` have to be looked at for its answer."""
+    both = _BOTH.match(question)
+    if both is None or dimension == "temporal_order":
+        return _read_one(question, dimension, moments)
+    asking, early, late, start, before = both.groups()
+    asking, first, second = (asking, early, late) if start is None else (f"{start[: -len(_START)]}", "", before)
+    one = _read_one(start or f"{asking}{first}", dimension, moments, far=not first.startswith("right"))
+    other = _read_one(f"{asking}{second}", dimension, moments, far=not second.startswith("right"))
+    return one.along(other)
+
+
+def _read_one(question: str, dimension: Dimension, moments: Sequence[Moment], *, far: bool = False) -> Asked:
+    """Read a question that tells its moment by one thing. far: which may be some moments off."""
     subject, told, rest = _parts(question)
     subject = subject or next(iter(rest.living), None)
     given = told.claims
@@ -186,7 +215,7 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     becomes = _BECOMES.search(question) is not None
     if not given and (becomes or dimension == "consequence"):
         tilt = tilt or 1
-    close = 2 if found is None and dimension in _OWN_SIDE else 1
+    close = 3 if far else 2 if found is None and dimension in _OWN_SIDE else 1
     signs = _signs(question, (subject, given, things, places), moments)
     where = _where(signs, close * side, tilt, len(moments))
     of_itself = dimension in _ABOUT_SUBJECT or (_BECOMES_OF.search(question) is not None and not given)

@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from katha.configs import load_config
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.questions.saying import Deed, Sayer
+from katha.eval_bridge.questions.seen import Sight, sight_of
 from katha.eval_bridge.questions.wording import ORDERED, sentence
 from katha.schema import Dimension, Plan, StoryRecord
 from katha.text import Entity, Event, Reading, Sentence, Teller, read_text
@@ -31,63 +33,70 @@ _QUOTES = ('"', "\u201c", "'")
 
 @dataclass(frozen=True)
 class Others:
-    """Wrong answers from a story's own deeds and things. scene: the number of the scene that a deed belongs to."""
+    """Wrong answers from a story's own deeds and things. scene: the number of the scene that a deed belongs to. sight:
+    what a picture can show of it; what looks otherwise than the answer comes before what does not."""
 
     reading: Reading
     teller: Teller
     deeds: Sequence[Deed]
     scene: Callable[[Deed], int]
+    sight: Callable[[Deed], Sight]
 
-    def of(self, deed: Deed, cue: Deed | None) -> tuple[str, ...]:
+    def of(self, deed: Deed, cues: Sequence[Deed]) -> tuple[str, ...]:
         """Return what could be taken for a deed: the same verb with another thing, what its doer does elsewhere, what
-        somebody else does, said of its doer. Nothing that happens between `cue`, by which the question finds its
+        somebody else does, said of its doer. Nothing that happens between `cues`, by which the question finds its
         moment, and the deed. Empty where the doer has no other deeds that it could be taken for.
         """
-        found = [one for one in self.deeds if self._elsewhere(one, deed) and not self._between(one, deed, cue)]
+        found = self._apart(deed, cues)
         own = [one for one in found if one.who == deed.who and not one.spoken]
         moved = [one for one in found if one.who != deed.who and self._may(deed, one)]
-        first, last = ([one.sentence for one in side] for side in self._sides(own, deed, cue))
+        first, last = ([one.sentence for one in side] for side in self._sides(own, deed, cues))
         theirs = [one.of(deed) for one in self._some(moved, deed)]
         things = self._things(deed)
         wrong = [*things[:1], *first[:1], *theirs[:1], *first[1:], *theirs[1:], *last, *things[1:]]
-        kept = self._kept(wrong, deed, cue)
+        kept = self._kept(wrong, deed, cues)
         return kept if len(kept) >= DISTRACTORS else ()
 
-    def happening(self, deed: Deed, cue: Deed | None) -> tuple[str, ...]:
+    def happening(self, deed: Deed, cues: Sequence[Deed]) -> tuple[str, ...]:
         """Return what else happens in the story at other moments, then what anybody might do."""
-        found = [one for one in self.deeds if self._elsewhere(one, deed) and not self._between(one, deed, cue)]
-        sides = self._sides([one for one in found if not one.spoken], deed, cue)
+        found = self._apart(deed, cues)
+        sides = self._sides([one for one in found if not one.spoken], deed, cues)
         plain = [one.sentence for side in sides for one in side]
         idle = self._idle(deed) if self._kind(deed) else []
-        return self._kept([*self._things(deed)[:1], *plain, *idle], deed, cue)
+        return self._kept([*self._things(deed)[:1], *plain, *idle], deed, cues)
 
     def events(self, right: Deed, at: Deed) -> tuple[str, ...]:
         """Return deeds of the story that are neither `right` nor `at`, those of its doer first."""
         found = [one for one in self.deeds if self._elsewhere(one, right) and self._elsewhere(one, at)]
         own = [one.sentence for one in self._some(found, right) if one.people and one.who == right.who]
         rest = [one.sentence for one in self._some(found, right) if one.sentence not in own and not one.spoken]
-        return self._kept([*own[:2], *rest], right, at)
+        return self._kept([*own[:2], *rest], right, (at,))
+
+    def _apart(self, deed: Deed, cues: Sequence[Deed]) -> list[Deed]:
+        """Deeds of other moments: those that a picture shows otherwise than this one, if they are enough."""
+        found = [one for one in self.deeds if self._elsewhere(one, deed) and not self._between(one, deed, cues)]
+        right = self.sight(deed)
+        clear = [one for one in found if (seen := self.sight(one)).plain and seen.apart(right)]
+        return clear if len(clear) > DISTRACTORS else found
 
     def _some(self, deeds: Sequence[Deed], deed: Deed) -> list[Deed]:
         """Deeds in an order that is the same each time."""
         return random.Random(deed.sentence).sample(list(deeds), len(deeds))
 
-    def _sides(self, deeds: Sequence[Deed], deed: Deed, cue: Deed | None) -> tuple[list[Deed], list[Deed]]:
+    def _sides(self, deeds: Sequence[Deed], deed: Deed, cues: Sequence[Deed]) -> tuple[list[Deed], list[Deed]]:
         """Those on the other side of the moment than the deed, as the question has it, and those on its own."""
-        before = cue is not None and cue.event.start > deed.event.start
+        before = bool(cues) and cues[0].event.start > deed.event.start
         off = [one for one in deeds if (one.event.start < deed.event.start) != before]
         return self._some(off, deed), self._some([one for one in deeds if one not in off], deed)
 
-    def _between(self, one: Deed, deed: Deed, cue: Deed | None) -> bool:
-        if cue is None:
-            return False
-        first, last = sorted((cue.event.sentence, deed.event.sentence))
-        return first <= one.event.sentence <= last
+    def _between(self, one: Deed, deed: Deed, cues: Sequence[Deed]) -> bool:
+        around = sorted((deed.event.sentence, *(cue.event.sentence for cue in cues)))
+        return bool(cues) and around[0] <= one.event.sentence <= around[-1]
 
-    def _kept(self, texts: Iterable[str], deed: Deed, cue: Deed | None) -> tuple[str, ...]:
+    def _kept(self, texts: Iterable[str], deed: Deed, cues: Sequence[Deed]) -> tuple[str, ...]:
         """Those that are not told of the same moment, each once."""
         near = {one.sentence for one in self.deeds if one.event.sentence == deed.event.sentence}
-        barred = {normalise(text) for text in (*near, deed.sentence, cue.sentence if cue is not None else "")}
+        barred = {normalise(text) for text in (*near, deed.sentence, *(cue.sentence for cue in cues))}
         return tuple(dict.fromkeys(text for text in texts if normalise(text) not in barred))[:MOST]
 
     def _elsewhere(self, one: Deed, deed: Deed) -> bool:
@@ -159,6 +168,8 @@ _UNFELT = frozenset(_WORDS["unfelt"].split())
 _FEELS = ("be", "feel", "become")
 _ALIVE = ("person", "animal", "being", "group")
 _MOST_CUES = 3
+_NEXT = 2
+"""So many scenes off, something is no longer right before or after."""
 _LONG, _SHORT = 14, 3
 _LEAD = re.compile(r"^(?:but|and|so|then),? ", re.IGNORECASE)
 _GOES_ON = re.compile(r"[,;:]? (?:but|because|although|while|which|where|who|until)\b|[,;] (?:and|so)\b|;")
@@ -208,7 +219,8 @@ class TextQuestions:
         self._shown: dict[int, list[Deed]] = {}
         deeds = [deed for event in reading.events if (deed := self._sayer.deed(event.id)) is not None]
         fair = [deed for deed in deeds if deed.fair]
-        self._others = Others(reading, self.teller, fair, self._scene)
+        self._sight = cache(lambda at: sight_of(reading, reading.events[at]))
+        self._others = Others(reading, self.teller, fair, self._scene, self._looks)
         self._asked: set[str] = set()
         self._told = Counter(deed.sentence for deed in fair)
         mains = [deed for one in reading.sentences if one.visible and (deed := self._main(one)) is not None]
@@ -287,28 +299,49 @@ class TextQuestions:
         """Whether nothing of a sentence was understood, though it tells something that can be seen."""
         return not one.read and not one.text.startswith(_QUOTES)
 
+    def _looks(self, deed: Deed) -> Sight:
+        return self._sight(deed.event.id)
+
     # Questions.
 
     def _placed(
-        self, start: int, steps: Sequence[Deed], asking: str, answer: str, who: str = ""
-    ) -> tuple[str, Deed | None]:
-        """A question with the moment that it asks for, by what happens right before it or comes right after it, else by
-        what is farther off, and the deed by which it is told."""
+        self, start: int, scene: int, steps: Sequence[Deed], asking: str, answer: str, who: str = ""
+    ) -> tuple[str, tuple[Deed, ...]]:
+        """A question with the moment that it asks for, by what happens right before and right after it, else by one of
+        the two or by what is farther off, and the deeds by which it is told."""
         before = [deed for deed in reversed(steps) if deed.event.start < start and self._points(deed)][:_MOST_CUES]
         after = [deed for deed in steps if deed.event.start > start and self._points(deed)][:_MOST_CUES]
         first = all(deed.event.start >= start for deed in steps)
-        tried: list[tuple[str, Deed | None]] = [("at the start", None)] if first else []
-        for nearest in (True, False):
-            how = "right " if nearest else ""
-            part = slice(1) if nearest else slice(1, None)
-            tried += [(f"{how}after {_again(deed, who)}", deed) for deed in before[part]]
-            tried += [(f"{how}before {_again(deed, who)}", deed) for deed in after[part]]
-        for cue, deed in tried:
+
+        def said(how: str, deed: Deed) -> str:
+            right = "right " if abs(self._scene(deed) - scene) < _NEXT else ""
+            return f"{right}{how} {_again(deed, who)}"
+
+        tried: list[tuple[str, tuple[Deed, ...]]] = []
+        if first:
+            tried = [(f"at the start, {said('before', deed)}", (deed,)) for deed in after[:1]]
+            tried.append(("at the start", ()))
+        for early, late in zip(before[:1], after[:1], strict=False):
+            tried.append((f"{said('after', early)} and {said('before', late)}", (early, late)))
+        for part in (slice(1), slice(1, None)):
+            cues = [(said("after", deed), (deed,)) for deed in before[part]]
+            cues += [(said("before", deed), (deed,)) for deed in after[part]]
+            tried += sorted(cues, key=lambda one: self._blurred(one[1][0]))
+        for cue, deeds in tried:
             asked = f"{asking} {cue}?"
             if asked not in self._asked and not gives_away(asked, answer):
                 self._asked.add(asked)
-                return asked, deed
-        return f"{asking} {'at the start' if first else 'next'}?", None
+                return asked, deeds
+        return f"{asking} {'at the start' if first else 'next'}?", ()
+
+    def _blurred(self, deed: Deed) -> int:
+        """How poorly a picture points out a deed: it shows nothing of it, or the same of others, the same people
+        most of all."""
+        seen = self._looks(deed)
+        if not seen.plain:
+            return 3
+        alike = [one for one in self._others.deeds if one is not deed and not self._looks(one).apart(seen)]
+        return 2 if any(set(one.people) & set(deed.people) for one in alike) else 1 if alike else 0
 
     def _points(self, deed: Deed) -> bool:
         """Whether a deed can point out a moment: it happens once."""
@@ -317,16 +350,17 @@ class TextQuestions:
     def _action(self, deed: Deed, steps: Sequence[Deed]) -> Draft:
         """Ask what somebody is seen to do, or what happens."""
         pair, start = self.pair(self.reading.sentences[deed.event.sentence], deed), deed.event.start
+        scene = self._scene(deed)
         if self._does(deed):
             known = set(self._asked)
             asking = f"What {'do' if deed.plural else 'does'} {deed.who} do"
-            asked, cue = self._placed(start, steps, asking, deed.sentence, deed.who)
-            wrong = self._others.of(deed, cue)
+            asked, cues = self._placed(start, scene, steps, asking, deed.sentence, deed.who)
+            wrong = self._others.of(deed, cues)
             if wrong:
                 return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
             self._asked = known
-        asked, cue = self._placed(start, steps, "What happens", deed.sentence)
-        wrong = self._others.happening(deed, cue)
+        asked, cues = self._placed(start, scene, steps, "What happens", deed.sentence)
+        wrong = self._others.happening(deed, cues)
         return Draft("action_visibility", asked, deed.sentence, pair, (), wrong, "text")
 
     def _once(self, deed: Deed) -> bool:
@@ -341,7 +375,7 @@ class TextQuestions:
         """Ask for a sentence that was not read: which of these happens, the others being the story's own, changed."""
         one = seen[at]
         answer = sentence(_first_part(one.text))
-        asked, _ = self._placed(one.start, steps, "Which of these happens", answer)
+        asked, _ = self._placed(one.start, self._place(one), steps, "Which of these happens", answer)
         others = [text for other in self.reading.sentences if other is not one if (text := self._changed(other))]
         wrong = [self._changed(one), *random.Random(one.text).sample(others, len(others))]
         made = dict.fromkeys(sentence(text) for text in wrong if text)
@@ -364,7 +398,7 @@ class TextQuestions:
             if main is not None and main.event is not deed.event and main.clear and not main.event.feeling:
                 asked = f"{asking} when {_again(main, deed.who)}?"
             if not asked or gives_away(asked, answer):
-                asked, _ = self._placed(deed.event.start, steps, asking, answer, deed.who)
+                asked, _ = self._placed(deed.event.start, self._scene(deed), steps, asking, answer, deed.who)
             told = {event.feeling or "" for event in self.reading.events if event.feeling in names}
             far = [name for name in names if name not in (feeling, *_WORDS["alike"][feeling])]
             order = sorted(random.Random(asked).sample(far, len(far)), key=lambda name: name not in told)
