@@ -31,7 +31,8 @@ _CUE = re.compile(
 )
 """What stands behind these is taken for granted."""
 _BOTH = re.compile(
-    r"^(.*? )((?:right )?after .+?),? and ((?:right )?before .+)$|^(.*? at the start), ((?:right )?before .+)$", re.IGNORECASE
+    r"^(.*? )((?:right )?after .+?),? and ((?:right )?before .+)$|^(.*? at the start), ((?:right )?before .+)$",
+    re.IGNORECASE,
 )
 """A question that tells what is on both sides of its moment."""
 _DOING = re.compile(r"\b(?:comes? of|results? of|because of|outcome of) (.+?)['\u2019]s (\w+ing\b.*)$", re.IGNORECASE)
@@ -71,7 +72,7 @@ _STEPS: Mapping[int, Mapping[int, float]] = {
 }
 """How probably an answer is so many moments behind what the question names, by the side on which it lies; twice that
 for causes and what comes of them, which one picture often shows together, three times for what may be farther off."""
-_ANYWHERE = 0.002
+_ANYWHERE = 0.005
 """How probably it is anywhere."""
 _AT_THE_END = 0.35
 """How much less probable each moment is that is farther from the end that is asked for."""

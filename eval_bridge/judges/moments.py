@@ -350,7 +350,7 @@ _PLACE = _Worth(5.0, 0.5)
 _SHARPNESS = 1.8
 """How far the ratios are believed: most options tell of another moment of the same board, which shows all that they
 name; frames that show but a part of it speak less for an option than their ratios, taken one by one, say."""
-_APART, _FAR = 0.5, 0.05
+_APART, _FAR = 0.2, 0.01
 """How much less likely two events whose order is asked for are with each frame between theirs, and what remains at any
 distance: of two frames that may show an event the one beside the other event's is meant."""
 

@@ -480,18 +480,23 @@ class TextQuestions:
         return so and re.search(r"\bso\b", self.reading.text[event.start : other.start]) is not None
 
     def _orders(self, steps: Sequence[Deed]) -> Iterator[Draft]:
-        """Ask which of two deeds comes first: the clear ones of two scenes that follow each other."""
+        """Ask which of two deeds comes first: those of two scenes that follow each other by which a picture points them
+        out best. Two that no picture tells apart have no order."""
         first: dict[int, Deed] = {}
         for deed in steps:
             if deed.fair and not deed.event.perfect and deed.event.verb not in _FEELS:
                 known = first.get(self._scene(deed))
-                if known is None or (deed.clear and not known.clear):
+                if known is None or self._order_worth(deed) > self._order_worth(known):
                     first[self._scene(deed)] = deed
         told = [first[scene] for scene in sorted(first)]
         for at in range(1, len(told)):
             early, late = told[at - 1], told[at]
-            if early.sentence != late.sentence and self._once(early) and self._once(late):
+            apart = self._looks(early).apart(self._looks(late)) or set(early.people).isdisjoint(late.people)
+            if early.sentence != late.sentence and apart and self._once(early) and self._once(late):
                 yield self._ordered(told, at, self.reading.sentences[late.event.sentence])
+
+    def _order_worth(self, deed: Deed) -> tuple[bool, bool]:
+        return (deed.clear, self._looks(deed).plain)
 
     def _ordered(self, steps: Sequence[Deed], at: int, one: Sentence) -> Draft:
         """Ask in which order two deeds happen; the other options turn them round, or one of them and a third."""
