@@ -78,7 +78,7 @@ _AT_THE_END = 0.35
 """How much less probable each moment is that is farther from the end that is asked for."""
 _WORDS_ALONE = 5.0
 """The log-likelihood ratio of a moment whose words are all that the question has."""
-_OTHER_SUBJECT = 0.3
+_OTHER_SUBJECT = 0.2
 _OTHER_NAME = 0.6
 """What an answer is worth of somebody whom it calls otherwise than the question does."""
 _GIVEN = 0.15
