@@ -176,6 +176,7 @@ class _Teller(Nested):
             self._within_walls()
         if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
             weather = "snow"
+        assert self.reading is not None
         self.missing += [one.noun for one in self.reading.entities if self._unknown(one)]
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
