@@ -29,9 +29,18 @@ from pydantic import (
 
 from katha.agents.state import RunResult
 from katha.config import Settings, identity_of, katha_version
-from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.errors import InputFileError, OutputFolderError, PlanError, StoreError, UsageError
 from katha.eval_bridge.judging.answers import Cause, Outcome, answer_line, outcome_of
-from katha.jsonio import canonical, digest, read_record, sha256_hex, write_bytes_atomic, write_json
+from katha.jsonio import (
+    MOST_JSON,
+    canonical,
+    digest,
+    read_json,
+    read_record,
+    sha256_hex,
+    write_bytes_atomic,
+    write_json,
+)
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores
 from katha.schema.tables import ServiceUse
@@ -343,15 +352,28 @@ class RunFolder(Workspace[RunRecord]):
 
     def edited_plan(self, state: RunRecord) -> Plan | None:
         """Return the plan that a person wrote into `plan.json` since the version was made; None where nobody did, or
-        where it is no plan. Every other result is as it was left.
+        where the file is torn. Every other result is as it was left.
+
+        Raises:
+            PlanError: what a person wrote is no plan; the line or the field is named.
         """
         if self.damaged(state) not in ([], [self.plan.name]):
             return None
         path = self.plan if self.damaged(state) else self._edited
-        try:
-            return read_record(path, Plan) if path.is_file() else None
-        except (InputFileError, ValidationError):
+        if not path.is_file() or not path.read_bytes().rstrip().endswith(b"}"):
             return None
+        kept = self.versions / state.version / self.plan.name
+        hint = f"Correct it there, or copy {str(kept)!r} over it, which is the plan as it was drawn."
+        try:
+            value = read_json(path, limit=MOST_JSON)
+        except InputFileError as error:
+            raise PlanError(f"{str(error).rstrip('.')}.", hint=hint) from error
+        try:
+            return Plan.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the whole file"
+            raise PlanError(f"{str(path)!r} is no plan: {field}: {first['msg']}.", hint=hint) from error
 
     def put_aside(self, edited: Plan, known: Plan) -> None:
         """Keep what a person wrote until it is taken over, and put the version's own plan into its place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -14,6 +15,10 @@ from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
 from katha.text import read_text
 
 __all__ = ["read_plan", "resealed", "sealed"]
+
+_WORD = re.compile(r"\w+")
+_STEM, _SHORTEST = 4, 3
+"""The letters by which a word is known in another form, and of how many one that tells something has at least."""
 
 
 def sealed(plan: Plan) -> Plan:
@@ -76,10 +81,20 @@ def _counted(plan: Plan, known: Coverage, record: StoryRecord) -> Coverage:
     _, reading = read_text(record.story_text)
     if record.scenes or reading is None:
         return known
-    story = Story(reading)
+    story, text = Story(reading), " ".join(record.story_text.split())
     captions = [" ".join(panel.caption.split()) for panel in plan.panels]
+    # A caption in a person's own words is known by the sentence that its panel stands for, and by what the panel shows.
+    reworded = [
+        (" ".join(panel.source.split()), _words(f"{panel.caption} {panel.prompt}"))
+        for panel, caption in zip(plan.panels, captions, strict=True)
+        if panel.source and caption.rstrip(".") not in text
+    ]
     visible = [acts for acts in story.acts if acts[0].sentence.visible]
-    lost = [text for acts in visible if (text := words_of(story, _untold(story, acts, captions)))]
+    untold = [
+        [act for act in _untold(story, acts, captions) if not _retold(words_of(story, [act]), reworded)]
+        for acts in visible
+    ]
+    lost = [told for acts in untold if (told := words_of(story, acts))]
     return known.model_copy(update={"drawn": len(visible) - len(lost), "not_drawn": lost})
 
 
@@ -91,6 +106,18 @@ def _untold(story: Story, acts: Sequence[Beat], captions: Sequence[str]) -> list
         if any(text in caption for caption in captions):
             told |= {*range(first, last)}
     return [act for at, act in enumerate(acts) if at not in told]
+
+
+def _retold(act: str, panels: Sequence[tuple[str, set[str]]]) -> bool:
+    """Whether a panel of the sentence that an act is of has most of its words."""
+    own, flat = _words(act), " ".join(act.split()).rstrip(".")
+    return any(
+        (flat in source or own <= _words(source)) and len(own & words) > len(own) / 2 for source, words in panels
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word[:_STEM] for word in _WORD.findall(text.lower()) if len(word) >= _SHORTEST}
 
 
 class _Renewal:
@@ -153,4 +180,5 @@ def _between(step: Transition, at: int) -> Transition:
 
 
 def _pairs(places: Sequence[int]) -> str:
-    return ", ".join(f"the transition from panel {at} to {at + 1}" for at in places)
+    one, *more = (f"{at} to {at + 1}" for at in places)
+    return f"the transitions from panel {', '.join((one, *more))}" if more else f"the transition from panel {one}"

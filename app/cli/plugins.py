@@ -23,7 +23,7 @@ from katha.app.cli.store import check as look
 from katha.app.presets import lacks
 from katha.config import Settings, cache_folder
 from katha.configs import config_names, load_config
-from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.models.checkpoints import find_folder
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
@@ -99,7 +99,10 @@ judges = _lister("judges", "List the judges.")
 
 
 def _describe(family: Family, name: str) -> dict[str, Any]:
-    factory, _ = default_registry(family).load(name)
+    try:
+        factory, _ = default_registry(family).load(name)
+    except UnknownPluginError as error:  # one that is broken hides none of the others
+        return {"name": name, "about": str(error), "capabilities": {}, "options": {}}
     about = (factory.__doc__ or "").strip().partition("\n")[0]
     capabilities = getattr(factory, "capabilities", None)
     known = dataclasses.asdict(capabilities) if dataclasses.is_dataclass(capabilities) else {}  # type: ignore[arg-type]

@@ -267,10 +267,17 @@ def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
         shares = {index: len(own & words) / len(own) for index, words in told.items()}
         likely = [index for index, share in shares.items() if share >= _HALF]
         # A story goes forward: of two panels that tell a sentence, the one that is not behind the last is meant; before
-        # both comes the one whose caption has it, for a piece of the story may hold more than its panel says.
+        # both comes the one whose caption has it, for a piece of the story may hold more than its panel says; then the
+        # first whose caption is of it.
         said = {index for index in likely if _flat(sentence) in captions[index]}
         scene = max(
-            said or likely, key=lambda index: (shares[index] + _FORWARD * (index >= last), -index), default=None
+            said or likely,
+            key=lambda index: (
+                shares[index] + _FORWARD * (index >= last),
+                2 * len(own & (caption := _words(captions[index]))) >= len(caption),
+                -index,
+            ),
+            default=None,
         )
         last = scene or last
         yield Sentence(text=sentence, scene=scene, lost=lost)

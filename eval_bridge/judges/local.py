@@ -6,22 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, Literal, get_args
-
-from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as VISION
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from katha.configs import load_config
 from katha.errors import JudgeError, MissingExtraError, UsageError
-from katha.eval_bridge.judges.local_model import (
-    WRITING,
-    Asker,
-    Generated,
-    Grammars,
-    answer_plainly,
-    grammar_sha256,
-    load_model,
-    use_shared_attention,
-)
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import digest, sha256_hex
@@ -38,6 +26,9 @@ from katha.models.checkpoints import (
     sound_configuration,
 )
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
+
+if TYPE_CHECKING:  # without torch the judge is listed, and says what it needs
+    from katha.eval_bridge.judges.local_model import Asker, Generated
 
 # The gate of prefix reuse: a sample of questions is asked again the naive way, and answers that flip are counted.
 
@@ -125,6 +116,8 @@ def find_model(argument: str | None, *, revision: str | None = None, local_files
     """
     if not argument:
         raise UsageError("The judge 'local' needs a model.", hint="Write local:MODEL or local:FOLDER.")
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as VISION
+
     folder = find_folder(argument, revision=revision, local_files_only=local_files_only)
     config = read_config(argument, folder)
     if config["model_type"] not in VISION:
@@ -198,6 +191,8 @@ class LocalJudge:
 
     def spec(self) -> Mapping[str, Any]:
         """Return revision, dtype, device, reuse, grammar and versions: everything that can change a reply."""
+        from katha.eval_bridge.judges.local_model import WRITING
+
         spec: dict[str, Any] = {
             "name": f"local:{self._source.name}",
             "revision": self._source.revision,
@@ -241,6 +236,8 @@ class LocalJudge:
         Raises:
             InputFileError: the weights cannot be loaded. JudgeError: they do not fit.
         """
+        from katha.eval_bridge.judges.local_model import answer_plainly
+
         if prompts:
             loaded = self._load().loaded
             yield from (answer_plainly(loaded, evidence, prompt) for prompt in prompts)
@@ -253,6 +250,8 @@ class LocalJudge:
         let_go(self)
 
     def _load(self) -> Asker:
+        from katha.eval_bridge.judges.local_model import Asker, Grammars, load_model, use_shared_attention
+
         if self._asker is None:
             check_device(self._device)
             free = free_bytes(self._device)
@@ -299,6 +298,8 @@ class LocalJudge:
         return {"reuse_check": found, "flip_rate": self.gate.flip_rate}
 
     def _typed(self, raw: str, reply: Generated, prompt: JudgePrompt, usage: dict[str, Any]) -> JudgeReply:
+        from katha.eval_bridge.judges.local_model import grammar_sha256
+
         if self._structured:
             usage["grammar"] = grammar_sha256(prompt.schema)
         if not reply.ended:

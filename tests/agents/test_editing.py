@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from katha.agents.state import RunResult
 from katha.agents.steps import Edited
 from katha.agents.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.config import Settings
-from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError
+from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities
 from katha.renderers.sketch import SketchRenderer
@@ -534,6 +534,36 @@ def test_a_plan_that_cannot_be_taken_is_still_there(out: Path) -> None:
     with pytest.raises(UsageError, match="unknown character 'bear'"):
         edit(out)
     assert json.loads((out / "plan.json").read_text())["panels"][0] == json.loads(edited)["panels"][0]
+
+
+def test_panels_without_a_number_or_with_the_same_are_panels(out: Path) -> None:
+    def change(plan: Any) -> None:
+        plan["panels"][1]["index"] = 1
+        plan["panels"].append({"prompt": "The lion dances."})
+
+    before = prompts(out)
+    rewrite(out, change)
+    edit(out)
+    assert prompts(out) == [*before, "The lion dances."]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"format": 1,, "panels": []}', "line 1, column 14"),
+        ('{"story_id": "s", "planner": "p", "panels": {}}', "panels: Input should be a valid list"),
+        ("{}", "story_id: Field required"),
+    ],
+)
+@pytest.mark.parametrize("again", [edit, undo, run])
+def test_an_edited_plan_that_is_none_is_named_and_kept(
+    out: Path, again: Callable[[Path], object], text: str, said: str
+) -> None:
+    (out / "plan.json").write_text(text)
+    with pytest.raises(PlanError, match=said) as found:
+        again(out)
+    assert "versions/001/plan.json" in str(found.value)
+    assert (out / "plan.json").read_text() == text
 
 
 def test_a_run_that_was_left_half_way_goes_on_with_the_edited_plan(

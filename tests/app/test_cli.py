@@ -244,6 +244,27 @@ def test_the_lists_name_the_embedded_plugins(katha: Katha, verb: str, name: str)
     assert len(rows[name]["about"]) > 20
 
 
+@pytest.mark.parametrize("family", ["renderers", "planners", "judges", "metrics"])
+def test_the_lists_need_no_extra(family: str) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('torch', 'transformers', 'diffusers', 'skimage', 'reportlab', 'starlette')))\n"
+        "from katha.registry import default_registry\n"
+        f"known = default_registry({family!r})\n"
+        "print(*(known.load(name)[0].__name__ for name in known.names()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_broken_plugin_hides_no_other(katha: Katha, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "katha.eval_bridge.judges.sketch_reader", None)
+    done = katha("judges")
+    assert done.exit_code == 0
+    assert "recorded" in done.stdout
+    assert "cannot be imported" in done.stdout
+
+
 def test_doctor_says_what_is_there_and_never_a_key(katha: Katha, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret-1234")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

@@ -37,13 +37,14 @@ from katha.app.cli.main import app
 from katha.app.desk import desk as desks
 from katha.app.desk.job import Worker
 from katha.app.desk.server import make_application
-from katha.app.desk.view import in_frames
+from katha.app.desk.view import in_frames, sentences
 from katha.app.needs import needs_of_run
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
+from katha.schema import Plan
 from katha.stories import story_of_text
 
 STORY = """The Lion and the Mouse
@@ -736,3 +737,13 @@ def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monk
     now = {path.name: path.stat().st_mtime_ns for path in (run / "panels").iterdir()}
     assert {name: now[name] for name in pictures} == pictures
     assert len(now) == len(pictures) + 1
+
+
+def test_a_sentence_leads_to_the_first_frame_that_tells_some_of_it() -> None:
+    text = 'Mina rolled the dough. "Thin at the edges, thick in the middle," she said, and then she turned her back.'
+    panels = [
+        {"prompt": "Mina rolls the dough.", "caption": "Mina rolled the dough.", "source": text},
+        {"prompt": "Mina turns the back.", "caption": "Then she turned her back.", "source": text},
+    ]
+    plan = Plan.model_validate({"story_id": "s", "planner": "p", "panels": panels})
+    assert [sentence.scene for sentence in sentences(text, plan)] == [1, 2]

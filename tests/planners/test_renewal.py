@@ -47,9 +47,7 @@ def test_a_new_prompt_renews_the_transitions_on_both_sides(value: dict[str, Any]
     made = again(value, lambda plan: plan["panels"][2].update(prompt="The cat drinks the milk."))
     assert actions(made)[1] == "The cat drinks the milk."
     assert [actions(made)[at] for at in (0, 3, 4)] == [value["transitions"][at]["action"] for at in (0, 3, 4)]
-    assert made.renewed == [
-        "Made again from the prompts: the transition from panel 2 to 3, the transition from panel 3 to 4."
-    ]
+    assert made.renewed == ["Made again from the prompts: the transitions from panel 2 to 3, 3 to 4."]
 
 
 def test_panels_are_numbered_as_they_stand(value: dict[str, Any]) -> None:
@@ -109,3 +107,13 @@ def test_an_act_whose_panel_is_taken_away_is_not_drawn() -> None:
     known = read_plan(whole, record).coverage
     assert known is not None
     assert (known.drawn, known.not_drawn) == (2, ["Mina turned the picture over."])
+
+
+def test_a_caption_in_other_words_still_tells_its_sentence(value: dict[str, Any]) -> None:
+    other = again(value, lambda plan: plan["panels"][0].update(caption="Mina bakes in her tiny kitchen."))
+    assert other.coverage is not None
+    assert (other.coverage.drawn, other.coverage.not_drawn) == (6, [])
+    foreign = {"caption": "A whale sings.", "prompt": "A whale sings in the sea."}
+    gone = again(value, lambda plan: plan["panels"][0].update(foreign))
+    assert gone.coverage is not None
+    assert gone.coverage.not_drawn == ["Mina baked a cake in the kitchen."]

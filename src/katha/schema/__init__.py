@@ -7,9 +7,19 @@ in `katha.schema.scores`, the tables of experiments are in `katha.schema.tables`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import count
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 Dimension = Literal["action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral"]
 TransitionType = Literal["cause_effect", "moral_choice", "consequence_reveal"]
@@ -218,7 +228,7 @@ class Coverage(Record):
         """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""
         said = f"Read {self.read} of {self.visible} sentences that tell something to see; {self.drawn} are drawn"
         said += f", {len(self.in_part)} with a plain stand-in for {', '.join(self.stand_ins)}" if self.in_part else ""
-        shown = [f'"{_short(text)}"' for text in self.not_drawn[:_FEW_SENTENCES]]
+        shown = [_quoted(text) for text in self.not_drawn[:_FEW_SENTENCES]]
         rest = len(self.not_drawn) - len(shown)
         lost = f"; not drawn: {', '.join(shown)}{f' and {rest} more' if rest else ''}" if shown else ""
         return f"{said}{lost}."
@@ -229,8 +239,10 @@ _FEW_SENTENCES = 3
 _LONGEST_QUOTE = 60
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rsplit(" ", 1)[0] + " ..."
+def _quoted(text: str) -> str:
+    """A sentence in quotes, cut where it is long; one that holds speech stands in the other quotes."""
+    short = text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE].rsplit(" ", 1)[0] + " ..."
+    return f"\u201c{short}\u201d" if '"' in short else f'"{short}"'
 
 
 class Made(Record):
@@ -263,6 +275,19 @@ class Plan(Record):
     coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
     made: Made | None = Field(default=None, exclude_if=lambda value: value is None)
     renewed: list[str] = Field(default=[], exclude_if=lambda value: not value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbered(cls, value: Any) -> Any:
+        """Give a number to every panel that a person wrote without one, or copied from another."""
+        rows = value.get("panels") if isinstance(value, Mapping) else None
+        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+            return value
+        numbers = [row.get("index") for row in rows]
+        free = (at for at in count(1) if at not in numbers)
+        anew = [number is None or number in numbers[:at] for at, number in enumerate(numbers)]
+        panels = [{**row, "index": next(free)} if new else row for row, new in zip(rows, anew, strict=True)]
+        return {**value, "panels": panels}
 
 
 # Images are files named by the sha256 of their bytes; records hold names, never pixels.
