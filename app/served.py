@@ -24,7 +24,7 @@ from katha.agents.graph import check_choice, choice_schema, review_question
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.desk.desk import Desk, Told, text_of
 from katha.app.drawing import resume_run, run_story
-from katha.config import read_settings, resolve
+from katha.config import MOST_PANELS, read_settings, resolve
 from katha.errors import UsageError
 from katha.jsonio import digest, write_bytes_atomic
 
@@ -42,7 +42,7 @@ class Choices(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     panels: int | None = Field(
-        default=None, ge=2, le=24, description="How many scenes the story is told in; as many as it calls for."
+        default=None, ge=2, le=MOST_PANELS, description="How many scenes the story is told in; as many as it calls for."
     )
     style: str = Field(default="", max_length=200, description="A look that the renderer knows, or a style phrase.")
     mode: str = Field(

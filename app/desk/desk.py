@@ -27,7 +27,7 @@ from katha.app.drawing import plan_story, resume_run, run_story
 from katha.app.imports import import_board, name_of_files, put_files
 from katha.app.needs import needs_of_run
 from katha.app.reports.run_page import write_report
-from katha.config import Settings, read_settings, refuse_code
+from katha.config import MOST_PANELS, Settings, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
@@ -53,7 +53,7 @@ class Told(BaseModel):
 
     title: str = Field(default="", max_length=200)
     text: str = Field(max_length=MAX_STORY_BYTES)
-    panels: int | None = Field(default=None, ge=2, le=24)
+    panels: int | None = Field(default=None, ge=2, le=MOST_PANELS)
     style: str = Field(default="", max_length=200)
 
 

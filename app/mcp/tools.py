@@ -36,7 +36,7 @@ from katha.app.mcp.answers import (
     tell_takes,
 )
 from katha.app.mcp.studio import Studio, calmly, require
-from katha.config import Settings, read_settings
+from katha.config import MOST_PANELS, Settings, read_settings
 from katha.errors import InputFileError, UsageError
 from katha.renderers.folder import find_board
 
@@ -46,7 +46,7 @@ Story = Annotated[str, Field(description="The story's own words, a few sentences
 Title = Annotated[str, Field(description="The story's title; its run is named by it.", max_length=200)]
 Panels = Annotated[
     int | None,
-    Field(description="How many frames the board has; as many as the story calls for.", ge=_FEWEST, le=_MOST),
+    Field(description="How many frames the board has; as many as the story calls for.", ge=_FEWEST, le=MOST_PANELS),
 ]
 Style = Annotated[str, Field(description="The style of the pictures, in words; the server's own unless told.")]
 Name = Annotated[str, Field(description="The run's name, as `run` and `judge` give it.", max_length=200)]

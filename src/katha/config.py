@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -25,6 +25,8 @@ from katha.schema import CompassSettings
 
 _DRAWERS = ("renderer", "bridge_renderer")
 _WITH_OPTIONS = ("planner", *_DRAWERS)
+MOST_PANELS = 60
+"""Panels that a plain text may be told in: twice as many as `rule` gives a long one by itself."""
 
 
 class Flag:
@@ -86,7 +88,10 @@ class Settings(BaseModel):
         default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
     )
     panels: int | None = Field(
-        default=None, ge=2, le=24, description="How many scenes a plain text is told in; as many as it calls for."
+        default=None,
+        ge=2,
+        le=MOST_PANELS,
+        description="How many scenes a plain text is told in; as many as it calls for.",
     )
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
@@ -291,19 +296,21 @@ def resolve(
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
     """
     merged: dict[str, Any] = dict(base or ())
+    told: dict[str, Any] = {}
     if base is None:
         given = os.environ if environment is None else environment
         if given.get("KATHA_LOCK"):
             raise UsageError("KATHA_LOCK freezes nothing.", hint="Give the lock on the command line: --lock FILE.")
         names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name not in ("compass", "lock")}
         merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
+        told = dict(merged)
     if preset is not None:
         layer = load_preset(preset)
         refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
         layer = _chosen(layer, {*merged, *(name for name, value in flags.items() if value is not None)}, choose)
         _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
-    return read_settings(Settings, merged)
+    return read_settings(Settings, merged, {name for name, value in told.items() if merged[name] is value})
 
 
 def _chosen(layer: Mapping[str, Any], named: set[str], choose: Choose | None) -> dict[str, Any]:
@@ -321,8 +328,8 @@ def _chosen(layer: Mapping[str, Any], named: set[str], choose: Choose | None) ->
 M = TypeVar("M", bound=BaseModel)
 
 
-def read_settings(model: type[M], values: Mapping[str, Any]) -> M:
-    """Return `values` as a record of settings.
+def read_settings(model: type[M], values: Mapping[str, Any], variables: Collection[str] = ()) -> M:
+    """Return `values` as a record of settings; `variables` are those that stand in environment variables.
 
     Raises:
         UsageError: one is unknown or has a value it cannot have (the setting and the reason are named).
@@ -331,8 +338,10 @@ def read_settings(model: type[M], values: Mapping[str, Any]) -> M:
         return model.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise UsageError(f"Setting {where!r}: {first['msg'].removeprefix('Value error, ')}.") from error
+        where = repr(".".join(str(part) for part in first["loc"]) or "settings")
+        if first["loc"] and first["loc"][0] in variables:
+            where += f" (KATHA_{str(first['loc'][0]).upper()})"
+        raise UsageError(f"Setting {where}: {first['msg'].removeprefix('Value error, ')}.") from error
 
 
 def split_settings(model: type[M], changes: Mapping[str, Any]) -> tuple[M, dict[str, Any]]:

@@ -51,6 +51,13 @@ def test_a_bad_setting_is_named(flags: dict[str, Any], says: str) -> None:
     assert next(iter(flags)) in str(caught.value)
 
 
+def test_a_bad_value_of_the_environment_is_named_by_its_variable() -> None:
+    with pytest.raises(UsageError, match=r"'panels' \(KATHA_PANELS\)"):
+        config.resolve({}, environment={"KATHA_PANELS": "many"})
+    with pytest.raises(UsageError, match=r"'panels':"):
+        config.resolve({"panels": 1}, environment={"KATHA_PANELS": "many"})
+
+
 def test_sizes_and_lists_are_read_from_text() -> None:
     found = config.resolve({}, environment={"KATHA_SIZE": "640X480", "KATHA_SEEDS": "1, 2", "KATHA_JUDGES": "a,b"})
     assert (found.size, found.seeds, found.judges) == ((640, 480), (1, 2), ("a", "b"))

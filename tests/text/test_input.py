@@ -70,6 +70,10 @@ And she follows the ships that go down to the sea
         (SCRIPT, "script", True),
         ("Peel the onions and chop them. Heat the oil. Add the onions. Serve with rice.", "recipe", False),
         ("Open the box. Remove the screws. Lift the lid. Press the button.", "list", False),
+        ("<html><body><h1>A day</h1><p>A dog ran to the house.</p></body></html>", "code", False),
+        ("def f(x):\n    return x + 1\n\nclass A:\n    pass\n", "code", False),
+        ("A dog ran to the house. <b>The cat</b> slept on the sofa. The dog ate the cake.", "story", True),
+        ("from the hill I came;\nlet me in, I said.\nreturn to me, she said,\nand I ran home\n", "story", True),
         ("The cook took 200 g flour and laughed.\nThen she went to the door.\nHer son came in.\n", "story", True),
     ],
 )

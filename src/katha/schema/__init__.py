@@ -226,7 +226,8 @@ class Coverage(Record):
 
     def told(self) -> str:
         """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""
-        said = f"Read {self.read} of {self.visible} sentences that tell something to see; {self.drawn} are drawn"
+        some = f"{self.visible} sentence{'s that tell' if self.visible != 1 else ' that tells'}"
+        said = f"Read {self.read} of {some} something to see; {self.drawn} {'is' if self.drawn == 1 else 'are'} drawn"
         said += f", {len(self.in_part)} with a plain stand-in for {', '.join(self.stand_ins)}" if self.in_part else ""
         shown = [_quoted(text) for text in self.not_drawn[:_FEW_SENTENCES]]
         rest = len(self.not_drawn) - len(shown)

@@ -35,6 +35,14 @@ _AMOUNT = re.compile(
 _CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
 _AGE = re.compile(r"\b([A-Z][A-Z'’. -]*[A-Z]) \((\d+)s?\)")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
+_MARKUP = re.compile(
+    r"\A\s*(?:<!doctype|<html|<\?xml|\{\\rtf)|</(?:p|div|body|span|li|h[1-6]|td|tr|script)>", re.IGNORECASE
+)
+_CODE = re.compile(
+    r"^(?:def \w+\(|class \w+[(:{]|import [\w.]+;?$|from [\w.]+ import |#include|"
+    r"(?:const|let|var) \w+ ?=|function \w*\(|(?:public|private|static) \w+ \w+|return [\w+*/ .()-]+;?$|pass$)|.*(?:[{}]|\);)$"
+)
+_FEWEST_MARKS, _FEWEST_CODE = 3, 0.5
 _LONG = 3_000
 _LEAST_VERSE = 3
 _FEWEST_WORDS = 2
@@ -42,10 +50,11 @@ _FEWEST_ENGLISH, _FEWEST_ENGLISH_FEW, _LEAST_LATIN = 0.15, 0.1, 0.7
 _FEW_WORDS, _FEWEST_LETTERS, _FEWEST_FOREIGN, _PART = 12, 6, 3, 12
 _QUOTED = re.compile(r"[\"“„«][^\"“”»\n]*[\"”»]")
 _NOT_ENGLISH = "{} does not read as English, the only language read here; translate it, or choose another planner."
-_ONLY = ("empty", "language", "recipe", "no_event")
+_ONLY = ("empty", "code", "language", "recipe", "no_event")
 _SAID: Mapping[InputKind, str] = {
     "story": "",
     "empty": "There is no story here yet; tell in a few sentences who does what.",
+    "code": "This is HTML or program code, not a story; give what it tells as plain text.",
     "language": _NOT_ENGLISH,
     "recipe": "This is a recipe, not a story; tell who cooks, and what happens.",
     "script": "This is a script: its scenes, actions and dialogue are read as a story.",
@@ -111,11 +120,13 @@ def _tells(reading: Reading, shape: TextCheck) -> bool:
 
 
 def check_words(text: str) -> TextCheck | None:
-    """Say of a text what its words and lines alone tell, before it is read: that it is empty, a script, or in another
-    language; None where it has to be read."""
+    """Say of a text what its words and lines alone tell, before it is read: that it is empty, code, a script, or in
+    another language; None where it has to be read."""
     words = _WORD.findall(text)
     if len(words) < _FEWEST_WORDS:
         return _is("empty")
+    if _is_code(text):
+        return _is("code")
     script = _is_script(_lines(text))
     strange = _strange(text, words, script=script)
     if strange is not None:
@@ -150,6 +161,14 @@ def _orders(reading: Reading) -> TextCheck | None:
     if food:
         return _is("recipe")
     return TextCheck("list", _ORDERS, usable=False)
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is a page of HTML, or half of its lines are a program's."""
+    marks, lines = _MARKUP.findall(text), _lines(text)
+    coded = sum(bool(_CODE.match(line)) for line in lines)
+    begins = bool(marks) and not marks[0].startswith("</")
+    return begins or len(marks) >= _FEWEST_MARKS or (coded >= _FEWEST_MARKS and coded >= _FEWEST_CODE * len(lines))
 
 
 def _is_script(lines: list[str]) -> bool:

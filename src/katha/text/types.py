@@ -28,7 +28,18 @@ Standing = Literal["told", "said", "reported", "intended", "imagined"]
 wanted, asked for, promised, or the purpose of a deed. imagined: thought, dreamed, feared, or under an "if"."""
 RoleName = Literal["agent", "patient", "recipient", "instrument", "companion", "place", "goal", "source", "topic"]
 InputKind = Literal[
-    "story", "empty", "language", "poem", "recipe", "script", "conversation", "list", "one_sentence", "long", "no_event"
+    "story",
+    "empty",
+    "code",
+    "language",
+    "poem",
+    "recipe",
+    "script",
+    "conversation",
+    "list",
+    "one_sentence",
+    "long",
+    "no_event",
 ]
 
 
