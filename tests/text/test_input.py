@@ -73,7 +73,7 @@ And she follows the ships that go down to the sea
         ("<html><body><h1>A day</h1><p>A dog ran to the house.</p></body></html>", "code", False),
         ("def f(x):\n    return x + 1\n\nclass A:\n    pass\n", "code", False),
         ("A dog ran to the house. <b>The cat</b> slept on the sofa. The dog ate the cake.", "story", True),
-        ("from the hill I came;\nlet me in, I said.\nreturn to me, she said,\nand I ran home\n", "story", True),
+        ("from the hill I came;\nlet me in, I said.\nreturn to me, she said,\nand I ran home\n", "one_sentence", True),
         ("The cook took 200 g flour and laughed.\nThen she went to the door.\nHer son came in.\n", "story", True),
     ],
 )

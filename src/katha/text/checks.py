@@ -40,7 +40,8 @@ _MARKUP = re.compile(
 )
 _CODE = re.compile(
     r"^(?:def \w+\(|class \w+[(:{]|import [\w.]+;?$|from [\w.]+ import |#include|"
-    r"(?:const|let|var) \w+ ?=|function \w*\(|(?:public|private|static) \w+ \w+|return [\w+*/ .()-]+;?$|pass$)|.*(?:[{}]|\);)$"
+    r"(?:const|let|var) \w+ ?=|function \w*\(|(?:public|private|static) \w+ \w+|return [\w+*/ .()-]+;?$|pass$)"
+    r"|.*(?:[{}]|\);)$"
 )
 _FEWEST_MARKS, _FEWEST_CODE = 3, 0.5
 _LONG = 3_000
