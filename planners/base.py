@@ -58,6 +58,9 @@ def _check_scenes(record: StoryRecord, panels: int) -> None:
             )
 
 
+_MOST_PANELS, _LONGEST_PROMPT = 200, 20_000
+
+
 def validate_plan(plan: Plan, record: StoryRecord) -> None:
     """Refuse a plan that does not fit `record` or does not hold together.
 
@@ -82,9 +85,14 @@ def _plan_problems(plan: Plan) -> Iterator[tuple[str, str | None]]:
     known = {character.name for character in plan.characters}
     if len(known) != len(plan.characters):
         yield "'characters' has a name twice.", "Give each character its own name."
+    if count > _MOST_PANELS:
+        yield f"'panels' has {count:,}; {_MOST_PANELS} can be drawn.", "Make a board of each part of the story."
     for panel in plan.panels:
         if not panel.prompt.strip():
             yield f"'panels[{panel.index}].prompt' is empty.", "Say what is to be seen."
+        if len(panel.prompt) > _LONGEST_PROMPT:
+            told = f"holds {len(panel.prompt):,} characters; at most {_LONGEST_PROMPT:,} are read"
+            yield f"'panels[{panel.index}].prompt' {told}.", "Say in a few sentences what is to be seen."
         for who in panel.characters:
             if who not in known:
                 hint = f"Known: {', '.join(sorted(known)) or 'nobody'}."

@@ -262,6 +262,8 @@ def _edit(**fields: Any) -> Plan:
     [
         ({"story_id": "other"}, "story_id"),
         ({"panels__prompt": "  "}, "prompt"),
+        ({"panels__prompt": "The crow sits. " * 2_000}, "30,000 characters; at most 20,000"),
+        ({"panels": [{"prompt": "The crow sits."}] * 300}, "300; 200 can be drawn"),
         ({"panels__characters": ["dragon"]}, "characters"),
         ({"panels__index": 7}, "panels"),
         ({"panels": []}, "panels"),
