@@ -36,6 +36,7 @@ from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import read_record, sha256_hex
+from katha.planners.base import require_readable
 from katha.renderers.references import reference_png
 from katha.schema import Board, Candidate, Plan, StoryRecord
 from katha.store import Store
@@ -101,6 +102,7 @@ def take_plan(desk: Desk) -> Edited | None:
     edited = folder.edited_plan(state)
     if edited is None:
         return None
+    require_readable(edited)
     board = read_record(folder.storyboard, Board)
     known = folder.kept_plan(state) or _former(edited, board)
     folder.put_aside(edited, known)

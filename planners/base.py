@@ -61,6 +61,21 @@ def _check_scenes(record: StoryRecord, panels: int) -> None:
 _MOST_PANELS, _LONGEST_PROMPT = 200, 20_000
 
 
+def require_readable(plan: Plan) -> None:
+    """Refuse a plan that would be read for hours.
+
+    Raises:
+        PlanError: it has too many panels, or a prompt that is too long.
+    """
+    if len(plan.panels) > _MOST_PANELS:
+        said = f"Plan field 'panels' has {len(plan.panels):,}; {_MOST_PANELS} can be drawn."
+        raise PlanError(said, hint="Make a board of each part of the story.")
+    for at, panel in enumerate(plan.panels, 1):
+        if len(panel.prompt) > _LONGEST_PROMPT:
+            said = f"Plan field 'panels[{at}].prompt' holds {len(panel.prompt):,} characters"
+            raise PlanError(f"{said}; at most {_LONGEST_PROMPT:,} are read.", hint="Say briefly what is to be seen.")
+
+
 def validate_plan(plan: Plan, record: StoryRecord) -> None:
     """Refuse a plan that does not fit `record` or does not hold together.
 
@@ -72,6 +87,7 @@ def validate_plan(plan: Plan, record: StoryRecord) -> None:
             f"Plan field 'story_id' is {plan.story_id!r}, but the story is {record.story_id!r}.",
             hint="Give the plan that was made for this story, or change its 'story_id'.",
         )
+    require_readable(plan)
     for problem, hint in _plan_problems(plan):
         raise PlanError(f"Plan of {record.story_id!r}: field {problem}", hint=hint)
 
@@ -85,14 +101,9 @@ def _plan_problems(plan: Plan) -> Iterator[tuple[str, str | None]]:
     known = {character.name for character in plan.characters}
     if len(known) != len(plan.characters):
         yield "'characters' has a name twice.", "Give each character its own name."
-    if count > _MOST_PANELS:
-        yield f"'panels' has {count:,}; {_MOST_PANELS} can be drawn.", "Make a board of each part of the story."
     for panel in plan.panels:
         if not panel.prompt.strip():
             yield f"'panels[{panel.index}].prompt' is empty.", "Say what is to be seen."
-        if len(panel.prompt) > _LONGEST_PROMPT:
-            told = f"holds {len(panel.prompt):,} characters; at most {_LONGEST_PROMPT:,} are read"
-            yield f"'panels[{panel.index}].prompt' {told}.", "Say in a few sentences what is to be seen."
         for who in panel.characters:
             if who not in known:
                 hint = f"Known: {', '.join(sorted(known)) or 'nobody'}."

@@ -9,6 +9,7 @@ from itertools import combinations
 from katha.errors import PlanError
 from katha.jsonio import digest
 from katha.planners.acts import Beat, words_of
+from katha.planners.base import require_readable
 from katha.planners.moments import Story
 from katha.planners.rule import linked
 from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
@@ -61,6 +62,7 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
     given = [Transition.model_validate(row) for row in value.get("transitions") or ()]
     numbered = [{**row, "index": at} for at, row in enumerate(rows, 1)]
     plan = Plan.model_validate({**value, "panels": numbered, "transitions": [], "renewed": []})
+    require_readable(plan)
     if record.transitions or len(plan.panels) < 2:
         return plan.model_copy(update={"transitions": given})
     known = max(len(rows), len(plan.made.panels if plan.made else ()))

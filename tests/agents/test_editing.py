@@ -547,6 +547,12 @@ def test_panels_without_a_number_or_with_the_same_are_panels(out: Path) -> None:
     assert prompts(out) == [*before, "The lion dances."]
 
 
+def test_a_prompt_without_end_is_refused_before_it_is_read(out: Path) -> None:
+    rewrite(out, lambda plan: plan["panels"][1].update(prompt="The lion sits. " * 20_000))
+    with pytest.raises(PlanError, match=r"'panels\[2\].prompt' holds 300,000 characters"):
+        edit(out)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
