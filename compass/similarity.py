@@ -74,10 +74,12 @@ class ReaderSimilarity:
             if f"{ACT}{deed}" in concepts.actions:
                 found["action", f"{ACT}{deed}"] = found["action", deed]
         for keys_ in words.nouns.values():
-            rigged = next((key[10:] for key in keys_ if key.startswith("character/")), None)
+            # A character that the network was not trained on yet has the axes of its pictograms.
+            own = (("character", key[10:]) for key in keys_ if key.startswith("character/"))
+            rigged = next((key for key in own if key in found), None)
             for key in keys_:
                 if rigged is not None and key.startswith("prop/"):
-                    found["prop", key[5:]] = found["character", rigged]
+                    found["prop", key[5:]] = found[rigged]
         return found
 
     def spec(self) -> Mapping[str, Any]:
