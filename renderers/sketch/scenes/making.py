@@ -12,7 +12,7 @@ from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import Noun, find_noun
 from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import COUNTS, Cast, bare
-from katha.renderers.sketch.scenes.prompts import plainly_called, read_prompt, uncompared
+from katha.renderers.sketch.scenes.prompts import known_of, plainly_called, read_prompt, uncompared
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing, Shot
 from katha.renderers.sketch.scenes.senses import (
     bodily_deed,
@@ -168,7 +168,7 @@ class Making:
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)
         self.prompt = _WHOLE.sub("The crowd", uncompared(self.prompt))
         self.prompt, stood = plainly_called(_GREETING.sub("", self.prompt), request.characters)
-        self.reading = read_prompt(self.prompt, [f"{name} is a {one.kind}." for name, one in stood.items()])
+        self.reading = read_prompt(self.prompt, known_of(stood, request.characters))
         if self.reading is not None:
             self.reading = of_particles(of_owners(self.reading))
             verbs = {event.verb for event in self.reading.events}

@@ -11,8 +11,9 @@ from katha.renderers.sketch.scenes.senses import deed_of_verb, noun_of
 from katha.schema import Character
 from katha.text import read_story
 from katha.text.types import Reading
+from katha.text.words import load_words
 
-__all__ = ["plainly_called", "read_prompt", "uncompared"]
+__all__ = ["known_of", "plainly_called", "read_prompt", "uncompared"]
 
 _THIRD = re.compile(r"\b([a-z]{2,})\b(?=[ ,.;!]|$)")
 
@@ -74,6 +75,17 @@ def plainly_called(prompt: str, characters: Sequence[Character]) -> tuple[str, d
             stood[names[0]] = character
             prompt = re.sub(pattern, names.pop(0), prompt)
     return prompt, stood
+
+
+def known_of(stood: Mapping[str, Character], characters: Sequence[Character]) -> list[str]:
+    """Return what is to be known before a prompt is read: what those are who are called otherwise in it, and that the
+    man who has no name is none of those who have one."""
+    told = [f"{name} is a {one.kind}." for name, one in stood.items()]
+    if not any(one.name[:1].isupper() for one in characters):
+        return told
+    words = load_words()
+    plain = [one.name for one in characters if one.name.islower() and words.sort(one.name.split()[-1]) == "person"]
+    return told + [f"{'An' if name[0] in 'aeiou' else 'A'} {name} stands there." for name in plain]
 
 
 def uncompared(prompt: str) -> str:

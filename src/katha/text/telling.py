@@ -582,7 +582,8 @@ def _whose(name: str) -> str:
 
 def _plain(text: str) -> str:
     """A noun phrase without what is told of it in a clause of its own."""
-    return _ONLY.sub("", re.split(r",? (?:who|which|that|where|whose) ", text)[0])
+    told = _ONLY.sub("", re.split(r",? (?:who|which|that|where|whose) ", text)[0])
+    return re.sub(r"^one (?=[a-z]+ [a-z])(?!of )", "a ", told)  # "one striped sock" reads as somebody
 
 
 def _inner(text: str) -> str:
