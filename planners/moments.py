@@ -9,7 +9,7 @@ from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
 from katha.planners.lasting import carried, held_fast, inner, is_gone, still_so, worn
-from katha.planners.named import had, in_play, standing_by, things_by
+from katha.planners.named import company, had, in_play, standing_by, things_by
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly
@@ -435,7 +435,8 @@ class Moment:
     @cached_property
     def bystanders(self) -> list[tuple[str, str]]:
         """Who else is in the words of the picture, and what they do there."""
-        return standing_by(self.story, self.shown(), self._taking_part)
+        told = self._taking_part
+        return standing_by(self.story, self.shown(), told) or company(self.story, self.main, told)
 
     @property
     def voices(self) -> list[Aside]:

@@ -12,7 +12,7 @@ from katha.planners.lasting import is_gone
 from katha.text import Entity, Event
 from katha.text.words import load_words
 
-__all__ = ["had", "in_play", "standing_by", "things_by"]
+__all__ = ["company", "had", "in_play", "standing_by", "things_by"]
 
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
 _LIKENED = re.compile(
@@ -145,6 +145,27 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
         return None
     doers = [key for event in reversed(events[-2:]) for key in story.teller.people(event.who("agent"))]
     return next((key for key in doers if key in cast), None)
+
+
+def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
+    """Return who is still with the one person of a picture, with them right before and after it: "X stands by.";
+    nobody where they may have gone or time has passed."""
+    at, sentences = main.sentence, story.reading.sentences
+    if len(cast) != 1 or not 0 < at < len(sentences) - 1 or story.passes(at) or story.passes(at + 1) or is_gone(main):
+        return []
+    places = {sentences[one].place and sentences[one].place.noun for one in (at - 1, at, at + 1)}
+    before, after = ({key for event in story.reading.of(one) if _is_there(event) and not event.perfect
+                      for key in story.people(event)} for one in (at - 1, at + 1))  # fmt: skip
+    there = [key for key in sorted(before & after) if key not in cast]
+    if (
+        len(places) > 1
+        or len(there) != 1
+        or not {*cast} & (before | after)
+        or story.reading.entity(there[0]).count != 1
+    ):
+        return []
+    name = story.teller.name(there[0])
+    return [(there[0], f"{name[:1].upper()}{name[1:]} stands by.")]
 
 
 def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[tuple[str, str]]:
