@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import product
 
 from katha.eval_bridge.matching.statements import Statement, Word
-from katha.eval_bridge.matching.trial import EXCHANGED, NAMED, NOT_SAID, Accepted, Trial
+from katha.eval_bridge.matching.trial import EXCHANGED, NAMED, NOT_SAID, SUBJECTS, Accepted, Trial
 from katha.eval_bridge.matching.wordnet import Lemma, apart, entails, opposed, sisters, usage, verb_form
 from katha.text.nearness import rarity, similarity
 
@@ -71,6 +71,11 @@ class _NearTrial(Trial):
         values = [self._value(word, told, pairs) for word in fresh]
         whole = sum(weights)
         share = sum(value * weight for value, weight in zip(values, weights, strict=True)) / whole if whole else 0.0
+        if any(
+            self.crossed(SUBJECTS.get(one.other_pronoun, ""), two)
+            for one, two in product(self.wanted.frames, self.said.frames)
+        ):
+            return share, EXCHANGED
         return share, self.problem(pairs) or (NOT_SAID if self._names_another(fresh, pairs) else None)
 
     def _names_another(self, fresh: Sequence[Word], pairs: Sequence[tuple[Word, Word]]) -> bool:

@@ -16,7 +16,7 @@ NOT_SAID = "no accepted answer is said"
 EXCHANGED = "roles exchanged"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
-_SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
+SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
 NAMED = ("agent", "other", "what", "number")
 Pairs = Sequence[tuple[Word, Word]]
@@ -231,7 +231,7 @@ class Trial:
         """Whether who acts in one is acted on in the other."""
         for first, second in self._frames(pairs):
             one, two = self.wanted.frames[first], self.said.frames[second]
-            acted = _SUBJECTS.get(one.other_pronoun, "")
+            acted = SUBJECTS.get(one.other_pronoun, "")
             if acted == self._said_pronoun(two) not in ("", one.agent_pronoun) and not two.other_pronoun:
                 wrong = one.agent_pronoun in self.wanted.given.lower().split()  # "he lied" for "they lied to him"
                 mutual = {one.verb[1], two.verb[1]} & usage().sets["mutual"]
@@ -240,11 +240,11 @@ class Trial:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             else:
                 wrong = self._swapped(one, two, pairs) or self._acts_itself(one, two)
-            if wrong or self._crossed(acted, two):
+            if wrong or self.crossed(acted, two):
                 return EXCHANGED
-            if self._another_object(one, two):
+            if one.other_pronoun in ("him", "her") and self._acts_on_animal(two):
                 return "another one is acted on"
-        if self._pronoun_acts(pairs):
+        if self._pronoun_acts(pairs) or self._given_away(pairs):
             return EXCHANGED
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
@@ -253,6 +253,16 @@ class Trial:
             if noun and deed is not None and any(w.part == "other" and f.at in deed.agents for w, f in pairs):
                 return EXCHANGED
         return None
+
+    def _given_away(self, pairs: Pairs) -> bool:
+        """Whether who receives is what is given: "gives the girl to the kitten"."""
+        for word, found in pairs:
+            frame = self.said.frame_of(found)
+            if word.preposition == "to" and found.part == word.part == "other" and not found.preposition and frame:
+                to = [each for each in self.said.filled(frame.others) if each.preposition == "to"]
+                if any(each.part == "other" and each.at > found.at for each in to):
+                    return True
+        return False
 
     def _pronoun_acts(self, pairs: Pairs) -> bool:
         """Whether a pronoun does it, and who should is named only later: "he stands there so that the goat waits"."""
@@ -267,8 +277,8 @@ class Trial:
         return False
 
     @staticmethod
-    def _crossed(acted: str, two: Frame) -> bool:
-        """Whether a "he" acts on a "her" where "him" is acted on, or the other way round."""
+    def crossed(acted: str, two: Frame) -> bool:
+        """Return whether a "he" acts on a "her" where "him" is acted on, or the other way round."""
         other = {"he": "her", "she": "him"}.get(acted, "")
         return acted == two.agent_pronoun and two.other_pronoun == other != ""
 
@@ -277,20 +287,11 @@ class Trial:
         given = frame.agent_pronoun in self.said.given.lower().split() and frame.link != "advcl"
         return frame.agent_pronoun if given else ""
 
-    def _another_object(self, one: Frame, two: Frame) -> bool:
-        """Whether something is acted on of which nobody speaks: "he saves a dog" for "he saves the girl", or her."""
-        wanted, said = (
-            [word.lemma for word in text.filled(frame.others) if word.part == "other" and not word.preposition]
-            for text, frame in ((self.wanted, one), (self.said, two))
-        )
-        if not wanted and one.other_pronoun in ("him", "her"):
-            said = [lemma for lemma in said if load_words().sort(lemma[1]) == "animal"]
-        if not said or not (wanted or one.other_pronoun in ("him", "her")):
-            return False
-        known = (*self.asked.words, *self.known.words)
-        vague = usage().sets["anyone"]
-        said += [word.lemma for word in self.said.words if word.part == "modifier" and word.owner in two.others]
-        return not any(each[1] in vague or _any(each, known) for each in said)
+    def _acts_on_animal(self, frame: Frame) -> bool:
+        """Whether an animal is acted on of which nobody speaks: "he saves a dog" for "he saves her"."""
+        words = [word for word in self.said.filled(frame.others) if word.part == "other" and not word.preposition]
+        said = [word.lemma for word in words if load_words().sort(word.lemma[1]) == "animal"]
+        return bool(said) and not any(_any(each, (*self.asked.words, *self.known.words)) for each in said)
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
         """Whether a deed is no cause of the state wanted: "he breaks the window" for "he is broken"."""
@@ -344,8 +345,6 @@ class Trial:
         }
         numbers |= {n for n, frame in enumerate(self.said.frames) if self._asks_of(frame) and frame.link != "noun"}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
-        if self._another_owner(pairs):
-            return "another subject"
         for number in sorted(numbers):
             frame, one = self.said.frames[number], wanted.get(number)
             if one is not None and self._another_sex(one.agent_pronoun, frame.agent_pronoun):
@@ -383,15 +382,6 @@ class Trial:
         known = who.lemma in asked.people or (is_somebody(who.lemma[1]) and who.lemma in self.known.words)
         return known and not _any(who.lemma, asked.topic)
 
-    def _another_owner(self, pairs: Pairs) -> bool:
-        """Whether it is somebody else's of those in the question: the peacock's feathers, not the crane's."""
-        at = {found.at for _, found in pairs}
-        told = [word for word in self.said.words if word.part == "modifier" and word.owner in at and word.at not in at]
-        owners = [word for word in told if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
-        wanted = [word for word in self.wanted.words if is_somebody(word.lemma[1]) and self.asked.has(word.lemma)]
-        met = {word.at for word, _ in pairs}
-        return bool(owners) and any(word.at not in met for word in wanted)
-
     def _about_persons(self) -> bool:
         """Whether the question is about a person, who is no "it"."""
         return any(load_words().sort(lemma[1]) == "person" or lemma in self.asked.names for lemma in self.asked.topic)
@@ -404,7 +394,8 @@ class Trial:
             return False
         if any(agent not in self.asked.words for agent in self.known.agents):
             return True  # who acts is not the one asked about, and a "he" for her is that one
-        people = [lemma for lemma in self.asked.people if not load_words().has("titles", lemma[1])]
+        words = load_words()
+        people = [each for each in self.asked.people if words.has("kin", each[1]) or not words.has("titles", each[1])]
         return len(people) > 1 or any(sex(lemma[1]) == _SEXES[said] for lemma in people)
 
     def _who(self, number: int, frame: Frame, pairs: Pairs) -> list[Word]:
