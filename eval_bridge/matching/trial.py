@@ -242,7 +242,7 @@ class Trial:
                 wrong = self._swapped(one, two, pairs) or self._acts_itself(one, two)
             if wrong or self.crossed(acted, two):
                 return EXCHANGED
-            if one.other_pronoun in ("him", "her") and self._acts_on_animal(two):
+            if self._another_object(one, two):
                 return "another one is acted on"
         if self._pronoun_acts(pairs) or self._given_away(pairs):
             return EXCHANGED
@@ -287,11 +287,20 @@ class Trial:
         given = frame.agent_pronoun in self.said.given.lower().split() and frame.link != "advcl"
         return frame.agent_pronoun if given else ""
 
-    def _acts_on_animal(self, frame: Frame) -> bool:
-        """Whether an animal is acted on of which nobody speaks: "he saves a dog" for "he saves her"."""
-        words = [word for word in self.said.filled(frame.others) if word.part == "other" and not word.preposition]
-        said = [word.lemma for word in words if load_words().sort(word.lemma[1]) == "animal"]
-        return bool(said) and not any(_any(each, (*self.asked.words, *self.known.words)) for each in said)
+    def _another_object(self, one: Frame, two: Frame) -> bool:
+        """Whether something is acted on of which nobody speaks: "he saves a dog" for "he saves the girl", or her."""
+        wanted, said = (
+            [word.lemma for word in text.filled(frame.others) if word.part == "other" and not word.preposition]
+            for text, frame in ((self.wanted, one), (self.said, two))
+        )
+        if not wanted and one.other_pronoun in ("him", "her"):
+            said = [lemma for lemma in said if load_words().sort(lemma[1]) == "animal"]
+        if not said or not (wanted or one.other_pronoun in ("him", "her")):
+            return False
+        known = (*self.asked.words, *self.known.words)
+        vague = usage().sets["anyone"]
+        said += [word.lemma for word in self.said.words if word.part == "modifier" and word.owner in two.others]
+        return not any(each[1] in vague or _any(each, known) for each in said)
 
     def _caused_otherwise(self, one: Frame, two: Frame) -> bool:
         """Whether a deed is no cause of the state wanted: "he breaks the window" for "he is broken"."""

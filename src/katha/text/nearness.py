@@ -62,10 +62,14 @@ def _row(word: str) -> Row | None:
     """A word's numbers; those of a phrase that the table has not are the sum of its words'."""
     place = _known(word)
     if place is not None:
-        return _table().rows[place].astype(np.float32)
+        own: Row = _table().rows[place].astype(np.float32)
+        return own
     parts = word.lower().replace("_", " ").replace("-", " ").split()
     found = [row for part in parts if (row := _row(part)) is not None] if len(parts) > 1 else []
-    return sum(found[1:], found[0]) if found and len(found) == len(parts) else None
+    if not found or len(found) < len(parts):
+        return None
+    whole: Row = np.sum(found, axis=0)
+    return whole
 
 
 def _cosine(one: Row, two: Row) -> float:
