@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from katha.planners.acts import planning
 from katha.planners.moments import Story
-from katha.planners.settings import Setting, flown_over, meant, named, opened_by, plain, settings, stood_in, words_of
+from katha.planners.settings import (
+    Setting,
+    flown_over,
+    meant,
+    mentioned,
+    named,
+    opened_by,
+    plain,
+    settings,
+    stood_in,
+    words_of,
+)
 from katha.text.senses import said_plainly
 from katha.text.types import Event, Place, Role
 from katha.text.words import load_words
@@ -26,8 +37,8 @@ SAID, HEARD, _HOMEWARD = 6.0, 3.0, 2.0
 STEP, _PARAGRAPH, GONE, _WENT, ROOM, ARRIVED, ELSEWHERE = 5.0, 4.0, 3.0, 2.5, 2.5, 1.5, 0.5
 """What it costs to be elsewhere: at any time, in a new paragraph, after somebody went, when somebody goes or time
 passes, from room to room, where the text says so, and after "meanwhile"."""
-_STOOD = 3.0
-"""What a place brings that only stands behind "in" or "at"."""
+_STOOD, _MENTIONED = 3.0, 1.5
+"""What a place brings that only stands behind "in" or "at", and one that is named at all."""
 _MEANWHILE = re.compile(
     r"^(?:meanwhile|elsewhere|far away|at home|back (?:at|in)|across town|on the other side)\b", re.I
 )
@@ -70,6 +81,11 @@ class Heard:
     step: float = STEP
     firm: bool = False
     reached: bool = False
+    named: Mapping[Setting, float] = field(default_factory=dict)
+
+    def names(self, key: Key) -> bool:
+        """Return whether it says or names a place."""
+        return self.said == key or key in self.named
 
 
 @lru_cache(maxsize=4)
@@ -79,7 +95,14 @@ def story_words(story: Story) -> frozenset[str]:
 
 
 def _verbs(story: Story) -> frozenset[str]:
-    return frozenset(event.verb for event in story.reading.events if event.speech is None)
+    return _done(story.reading.events)
+
+
+def _done(events: Sequence[Event]) -> frozenset[str]:
+    """The verbs of events, alone and with what it is done to: who brushes teeth is in a bathroom."""
+    told = [event for event in events if event.speech is None]
+    pairs = (f"{event.verb} {role.head.lower()}" for event in told for role in event.all("patient"))
+    return frozenset((*(event.verb for event in told), *pairs))
 
 
 def said_in(story: Story, at: int) -> str:
@@ -115,7 +138,7 @@ def _tells_who(word: str, sort: str) -> bool:
 def heard(story: Story, at: int, known: set[str]) -> Heard:
     """What a sentence tells of where it is; its words are `known` then."""
     sentence, told = story.reading.sentences[at], Heard()
-    verbs = frozenset(event.verb for event in story.reading.of(at) if event.speech is None)
+    verbs = _done(story.reading.of(at))
     text = said_in(story, at)
     words = words_of(text, verbs)
     for one in settings():
@@ -135,6 +158,9 @@ def heard(story: Story, at: int, known: set[str]) -> Heard:
     if told.said is None and _at_home(story, at) and (home := named("home")) is not None:
         told.said, told.noun, told.firm = home, "home", True
         told.speaks[home] = max(told.speaks[home], SAID)
+    if told.said is None and (goal := _reached(story, at)) is not None:
+        told.said, told.noun, told.firm, told.reached = goal, goal.place.removeprefix("the "), True, at > 0
+        told.speaks[goal] = max(told.speaks[goal], SAID)
     if (vehicle := _driven(story, at)) is not None and not told.firm:
         told.said, told.noun, told.words, told.firm = vehicle, vehicle.place.removeprefix("the "), "", True
         told.speaks[vehicle] = max(told.speaks[vehicle], SAID)
@@ -160,6 +186,9 @@ def heard(story: Story, at: int, known: set[str]) -> Heard:
     ):
         told.said = other
         told.speaks[other] += _STOOD
+    told.named = mentioned(text, story_words(story))
+    for one, share in told.named.items():
+        told.speaks[one] += _MENTIONED * share
     return told
 
 
@@ -189,10 +218,20 @@ def _runs(story: Story, at: int) -> Setting | None:
     return None
 
 
+def _reached(story: Story, at: int) -> Setting | None:
+    """The place that people reach or enter in a sentence: "By sunset they had reached the lake"."""
+    for event in story.reading.of(at):
+        plainly = event.happens and event.speech is None and event.within is None
+        if plainly and event.verb in planning("shift")["reaching"] and story.teller.people(event.who("agent")):
+            found = [meant(named(role.text), role.head, story_words(story)) for role in event.all("patient", "goal")]
+            return next((one for one in found if one is not None and one.place not in ("the sky",)), None)
+    return None
+
+
 def _drives(story: Story, at: int) -> bool:
     """Whether somebody drives in a sentence that names no vehicle: "She drove with her head out of the window"."""
-    events = [event for event in story.reading.of(at) if event.verb == "drive" and event.happens]
-    return any(event.speech is None and story.teller.people(event.who("agent")) for event in events)
+    events = [event for event in story.reading.of(at) if event.verb == "drive" and event.happens and not event.perfect]
+    return any(event.speech is None and not event.aside and story.teller.people(event.who("agent")) for event in events)
 
 
 def _at_home(story: Story, at: int) -> bool:
@@ -212,7 +251,7 @@ def _at_home(story: Story, at: int) -> bool:
 def _driven(story: Story, at: int) -> Setting | None:
     """The vehicle that somebody drives in a sentence: "Mr Okoro drives it every day"."""
     for event in story.reading.of(at):
-        somebody = event.happens and story.teller.people(event.who("agent"))
+        somebody = event.happens and not event.perfect and story.teller.people(event.who("agent"))
         if somebody and event.speech is None and event.verb in planning("shift")["steering"]:
             for role in event.all("patient", "instrument", "place"):
                 entity = story.reading.entity(role.entity) if role.entity is not None else None
@@ -253,6 +292,14 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
         return
     if (_gets_off(story, place) or _BESIDE.search(f"{place.preposition} {place.text.lower()}")) and _is_building(place):
         _stand(told, named(_outside(place)))
+        return
+    if (
+        place.preposition in shift["beside"]
+        and key is not None
+        and key.outside != "the street"
+        and place.sort == "vehicle"
+    ):
+        _stand(told, named(key.outside))  # who runs along a train is not in it
         return
     told.said, told.noun = key if key is not None else Said(place.noun), place.noun
     along = place.preposition in planning("shift")["along"] and (key is None or key.open)

@@ -17,6 +17,7 @@ __all__ = [
     "flown_over",
     "is_indoors",
     "meant",
+    "mentioned",
     "named",
     "opened_by",
     "plain",
@@ -31,6 +32,8 @@ _STOPS = re.compile(r"[,.;:!?\u2013\u2014]+")
 _SHOWN = re.compile(
     r"\b(?:painting|picture|photograph|photo|drawing|poster|story|stories|book|dream|film|map|portrait|song|letter)s?"
     r" (?:of|about|from) [^,.;!?]*"
+    r"|\b(?:draw|drew|drawn|drawing|draws|paint(?:s|ed|ing)?|sketch(?:es|ed|ing)?|colou?r(?:s|ed|ing)?|dream(?:s|t|ed|ing)? (?:of|about)"
+    r"|(?:read|sang|sing|told \w+|talked|spoke|wrote|heard) about|remembered) (?:in )?(?:(?:a|an|the|his|her|their) )?(?:\w+ )?\w+"
     r"|\b(?:on|in) (?:the|this|that|his|her|their|my|our|every|each) (?:\w+ )?"
     r"(?:sheet|page|picture|photograph|photo|painting|drawing|postcard|poster|map|screen|stamp)s?\b[^,.;!?]*"
 )
@@ -67,10 +70,10 @@ class Setting:
     yard: str = ""
     instead: str = ""
     outside: str = "the street"
-    vague: frozenset[str] = frozenset()
     also: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
+    usual: float = 0.5
     weights: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     def known_as(self, text: str) -> bool:
@@ -107,10 +110,10 @@ def settings() -> tuple[Setting, ...]:
             str(row.get("yard", "")),
             str(row.get("instead", "")),
             str(row.get("outside", "the street")),
-            _listed(row, "vague"),
             _listed(row, "also"),
             _listed(row, "called"),
             frozenset(map(_spelt, _listed(row, "needs"))),
+            float(row.get("usual", 0.5)),
             _weights(
                 graded[place], (_listed(row, "names") | _listed(row, "called")) - _table("doubtful"), listed, alone
             ),
@@ -243,6 +246,7 @@ _AT_FIRST = re.compile(
 )
 
 
+_LEADING = re.compile(r"^(?:the|a|an|his|her|their|its|my|our) ")
 _DETERMINER = re.compile(r"(?:^| )(?:the|a|an|his|her|their|its|my|our)\b")
 _INSIDE = re.compile(r"\b(?:in|inside|aboard|at|on|upon) (?:the|a|an|his|her|their|its|my|our) ([\w'-]+(?: [\w'-]+)?)")
 _OF_SOMEBODY = re.compile(r"\b(?:a|an) (?:[\w-]+ ){1,2}$")
@@ -282,9 +286,10 @@ def flown_over(text: str) -> Setting | None:
     return _in_phrase(_FLIGHT.search(plain(text)), frozenset())
 
 
-def _in_phrase(found: re.Match[str] | None, said: frozenset[str]) -> Setting | None:
+def _in_phrase(found: re.Match[str] | None, said: frozenset[str], group: int = 1) -> Setting | None:
     """The first place in the words behind a preposition."""
-    words = _DETERMINER.split(found[1])[0].split() if found is not None else []
+    told = _LEADING.sub("", found[group]) if found is not None else ""
+    words = _DETERMINER.split(told)[0].split()
     if words[:1] == ["way"]:
         return None  # who is on the way home is not there
     spans = [(at, size) for at in range(len(words)) for size in (2, 1) if at + size <= len(words)]
@@ -292,6 +297,29 @@ def _in_phrase(found: re.Match[str] | None, said: frozenset[str]) -> Setting | N
     spans = [(at, size) for at, size in spans if at + size not in worn]  # who is in a school uniform
     names = (" ".join(words[at : at + size]) for at, size in spans)
     return next((meant(one, name, said) for name in names if (one := _names().get(name))), None)
+
+
+_MENTIONS: Mapping[str, float] = {
+    **dict.fromkeys(("in", "inside", "into", "onto", "on", "at", "aboard", "through", "reached", "entered"), 1.0),
+    **dict.fromkeys(
+        ("across", "along", "down", "up", "over", "around", "round", "behind", "beside", "by", "near"), 0.5
+    ),
+    **dict.fromkeys(("outside", "under", "from", "of", "off", "to", "towards", "left"), 0.5),
+}
+"""How much what stands before a place speaks for being there."""
+_MENTION = re.compile(
+    rf"\b({'|'.join(_MENTIONS)}) (?=((?:(?:the|a|an|his|her|their|its|my|our) )?[\w'-]+(?: [\w'-]+)?(?: [\w'-]+)?))"
+)
+
+
+def mentioned(text: str, said: frozenset[str]) -> Mapping[Setting, float]:
+    """Return the places that a sentence names behind a preposition, and how much each speaks for being there."""
+    found: dict[Setting, float] = {}
+    for one in _MENTION.finditer(plain(text)):
+        place = _in_phrase(one, said, 2)
+        if place is not None:
+            found[place] = max(found.get(place, 0.0), _MENTIONS[one[1]])
+    return found
 
 
 def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -310,7 +338,13 @@ def words_of(text: str, verbs: frozenset[str] = frozenset()) -> frozenset[str]:
     whole = Counter(part for two in twos & _compounds() for part in two.split())
     single = {word for word, times in Counter(bare).items() if times > whole[word]}
     single |= {found[0] for found in spelt if _singular(found[0]) in single}
-    return frozenset({*single, *twos, *(verbs & _table("does")), *_spoken(text)})
+    done = {pair for verb in verbs if (pair := _pair(verb)) in _compounds()}
+    return frozenset({*single, *twos, *(verbs & _table("does")), *done, *_spoken(text)})
+
+
+def _pair(done: str) -> str:
+    """A verb with what it is done to, as tables have it: "brush teeth" is "brush tooth"."""
+    return " ".join(map(_singular, done.split())) if " " in done else ""
 
 
 @cache
@@ -318,7 +352,15 @@ def _compounds() -> frozenset[str]:
     return frozenset(word for one in settings() for word in one.weights if word.count(" ") == 1)
 
 
+_IRREGULAR = {
+    "teeth": "tooth", "feet": "foot", "mice": "mouse", "geese": "goose", "children": "child", "loaves": "loaf",
+    "buses": "bus", "oxen": "ox",
+}  # fmt: skip
+
+
 def _singular(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     for ending, instead in (
         ("ies", "y"),
         ("ives", "ife"),

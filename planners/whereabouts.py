@@ -36,6 +36,7 @@ from katha.planners.heard import (
     story_words,
     under_way,
 )
+from katha.planners.mainplace import main_places, usual_place
 from katha.planners.moments import Moment, Story
 from katha.planners.settings import Setting, named, opened_by, plain, settings, words_of
 from katha.text.types import Event, Place
@@ -59,11 +60,12 @@ _UNSAID = 4.5
 """The least that it costs where only things and people tell the place that they went to."""
 _ENOUGH, _KNOWN = 2.0, 3.5
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
-_CERTAIN, _LIKELY, _VAGUE = 2.8, 2.0, 3
-"""So much tells a place where the text does not say it, or the best one where nothing tells another; so many things
-that any room has, a room."""
-_OUT = 1.6
-"""So much speaks against a family's being at home of whom nothing else tells where they are."""
+_MAIN = 10.0
+"""What the likely main places of a story bring in all its sentences together, by how likely they are."""
+_GUESS, _STRONG, _DENSE = 0.5, 5.0, 1.2
+"""A place that the text nowhere names is shown if it is as likely to be the main one, or if some sentence says as much
+for it, or all together as much each; else a picture is where those of whom the story tells usually are, or nowhere,
+since what contradicts the text is worse."""
 _YARDS = ("yard", "courtyard")
 _BY_SIDE = {
     "outside": True,
@@ -145,11 +147,12 @@ def _way(story: Story) -> list[str]:
             after.step = STEP  # they went, and the text says where
     _go_on(told)
     _arrive(story, told)
-    total = _total(told)
-    said = story_words(story)
-    keys = [key for key in total if total[key] >= _ENOUGH and _told(key, told, said)]
-    keys = keys or _any_room(said) or _likeliest(said) or _usual(story, said)
-    keys += [key for key in _before(told) if key not in keys]
+    share = main_places(story, told)
+    for sentence in told:
+        for setting, value in share.items():
+            sentence.speaks[setting] += _MAIN * value / len(told)
+    keys: list[Key] = [key for key in _total(told) if any(one.said == key for one in told)]
+    keys += [key for key in (*share, *_before(told)) if key not in keys]
     for at, one in enumerate(told):
         for earlier in told[:at] if one.reached else ():
             if earlier.said != one.said and one.said is not None:
@@ -160,17 +163,25 @@ def _way(story: Story) -> list[str]:
     for one in told:
         for key in keys if one.firm else ():
             one.speaks[key] -= (key != one.said) * _CONTRADICTED
-    sure = {one.said for one in told if one.said is not None and (one.firm or one.speaks[one.said] >= HEARD)}
+    certain = {one.said for one in told if one.said is not None and (one.firm or one.speaks[one.said] >= HEARD)}
     best = {key: told[0].speaks.get(key, 0.0) for key in keys}
     back: list[Mapping[Key, Key]] = []
     for one in told[1:]:
-        came = {key: max(keys, key=partial(_to, best, key, one, sure)) for key in keys}
-        best = {key: best[old] - _cost(old, key, one, sure) + one.speaks.get(key, 0.0) for key, old in came.items()}
+        came = {key: max(keys, key=partial(_to, best, key, one, certain)) for key in keys}
+        best = {key: best[old] - _cost(old, key, one, certain) + one.speaks.get(key, 0.0) for key, old in came.items()}
         back.append(came)
     way = [max(keys, key=lambda key: best[key])]
     for steps in reversed(back):
         way.append(steps[way[-1]])
-    return _in_words(told, way[::-1])
+    way.reverse()
+    known_by = {key for one, key in zip(told, way, strict=True) if one.speaks[key] >= _STRONG}
+    known_by |= {key for key in way if isinstance(key, Said) or share.get(key, 0.0) >= _GUESS}
+    words = story_words(story)
+    known_by |= {key for key in way if isinstance(key, Setting) and key.fit(words) >= _DENSE * len(told)}
+    usual = usual_place(story)
+    known_by |= {key for key in way if any(one.names(key) for one in told)}
+    rest = usual.place if usual is not None else ""
+    return [place if key in known_by else rest for key, place in zip(way, _in_words(told, way), strict=True)]
 
 
 def _arrive(story: Story, told: Sequence[Heard]) -> None:
@@ -211,46 +222,6 @@ def _before(told: Sequence[Heard]) -> list[Key]:
         return [best]
     street = named("street") if told[first].noun == "home" else None
     return [street] if street is not None else []
-
-
-def _told(key: Key, told: Sequence[Heard], said: frozenset[str]) -> bool:
-    """Whether more than a few words that would fit elsewhere too speak for a place."""
-    if isinstance(key, Said) or any(one.said == key for one in told):
-        return True
-    return key.fit(said) >= _CERTAIN and key.may_be(said)
-
-
-def _likeliest(said: frozenset[str]) -> list[Key]:
-    """The place that fits a story best of which nothing else tells one."""
-    best = max((one for one in settings() if one.may_be(said)), key=lambda one: one.fit(said))
-    return [best] if best.fit(said) >= _LIKELY else []
-
-
-def _is_open(place: str) -> bool:
-    found = named(place)
-    return found is not None and found.open
-
-
-def _usual(story: Story, said: frozenset[str]) -> list[Key]:
-    """Where those of whom a story tells usually are: foxes in the forest if they are half of all, a family at home
-    unless more speaks for being outside."""
-    who = [one for one in story.reading.entities if one.character and (one.noun or one.named) and not one.members]
-    rows: Mapping[str, Sequence[str]] = planning("usual_places")
-    many = {
-        place: sum(one.noun in row and not (one.owner and _is_open(place)) for one in who)
-        for place, row in rows.items()
-    }
-    place = max(many, key=lambda one: many[one])
-    found = named(place) if many[place] else None
-    outside = max((one.fit(said) for one in settings() if one.open), default=0.0)
-    if found is None or (outside >= _OUT if found.home else 2 * many[place] < len(who)):
-        return []
-    return [found]
-
-
-def _any_room(said: frozenset[str]) -> list[Key]:
-    """The place of a story that tells none, and of things that any room has."""
-    return [one for one in settings() if len(said & one.vague) >= _VAGUE]
 
 
 def _to(best: Mapping[Key, float], new: Key, at: Heard, sure: Collection[Key], old: Key) -> tuple[float, bool]:
@@ -314,8 +285,7 @@ def _go_on(told: Sequence[Heard]) -> None:
         if one.said is not None and (part := yard or part_of) is not None:
             one.speaks[part] += _LIKE
             one.speaks[one.said] -= HEARD
-            if yard is not None:
-                one.said, one.words = yard, ""
+            one.said, one.words = part, ""
 
 
 _ARTICLE = re.compile(r"^((?:the|a|an|his|her|their|its|my|our|[\w.' -]+?s?['\u2019]s?) )?(.*)$")
