@@ -12,9 +12,9 @@ from katha.planners.settings import Setting, named, settings, words_of
 
 __all__ = ["main_places", "usual_place"]
 
-_WORDS, _BEST_WORD, _TITLE, _COMMON, _USUAL, _NEVER = 0.9, 1.0, 1.0, 1.3, 1.5, 10.0
-"""What counts for a place: the words of the story that fit it, the best of them, the best word of the title, how common it
-is in stories (the logarithm of `usual` in places.yaml), that those of whom the story tells are usually there; and
+_WORDS, _BEST_WORD, _TITLE, _COMMON, _USUAL, _NEVER = 0.9, 1.0, 1.0, 1.3, 0.8, 10.0
+"""What counts for a place: the words of the story that fit it, the best of them, the best word of the title, how common
+it is in stories (the logarithm of `usual` in places.yaml), that those of whom the story tells are usually there; and
 against it, that the story has none of the words that it needs."""
 _FIRM, _SAID, _NAMED, _TWICE = 4.0, 2.0, 2.0, 2.0
 """What each sentence counts that says that somebody is there, that says it of something, and that names it; at most

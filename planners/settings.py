@@ -32,8 +32,9 @@ _STOPS = re.compile(r"[,.;:!?\u2013\u2014]+")
 _SHOWN = re.compile(
     r"\b(?:painting|picture|photograph|photo|drawing|poster|story|stories|book|dream|film|map|portrait|song|letter)s?"
     r" (?:of|about|from) [^,.;!?]*"
-    r"|\b(?:draw|drew|drawn|drawing|draws|paint(?:s|ed|ing)?|sketch(?:es|ed|ing)?|colou?r(?:s|ed|ing)?|dream(?:s|t|ed|ing)? (?:of|about)"
-    r"|(?:read|sang|sing|told \w+|talked|spoke|wrote|heard) about|remembered) (?:in )?(?:(?:a|an|the|his|her|their) )?(?:\w+ )?\w+"
+    r"|\b(?:draw(?:s|n|ing)?|drew|paint(?:s|ed|ing)?|sketch(?:es|ed|ing)?|colou?r(?:s|ed|ing)?|remembered"
+    r"|dream(?:s|t|ed|ing)? (?:of|about)|(?:read|sang|sing|told \w+|talked|spoke|wrote|heard) about)"
+    r" (?:in )?(?:(?:a|an|the|his|her|their) )?(?:\w+ )?\w+"
     r"|\b(?:on|in) (?:the|this|that|his|her|their|my|our|every|each) (?:\w+ )?"
     r"(?:sheet|page|picture|photograph|photo|painting|drawing|postcard|poster|map|screen|stamp)s?\b[^,.;!?]*"
 )

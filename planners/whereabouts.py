@@ -62,7 +62,7 @@ _ENOUGH, _KNOWN = 2.0, 3.5
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
 _MAIN = 10.0
 """What the likely main places of a story bring in all its sentences together, by how likely they are."""
-_GUESS, _STRONG, _DENSE = 0.5, 5.0, 1.2
+_GUESS, _STRONG, _DENSE = 0.5, 5.0, 1.1
 """A place that the text nowhere names is shown if it is as likely to be the main one, or if some sentence says as much
 for it, or all together as much each; else a picture is where those of whom the story tells usually are, or nowhere,
 since what contradicts the text is worse."""
