@@ -199,7 +199,7 @@ def test_a_plan_can_be_edited_and_drawn(katha: Katha, tmp_path: Path) -> None:
         [row[name] for name in fields] for row in plan["panels"]
     ]
     assert kept["transitions"][2:] == plan["transitions"][2:]
-    assert "transition from panel 1 to 2" in kept["renewed"][0]
+    assert "transitions from panel 1 to 2, 2 to 3." in kept["renewed"][0]
 
 
 def test_a_plan_of_four_panels_needs_no_flag(katha: Katha, tmp_path: Path) -> None:
