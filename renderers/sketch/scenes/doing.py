@@ -414,6 +414,9 @@ class Doing(Having):
             key for key in (*event.who("patient"), *given) if self._alive(key) or name in _OWN_ACCORD
         )
         agents = blown or [key for key in agents if self._fits(key, name)]
+        getting = [key for key in event.who("recipient") if self._alive(key)] if name in _GIVING else []
+        if not agents and getting:  # from somebody who is not there
+            agents, name, row = getting, "take", deed("take")
         if name in _INSIDE:  # who has no rig sits in nothing
             agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
         if not agents:
