@@ -453,7 +453,7 @@ class Moment:
             spoken = any(one.start <= speech.start < one.end for one in (*told, *after))
             who = teller.people((speech.speaker,)) if speech.speaker is not None and spoken else []
             if len(who) == 1 and who[0] not in silent and who[0] not in found:
-                to = teller.listeners({*who}, speech.sentence, speech)
+                to = [key for key in teller.people(speech.addressees) if key != who[0]]
                 said = teller.says(who[0], to, story.reading.of(speech.sentence))
                 found[who[0]] = Aside(said, (who[0], *to))
         for event in self._around():

@@ -13,6 +13,7 @@ from katha.text.beasts import beasts_of
 from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
+from katha.text.listeners import Listeners
 from katha.text.mentions import Key, Mention, Parsed, mentions_of
 from katha.text.parsing import load_parser
 from katha.text.repairs import child_of, has_to
@@ -110,7 +111,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
     mentions, resolver = _resolved(parsed, words)
-    speaking = _speakers(parsed, mentions, resolver, words)
+    speaking, told_to = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
     _ages(parsed, mentions, resolver, words)
     beasts_of(resolver.entities, mentions, words)
@@ -120,7 +121,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
-    events = _Events(parsed, mentions, by_id, speech_at, words).all()
+    events = _Events(parsed, mentions, by_id, speech_at, told_to, words).all()
     count = parsed[-1].piece.sentence + 1 if parsed else 0
     sentences = [_sentence(index, parsed, events, mentions, plain, words) for index in range(count)]
     headings = {_first(sentences, scene.start): scene for scene in scenes}
@@ -235,10 +236,12 @@ def _frame(
 
 def _speakers(
     parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words
-) -> dict[int, Speaking]:
-    """Who says what is quoted: by "said", else whoever spoke or acted just before in the paragraph, else by turns."""
+) -> tuple[dict[int, Speaking], dict[Key, tuple[str, ...]]]:
+    """Who says what is quoted: by "said", else whoever spoke or acted just before in the paragraph, else by turns; and
+    to whom, also by the verb of what is told as said."""
     found: dict[int, Speaking] = {}
-    turns: list[str] = []
+    told: dict[Key, tuple[str, ...]] = {}
+    listeners = Listeners(mentions.values(), resolver.entities, words)
     heard: tuple[str, ...] = ()
     before: tuple[int, str | None] = (-1, None)
     for index in range(parsed[-1].piece.sentence + 1 if parsed else 0):
@@ -246,23 +249,43 @@ def _speakers(
         speaks = any(any(part.quoted) for part in parts)
         paragraph = parts[0].piece.paragraph if parts else -1
         speaker, to = _frame(parts, mentions, words) if speaks else (None, ())
+        acting = _acting(parts, mentions, resolver)
         if speaks and speaker is None:
-            same = before[0] == paragraph
-            acting = _acting(parts, mentions, resolver)
-            speaker = acting or (before[1] if same else None)
-            if speaker is None and len(turns) > 1:
-                speaker = turns[-2]
+            turns = listeners.turns
+            speaker = acting or (before[1] if before[0] == paragraph else None)
+            speaker = turns[-2][1] if speaker is None and len(turns) > 1 else speaker
         if speaks:
-            called = _called(parts, resolver, speaker) or (heard if before == (paragraph, speaker) else ())
-            last = next((turn for turn in reversed(turns[-3:]) if turn != speaker), None)
-            to = to or called or ((last,) if last else _only_other(resolver, speaker, index))
-            heard = to
+            to = to or _called(parts, resolver, speaker) or (heard if before == (paragraph, speaker) else ())
+            heard = to = to or listeners.of(speaker, index)
             found.update({part.number: Speaking(speaker, to) for part in parts})
-            if speaker is not None and (not turns or turns[-1] != speaker):
-                turns.append(speaker)
-            before = (paragraph, speaker)
-        else:
-            before = (paragraph, _acting(parts, mentions, resolver) or (before[1] if before[0] == paragraph else None))
+            listeners.spoke(index, speaker, to)
+        told |= _told(parts, mentions, listeners, speaker, to)
+        before = (paragraph, (speaker if speaks else acting) or (before[1] if before[0] == paragraph else None))
+    return found, told
+
+
+def _told(
+    parts: Sequence[Parsed],
+    mentions: Mapping[Key, Mention],
+    listeners: Listeners,
+    speaker: str | None,
+    to: tuple[str, ...],
+) -> dict[Key, tuple[str, ...]]:
+    """To whom is said what a sentence tells as said, by the verbs. speaker, to: of what is quoted in it."""
+    found: dict[Key, tuple[str, ...]] = {}
+    for part in parts:
+        for clause in part.clauses:
+            agents = [mentions.get((part.number, token.i)) for token in clause.of("agent")]
+            who = next((one.entity for one in agents if one is not None and one.entity), None)
+            if part.quoted[clause.verb.i] or who is None or not listeners.words.has("talk", clause.lemma):
+                continue
+            named = [mentions.get((part.number, token.i)) for token in clause.of("recipient")]
+            known = tuple(one.entity for one in named if one is not None and one.entity)
+            found[part.number, clause.verb.i] = known or (
+                to if who == speaker else listeners.of(who, part.piece.sentence)
+            )
+            if who != speaker:
+                listeners.spoke(part.piece.sentence, who, found[part.number, clause.verb.i])
     return found
 
 
@@ -297,20 +320,6 @@ def _called(parts: Sequence[Parsed], resolver: Resolver, speaker: str | None) ->
     return ()
 
 
-def _only_other(resolver: Resolver, speaker: str | None, sentence: int) -> tuple[str, ...]:
-    """The one other character of the last sentences, if there is just one."""
-    known = resolver.entities
-    heard = [entity for entity in known.values() if any(sentence - 3 <= at <= sentence for at in entity.sentences)]
-    ids = dict.fromkeys(key for entity in heard for key in (entity.members or (entity.id,)) if key != speaker)
-    for kinds in (("person", "being"), ("animal",)):
-        near = [key for key in ids if known[key].kind in kinds and not known[key].plural]
-        last = max((known[key].at(sentence) for key in near), default=0)
-        late = [key for key in near if known[key].at(sentence) == last]
-        if near:
-            return tuple(late) if len(late) == 1 else ()
-    return ()
-
-
 def _speeches(parsed: Sequence[Parsed], speaking: Mapping[int, Speaking]) -> tuple[list[Speech], dict[Key, int]]:
     speeches: list[Speech] = []
     at: dict[Key, int] = {}
@@ -340,12 +349,14 @@ class _Events:
         mentions: Mapping[Key, Mention],
         entities: Mapping[str, Entity],
         speech_at: Mapping[Key, int],
+        told_to: Mapping[Key, tuple[str, ...]],
         words: Words,
     ) -> None:
         self.parsed = parsed
         self.mentions = mentions
         self.entities = entities
         self.speech_at = speech_at
+        self.told_to = told_to
         self.words = words
         self.listed = [(part, clause) for part in parsed for clause in part.clauses]
         self.ids = {id(clause): at for at, (_, clause) in enumerate(self.listed)}
@@ -416,6 +427,7 @@ class _Events:
             passive=clause.passive,
             existential=clause.existential,
             speech=speech,
+            to=self.told_to.get((part.number, clause.verb.i), ()),
             aside=clause.aside,
             joint=part.piece.start + joint[0] if joint is not None else -1,
             shared=joint[1] if joint is not None else "",

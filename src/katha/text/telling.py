@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from katha.text.types import Entity, Event, Place, Reading, Role, RoleName, Speech
+from katha.text.types import Entity, Event, Place, Reading, Role, RoleName
 from katha.text.words import inflected, load_words
 
 __all__ = ["Teller", "joined", "present"]
@@ -51,11 +51,6 @@ _STATES = frozenset(
     ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain", "stand", "lie", "hang")
 )
 """Verbs that tell in what state somebody or something is."""
-_THERE = {-4: 0.7, -3: 0.7, -1: 0.5, 0: 2.4, 1: 1.7, 2: 0.5}
-"""How much it says of who is spoken to that somebody is in an event of a sentence, by its distance; of the next one:
-does it."""
-_MAIN, _LATER = 1.8, -1.8
-"""What it says of them to be in all sentences, and not to have been named yet."""
 _TAKES_PART: tuple[RoleName, ...] = (
     "agent",
     "patient",
@@ -425,42 +420,8 @@ class Teller:
         """Return to whom an event of speaking speaks: as told, else whoever else is there."""
         if event.verb not in _TALK:
             return []
-        speech = next((one for one in self.reading.speeches if self._spoken(one.sentence, event, one.speaker)), None)
         own = {self.one(key).id for key in self.doers(event)}
-        return self._told(event, own, speech) or self.listeners(own, event.sentence, speech)
-
-    def _told(self, event: Event, own: Set[str], speech: Speech | None) -> list[str]:
-        """To whom an event is told to speak, outside the quotes."""
-        quoted = range(speech.start, speech.start + len(speech.text)) if speech is not None else range(0)
-        told = [role.entity for role in event.all("recipient") if role.entity and role.start not in quoted]
-        return [key for key in told if self.one(key).id not in own]
-
-    def listeners(self, own: Set[str], at: int, speech: Speech | None = None) -> list[str]:
-        """Return to whom those of `own` speak in sentence `at`: who is called by name in the quotes, else the one
-        character who is most told of there, before and after it."""
-        for event in self.reading.of(at):
-            speaks = event.verb in _TALK and {self.one(key).id for key in self.doers(event)} & own
-            if speaks and (told := self._told(event, own, speech)):
-                return self.people(told)
-        said, heard = (speech.text, speech.addressees) if speech is not None else ("", ())
-        for key in heard:
-            words = [*self.one(key).name.split(), self.one(key).noun.capitalize()]
-            if any(re.search(rf"\b{re.escape(word)}\b", said) for word in words if word[:1].isupper()):
-                return [key]
-        there: dict[str, float] = {}
-        for step, weight in _THERE.items():
-            near = self.reading.of(at + step) if 0 <= at + step < len(self.reading.sentences) else ()
-            roles = [role for one in near if one.happens and one.speech is None for role in one.roles
-                     if step != 1 or role.role == "agent"]  # fmt: skip
-            keys = [
-                key for role in roles if role.entity for key in (role.entity, self.reading.entity(role.entity).owner)
-            ]
-            there |= {key: there.get(key, 0.0) + weight for key in set(self.people(key for key in keys if key))}
-        for key in there:
-            known = self.one(key).sentences
-            there[key] += _MAIN * len(known) / len(self.reading.sentences) + _LATER * (min(known, default=0) > at)
-        others = [key for key in there if key not in own]
-        return [max(others, key=lambda key: (there[key], key))] if others else []
+        return [key for key in event.to if self.one(key).id not in own]
 
     def topics(self, event: Event) -> list[str]:
         """Return the things that are spoken of in what is quoted or reported, as words: "the flowers"."""

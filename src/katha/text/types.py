@@ -78,6 +78,7 @@ class Event:
         tense: past, present or future. perfect: "had eaten", before the story's now.
         standing: see `Standing`. within: the event it depends on (what is said, wanted, seen).
         passive, existential: how the clause is built. speech: index in `Reading.speeches` for what stands in quotes.
+        to: whom somebody speaks to, where the event tells that and no role does.
         aside: told in passing, of somebody or for the background ("who sold matches", "tired by the climb").
         joint: where the clause begins, for one joined to a deed before it ("..., dropped her bag and"); else -1.
         shared: the subject's words that such a clause leaves out.
@@ -107,6 +108,7 @@ class Event:
     passive: bool = False
     existential: bool = False
     speech: int | None = None
+    to: tuple[str, ...] = ()
     visible: bool = True
     aside: bool = False
     joint: int = -1
