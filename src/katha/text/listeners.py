@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from katha.jsonio import shipped_table
 from katha.text.known import ALIVE, Known
-from katha.text.mentions import Key, Mention
+from katha.text.mentions import Mention
 from katha.text.words import Words
 
 __all__ = ["Listeners"]

@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
+from katha.text.ages import tell_ages
 from katha.text.beasts import beasts_of
-from katha.text.clauses import Clause, age_of, clauses_of, phrase_of
+from katha.text.clauses import Clause, clauses_of, phrase_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
 from katha.text.listeners import Listeners
@@ -21,7 +22,7 @@ from katha.text.senses import about
 from katha.text.sentences import Piece, clean, pieces_of
 from katha.text.tracks import Setting, track
 from katha.text.types import Entity, Event, Place, Reading, Role, Sentence, Speech
-from katha.text.words import Words, age_in_years, load_words
+from katha.text.words import Words, load_words
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -113,7 +114,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     mentions, resolver = _resolved(parsed, words)
     speaking, told_to = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
-    _ages(parsed, mentions, resolver, words)
+    tell_ages(parsed, mentions, resolver.entities, words)
     beasts_of(resolver.entities, mentions, words)
     kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
     told = [entity for entity in resolver.entities.values() if entity.id in kept]
@@ -187,26 +188,6 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
 _MOST_OPEN = 4
 _LONG = 80
 _LONGEST_TITLE = 10
-
-
-def _ages(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], resolver: Resolver, words: Words) -> None:
-    """Take the age that a text gives in years: "I was seven", "nine-year-old Ada", "she was eighty years old"."""
-    told: list[tuple[Mention | None, str]] = []
-    for part in parsed:
-        for clause in part.clauses:
-            for token in clause.state if clause.lemma in ("be", "turn") and clause.standing == "told" else ():
-                years = [token, *(w for c in token.children for w in c.subtree)] if token.lower_ == "old" else [token]
-                number = next((word.lower_ for word in years if word.pos_ == "NUM"), "")
-                told += [(mentions.get((part.number, agent.i)), number) for agent in clause.of("agent") if number]
-    for mention in mentions.values():
-        told += [(mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old")]
-        if (told_age := age_of(mention.token)) is not None:
-            told.append((mention, told_age.lower_))
-    for who, number in told:
-        entity = resolver.entities.get(who.entity or "") if who is not None else None
-        age = int(number) if number.isdigit() else words.numbers.get(number, 0)
-        if entity is not None and entity.kind in ("person", "being") and age:
-            entity.age = age_in_years(age)
 
 
 def _parse(pieces: Sequence[Piece]) -> list[Parsed]:
