@@ -7,9 +7,10 @@ drives or teaches is alive, what is eaten is food. Weights were set on the stori
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from katha.jsonio import shipped_table
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Mention
 from katha.text.repairs import child_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Antecedents"]
 
 _SEX = {"he": "male", "she": "female"}
-_ROLES = {"agent": 0.6, "patient": 0.25, "recipient": 0.25, "companion": 0.1}
 _UNLIKELY = -1.6
 _DOUBTFUL = -0.5
 _ASIDE = 0.5
@@ -48,6 +48,7 @@ class Antecedents:
         self.words = memory.words
         self.noun = noun
         self.total = 0.0
+        self.weights: Mapping[str, float] = shipped_table("katha.text", "scores.yaml")["pronouns"]
 
     def resolve(self, mention: Mention, speaking: Speaking) -> Known | None:
         """Return what a pronoun means, None if nothing."""
@@ -96,34 +97,38 @@ class Antecedents:
         if last is None:
             return -9.0
         at = entity.at(mention.sentence)
-        score = -0.8 * max(0, mention.sentence - at)
+        weights = self.weights
+        score = -weights["far"] * max(0, mention.sentence - at)
         # Who was last one of "they" is hardly "she" next.
         aside = last.clause is not None and last.clause.link in ("advcl", "noun")
         aside = aside and last is not None and last.key[0] == mention.key[0] - 1
         share = _ASIDE if aside else 1.0
-        role = 0.6 if last.token.dep_ == "nsubjpass" else _ROLES.get(last.role, 0.0)
+        role = weights.get("agent" if last.token.dep_ == "nsubjpass" else last.role, 0.0)
         score += share * role if last.sentence >= at or mention.pronoun == "they" else -0.6
-        score += 0.0 if last.role != mention.role else 0.35 if mention.pronoun == "it" else 0.2
-        score += 0.1 if entity.names else 0.0
-        score += 0.06 * min(len(entity.sentences), 6)
+        its = mention.pronoun == "it"
+        score += 0.0 if last.role != mention.role else weights["alike_it" if its else "alike"]
+        score += weights["named"] if entity.names else 0.0
+        score += weights["often"] * min(len(entity.sentences), 6)
         if last.pronoun == mention.pronoun and last.sentence >= mention.sentence - 1:
-            score += 0.25 if mention.pronoun == "it" else 0.15
+            score += weights["again_it" if its else "again"]
         score -= 1.2 if entity.unreal else 0.0
-        score -= 0.4 if entity.group is not None and (last.role != "agent" or mention.pronoun in _SEX) else 0.0
+        score -= (
+            weights["part"] if entity.group is not None and (last.role != "agent" or mention.pronoun in _SEX) else 0.0
+        )
         in_noun = last.key[0] == mention.key[0] and last.clause is not None and last.clause.link == "noun"
         inside = last.role != "agent" or last.token.head.dep_ == "relcl"  # "a man whose son played took it apart"
-        score -= 0.9 if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
+        score -= weights["inside"] if in_noun and inside else 0.0  # "Ann, who ran the branch, put it away"
         if last.key[0] == mention.key[0]:
             again = last.pronoun == mention.pronoun and not entity.plural
             whose = last.role != "agent" and mention.form == "poss" and last.clause is self._clause_of(mention)
             score += 0.4 if again and (mention.pronoun == "it" or whose) else 0.0  # "asked him his name"
             score -= 0.01 * abs(mention.key[1] - last.key[1])
-            score += 0.3 if last.role == mention.role == "agent" else 0.0
+            score += weights["both_do"] if last.role == mention.role == "agent" else 0.0
             if mention.form == "poss":
                 agents = mention.clause.of("agent") if mention.clause is not None else self._head_agents(mention)
                 taken = self._taken_from(mention)
-                who = 0.5 if last.role == "agent" else 1.0  # "with a boy who was gripping his leg"
-                score += (-1.0 if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
+                who = 0.5 if last.role == "agent" else weights["own"]  # "with a boy who was gripping his leg"
+                score += (-weights["own"] if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
         return score + self._wanted(entity, mention)
 
     def _clause_of(self, mention: Mention) -> Clause | None:
@@ -143,6 +148,7 @@ class Antecedents:
         if self.words.sort(owned.noun) not in ("body", "abstract") and not has("parts", owned.noun):
             return False
         laid = has("sits_on_others", verb) or (has("laid_on_others", verb) and bool(owned.clause.of("patient")))
+        laid = laid and owned.preposition != "under"  # "put the board under his arm"
         beside = owned.preposition in ("at", "by", "beside", "near") and not has("look_verbs", verb)
         found = has("found_so", verb) and owned.role == "place"  # "finds Ben with a tube in his nose"
         return (
@@ -160,7 +166,7 @@ class Antecedents:
         alive = entity.kind in (*ALIVE, "group") or entity.acts
         things = words.has("things_do", verb) and (bool(clause.state) or not words.has("look_verbs", verb))
         if mention.role == "agent" and not things and not clause.passive:
-            return 0.5 if alive else -0.9
+            return self.weights["alive"] if alive else -self.weights["lifeless"]
         if mention.role == "recipient" and mention.preposition != "for":
             return 0.5 if alive else -0.9
         score = 0.0
@@ -263,7 +269,18 @@ class Antecedents:
             if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
-        scored = self._best((score - 0.8 * self._is_his(e, mention) - 1.0 * _nameless(e), e) for score, e in scored)
+        people = any(e.kind == "person" and e.told_sex == sex and score > _UNLIKELY for score, e in scored)
+        scored = self._best(
+            (
+                score
+                - self.weights["his"] * self._is_his(e, mention)
+                - 1.0 * _nameless(e)
+                - self.weights["beast"]
+                * (people and e.kind == "animal" and not (e.names or e.speaks or e.told_sex == sex)),
+                e,
+            )
+            for score, e in scored
+        )
         owned = self.memory.owned.get(mention.key)
         if owned is not None and self.words.has("kin", owned.noun):
             # "His father" is hardly the father's own.
@@ -319,10 +336,12 @@ class Antecedents:
     def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
         """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
         here = entity.at(mention.sentence) == mention.sentence
-        return 0.5 if going and entity.id not in going and entity.told_sex is None and not here else 0.0
+        return (
+            self.weights["left"] if going and entity.id not in going and entity.told_sex is None and not here else 0.0
+        )
 
     def _likes(self, entity: Known, sex: str) -> float:
-        known = 0.6 if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
+        known = self.weights["sex"] if entity.told_sex == sex else 0.3 if entity.given == sex else 0.0
         if entity.kind == "person" or ((entity.speaks or (entity.names and entity.kind != "thing")) and not entity.its):
             return known
         return known * (0.5 if entity.given else 1.0) - (
@@ -361,6 +380,7 @@ class Antecedents:
                 continue
             its = entity.kind == "group" and mention.form == "poss" and entity.at(mention.sentence) == mention.sentence
             its |= entity.kind == "group" and words.has("group", entity.noun) and not entity.plural  # a swarm is it
+            its &= entity.last is not None and entity.last.pronoun not in ("we", "they")
             if (entity.kind in ("person", "group") and not its) or entity.narrator:
                 continue
             living = entity.kind in ALIVE
@@ -440,6 +460,14 @@ class Antecedents:
         mine_all = (
             e for e in memory.recent(mention) if e.plural and e.owner == one.id and self.words.has("kin", e.noun)
         )
+        whole = [
+            e
+            for e in memory.recent(mention)
+            if e.kind == "group" and not e.plural and not e.members and e.id not in barred
+            if e.owner == one.id or self._mine(memory.entities.get(e.owner or "", e), one) or one.id in _included(e)
+        ]
+        if whole and not mention.quoted:
+            return memory.nearest(whole, mention)  # "our whole class ... we"
         members = speaking.addressees[:1] or tuple(e.id for _, e in ranked[:1]) or tuple(e.id for e in mine_all)[:1]
         if members:
             return memory.group((one.id, *members), mention)
@@ -503,7 +531,7 @@ class Antecedents:
             score += 0.3 if both and not living and not mention.part else 0.0
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
-            yield score + (0.2 if entity.members and living else 0.0), entity
+            yield score + (self.weights["together"] if entity.members and living else 0.0), entity
 
     def _done(self, clause: Clause) -> bool:
         """Whether a deed is one that no thing does."""
@@ -517,7 +545,13 @@ class Antecedents:
         chosen = people if len(people) > 1 else free
         here = {e.id for e in free if mention.part and e.at(mention.sentence) == mention.sentence}  # "the two of them"
         scores = (
-            (self._score(e, mention) - 0.5 * self._past(e) + 0.8 * (e.kind == "person") + (e.id in here), e)
+            (
+                self._score(e, mention)
+                - 0.5 * self._past(e)
+                + self.weights["pair_people"] * (e.kind == "person")
+                + (e.id in here),
+                e,
+            )
             for e in (chosen if len(here) < len(_SEX) else free)
         )
         ranked = self._best(scores)[:2]
@@ -635,6 +669,11 @@ class Antecedents:
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one
+
+
+def _included(entity: Known) -> set[str]:
+    """Of whom it is told that a crowd holds them."""
+    return {tie.other for tie in entity.kin if tie.relation == "including"}
 
 
 def _nameless(entity: Known) -> bool:

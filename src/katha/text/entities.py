@@ -203,6 +203,7 @@ class Resolver:
             titles = (*entity.titles, *mention.titles)
             sexes: set[str] = {sex for title in titles if (sex := self.words.sexes.get(title.lower()))}
             sexes |= {str(entity.told_sex)} if entity.sure and entity.told_sex else set()
+            sexes |= {sex for kind, noun in mention.also if kind == "noun" and (sex := self.words.sexes.get(noun))}
             shared = any(names & set(known.split()) for known in entity.names)
             whole = any(names <= set(known.split()) or set(known.split()) <= names for known in entity.names)
             if shared and whole and len(sexes) < 2 and not apart(entity, mention, self.words):
@@ -262,6 +263,8 @@ class Resolver:
             return "animal" if sort == "animal" else "being"
         if mention.name and mention.name in self.towns:
             return "place"
+        if mention.name and not sort and mention.article == "the" and not mention.titles and not mention.plural:
+            return "thing"  # "the bow of the Halcyon"
         if mention.name and not sort:
             return "abstract" if _INITIALS.fullmatch(mention.name) and not self._acts(mention) else "person"
         if words.is_place(noun) and sort != "vehicle" and not words.has("movable", noun):
@@ -412,6 +415,13 @@ class Resolver:
         sex = self.words.sexes.get(noun)
         known = [e for e in able if sex is not None and e.told_sex == sex]
         known = known or [e for e in able if sex is None and age == e.age == "child"]
+        looks = set(mention.adjectives) - {"old", "young", "little", "poor", "good", "big"}
+        other = [
+            e
+            for e in known
+            if not (e.last is not None and e.last.role == "agent" and e.last.sentence >= mention.sentence - 1)
+        ]
+        known = other if looks and other else known  # "the sick man" is not the one who acts all the time
         # Who else is named in the clause is hardly the only one whom the words fit: it may be somebody new.
         return memory.nearest(known or (able if not beside else []), mention)
 
@@ -466,13 +476,14 @@ class Resolver:
             return None
         count = 2 if pair else mention.count
         groups = [e for e in near if e.members and count in (0, len(e.members))]
+        groups = [e for e in groups if pair or not any(self.entities[one].narrator for one in e.members)]
         kin = self.words.has("kin_equal", noun) and noun != "friend"
         fits = [e for e in groups if all(self._member_fits(self.entities[item], noun) for item in e.members)]
         several = [e for e in near if e.plural and not e.members and self._same_people(e, noun)]
         fits = fits or [e for e in several if count in (0, e.count) or not e.count]
         if fits:
             return self.memory.nearest(fits, mention)
-        single = [e for e in near if e.alive and self._member_fits(e, noun)]
+        single = [e for e in near if e.alive and not e.narrator and self._member_fits(e, noun)]
         named = [e for e in single if e.names]
         single = named if len(named) > 1 else single
         single.sort(key=lambda e: e.sentences[-1] if e.sentences else 0, reverse=True)

@@ -121,7 +121,7 @@ def _common_first(token: Token, words: Words) -> str:
 
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
-    if not token.text[0].isupper() or (token.text.isupper() and len(token.text) > 3):
+    if not token.text[0].isupper() or words.number(token.lower_) or (token.text.isupper() and len(token.text) > 3):
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")
     known = words.sort(token.lemma_.lower())
@@ -155,6 +155,8 @@ def _wanted(token: Token, words: Words) -> bool:
     whole = token.head.head if token.tag_ == "NNP" and token.dep_ == "pobj" and token.head.lower_ == "of" else token
     if whole.i and whole != token and whole.text[0].isupper() and whole.pos_ in ("NOUN", "PROPN"):
         return False  # "the Wolf of Hunger"
+    if token.dep_ == "pobj" and token.head.lower_ == "in" and words.has("in_bare", token.lower_):
+        return any(child.i < token.i for child in token.children)  # "came in person", "marched in pairs"
     if token.lower_ == "one" and token.dep_ == "pobj" and any(child.dep_ == "amod" for child in token.children):
         return True  # "bit into the first one"
     if token.pos_ not in ("NOUN", "PROPN") and not (

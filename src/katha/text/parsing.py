@@ -219,7 +219,15 @@ class Parser:
             first, opens_it = before.nbor(-1), before.nbor(-2)
             if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
                 return Hint("big", "JJ", low)  # "the cold, driving rain"
-        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP") and (
+        if (
+            tag == "VBZ"
+            and before.text == ","
+            and words.sort(base) == "body"
+            and after is not None
+            and after.tag_ == "IN"
+        ):
+            return Hint("things", "NNS", base)  # "She waited, hands behind her back"
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP", "RB") and (
             tag in ("VB", "VBP") or _determines(after)
         )
         if low == "round" and tag != "IN" and placed and after is not None:
@@ -311,6 +319,11 @@ _APART = frozenset(("advcl", "appos", "dep", "conj", "prep", "npadvmod"))
 _PHRASE = frozenset(("DT", "PRP$", "JJ", "NN", "POS", "NNP"))
 _SOME = frozenset(("some", "others", "all", "both"))
 _SHORT = 2
+_TIMED = re.compile(
+    r"(?:\b(?:half|quarter) (?:past|to) \w+|\b(?:New Year's|Christmas|Midsummer|Midsummer's) Eve|^Soon|^[Tt]hat \w+) "
+    r"(?=only |half |two |three |the |my |our |his |her |I |we |he |she |they |one )"
+)
+"""Times that open a clause and that the parser takes for a part of what follows: "by half past ten only two"."""
 _ANYBODY = ("nobody", "somebody", "someone", "everybody", "everyone")
 _AT_LAST = ("at last", "at first", "at once")
 
@@ -354,7 +367,7 @@ def _determined(token: Token) -> bool:
 def _unparted(doc: Doc, words: Words) -> frozenset[int]:
     """The words before which a comma helps the parser, which took them into the phrase that opens a clause: "by morning
     Rosa left", "on the day of the race the other children came", "by ten o'clock strangers played"."""
-    found: set[int] = set()
+    found = {token.i for token in doc for timed in _TIMED.finditer(doc.text) if token.idx == timed.end()}
     for first in doc:
         opens = first.i == 0 or (first.nbor(-1).tag_ == "CC" and first.tag_ == "IN")
         if not opens or first.tag_ not in ("IN", "DT", "PDT", "CD", "RB"):

@@ -258,14 +258,16 @@ def _told(
         for clause in part.clauses:
             agents = [mentions.get((part.number, token.i)) for token in clause.of("agent")]
             who = next((one.entity for one in agents if one is not None and one.entity), None)
-            if part.quoted[clause.verb.i] or who is None or not listeners.words.has("talk", clause.lemma):
+            deed = f"{clause.lemma}_{clause.particle}".strip("_")
+            talks, turns = listeners.words.has("talk", clause.lemma), listeners.words.has("partners", deed)
+            if part.quoted[clause.verb.i] or who is None or clause.negated or not (talks or turns):
                 continue
             named = [mentions.get((part.number, token.i)) for token in clause.of("recipient")]
             known = tuple(one.entity for one in named if one is not None and one.entity)
             found[part.number, clause.verb.i] = known or (
                 to if who == speaker else listeners.of(who, part.piece.sentence)
             )
-            if who != speaker:
+            if who != speaker and talks:
                 listeners.spoke(part.piece.sentence, who, found[part.number, clause.verb.i])
     return found
 

@@ -371,7 +371,17 @@ class Teller:
         said = f"{present(verb, plural=plural)} {particle}"
         if event.phase == "stop":
             said = f"{present('stop', plural=plural)} {verb.removesuffix('e') if verb[-2:] != 'ee' else verb}ing"
-        return f"{said} {rest} {self._that(event)}"
+        return f"{said} {rest} {self._partner(event)} {self._that(event)}"
+
+    def _partner(self, event: Event) -> str:
+        """To whom, with whom or from whom something is done that takes two, where no role says it: "shares the bread
+        with Pip"."""
+        words = load_words()
+        preposition = words.group("partners", event.predicate.replace(" ", "_"))
+        if preposition is None or self.people(event.who("patient", "recipient", "companion", "goal", "place")):
+            return ""
+        whom = joined([self.name(key) for key in self.addressees(event)])
+        return f"{preposition} {whom}" if whom else ""
 
     def _goes(self, event: Event) -> bool:
         """Whether a passive is none: "An ant passed by"."""
@@ -417,9 +427,7 @@ class Teller:
         return " ".join(f"{told[:1].upper()}{told[1:]}".split())
 
     def addressees(self, event: Event) -> list[str]:
-        """Return to whom an event of speaking speaks: as told, else whoever else is there."""
-        if event.verb not in _TALK:
-            return []
+        """Return to whom an event of speaking, or of what takes two, turns: as told, else whoever else is there."""
         own = {self.one(key).id for key in self.doers(event)}
         return [key for key in event.to if self.one(key).id not in own]
 
