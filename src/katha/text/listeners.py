@@ -54,7 +54,8 @@ class Listeners:
 
     def of(self, speaker: str | None, sentence: int) -> tuple[str, ...]:
         """Return to whom `speaker` speaks in a sentence, nobody if it is likely that nobody hears it."""
-        own = self._each(self.entities[speaker]) if speaker in self.entities else ()
+        known = self.entities.get(speaker or "")
+        own = self._each(known) if known is not None else ()
         near = range(sentence - _BACK, sentence + _ON + 1)
         there = dict.fromkeys(key for at in near for key in self.roles.get(at, ()))
         weights: Mapping[str, float] = shipped_table("katha.text", "scores.yaml")["listeners"]
@@ -97,5 +98,6 @@ class Listeners:
             "beast": float(known.kind == "animal" and not any(self.entities[one].kind == "animal" for one in own)),
             "thing": float(known.kind not in (*ALIVE, "group")),
             "spoken_of": float(key in self.spoken.get(sentence, ())),
+            "later": float(min((at for at, there in roles.items() if key in there), default=0) > sentence),
             "once": float(self.often[key] <= 1),
         }
