@@ -30,10 +30,7 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 """What stands behind these is taken for granted."""
-_BOTH = re.compile(
-    r"^(.*? )((?:right )?after .+?),? and ((?:right )?before .+)$|^(.*? at the start), ((?:right )?before .+)$",
-    re.IGNORECASE,
-)
+_BOTH = re.compile(r"^(.*? )((?:right )?after .+?),? and ((?:right )?before .+)$", re.IGNORECASE)
 """A question that tells what is on both sides of its moment."""
 _DOING = re.compile(r"\b(?:comes? of|results? of|because of|outcome of) (.+?)['\u2019]s (\w+ing\b.*)$", re.IGNORECASE)
 """A deed as a noun: "the ant's laughing" takes for granted that the ant laughs."""
@@ -50,7 +47,6 @@ _OF_WHOM = re.compile(
 _HAPPENS_TO = re.compile(r"\b(?:becomes? of|happens? to) (.+?)(?: (?:at|in|after|when|before)\b|\?|$)", re.IGNORECASE)
 _SCENE = re.compile(r" (?:in|of) scene \d+ of \d+\b", re.IGNORECASE)
 """Which moments are looked at (`at_scene`), and nothing that is seen in them."""
-_START = "at the start"
 _AGAIN = re.compile(r"^(?:he|she|they)\b", re.IGNORECASE)
 """Whom a question is about, in what it takes for granted of them."""
 _NOBODY = frozenset({"mood", "feeling"})
@@ -195,10 +191,9 @@ def read_question(question: str, dimension: Dimension, moments: Sequence[Moment]
     both = _BOTH.match(question)
     if both is None or dimension == "temporal_order":
         return _read_one(question, dimension, moments)
-    asking, early, late, start, before = both.groups()
-    asking, first, second = (asking, early, late) if start is None else (f"{start[: -len(_START)]}", "", before)
-    one = _read_one(start or f"{asking}{first}", dimension, moments, far=not first.startswith("right"))
-    other = _read_one(f"{asking}{second}", dimension, moments, far=not second.startswith("right"))
+    asking, early, late = both.groups()
+    one = _read_one(f"{asking}{early}", dimension, moments, far=not early.startswith("right"))
+    other = _read_one(f"{asking}{late}", dimension, moments, far=not late.startswith("right"))
     return one.along(other)
 
 

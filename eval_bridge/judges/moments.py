@@ -53,6 +53,8 @@ _OFTEN = 0.34
 _OTHER_CLOTHES = 0.45
 """How well a person who is named by sex and age, or by a trade, is a person who looks otherwise: in a picture a teacher
 may be no more than a woman, and a woman a teacher."""
+_TRUST = 0.6
+"""The exponent of a deed's probability: of those read at 0.72 on drawn boards 59% are right, of those at 0.96 88%."""
 _OTHER_AGE, _OTHER_SEX = 0.6, 0.15
 """How well one of the other age, or of the other sex, is the one that is named."""
 
@@ -256,11 +258,18 @@ def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
             looks = {f"{kind}/{name}": p for name, p in (one.names or {one.concept: one.p}).items()}
             regular = is_figure and often[one.concept] >= _OFTEN * len(readings)
             acts = is_figure or bool(one.actions)
-            figures.append(Seen(looks, one.actions, one.emotions, acts=acts, regular=regular))
+            figures.append(Seen(looks, _doubted(one.actions), one.emotions, acts=acts, regular=regular))
             if not is_figure:
                 props |= {key: max(p, props.get(key, 0.0)) for key, p in looks.items()}
         moments.append(Moment(tuple(figures), props, reading.settings, scene=place, scenes=len(readings)))
     return moments
+
+
+def _doubted(chances: Mapping[str, float]) -> dict[str, float]:
+    """Probabilities as far as they are believed: the reader is surer of a deed than it is right."""
+    raised = {name: p**_TRUST for name, p in chances.items()}
+    whole = sum(raised.values()) or 1.0
+    return {name: p / whole for name, p in raised.items()}
 
 
 def from_story(story: Reading) -> list[Moment]:

@@ -75,13 +75,18 @@ class Others:
     def _apart(self, deed: Deed, cues: Sequence[Deed]) -> list[Deed]:
         """Deeds of other moments: those that a picture shows otherwise than this one, if they are enough."""
         found = [one for one in self.deeds if self._elsewhere(one, deed) and not self._between(one, deed, cues)]
-        right = self.sight(deed)
-        clear = [one for one in found if (seen := self.sight(one)).plain and seen.apart(right)]
+        clear = [one for one in found if self._clear(one, deed)]
         return clear if len(clear) > DISTRACTORS else found
 
+    def _clear(self, one: Deed, deed: Deed) -> bool:
+        """Whether a picture shows a deed, and otherwise than the other."""
+        seen = self.sight(one)
+        return seen.plain and seen.apart(self.sight(deed))
+
     def _some(self, deeds: Sequence[Deed], deed: Deed) -> list[Deed]:
-        """Deeds in an order that is the same each time."""
-        return random.Random(deed.sentence).sample(list(deeds), len(deeds))
+        """Deeds in an order that is the same each time, those first that a picture shows otherwise than this one."""
+        order = random.Random(deed.sentence).sample(list(deeds), len(deeds))
+        return sorted(order, key=lambda one: not self._clear(one, deed))
 
     def _sides(self, deeds: Sequence[Deed], deed: Deed, cues: Sequence[Deed]) -> tuple[list[Deed], list[Deed]]:
         """Those on the other side of the moment than the deed, as the question has it, and those on its own."""
@@ -319,7 +324,6 @@ class TextQuestions:
 
         tried: list[tuple[str, tuple[Deed, ...]]] = []
         if first:
-            tried = [(f"at the start, {said('before', deed)}", (deed,)) for deed in after[:1]]
             tried.append(("at the start", ()))
         for early, late in zip(before[:1], after[:1], strict=False):
             tried.append((f"{said('after', early)} and {said('before', late)}", (early, late)))
