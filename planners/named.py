@@ -27,7 +27,7 @@ _IN_HAND = re.compile(
     r"(?:hands?|arms?|paws?|mouth|beak|shoulders?|back|knees|lap|teeth|claws?|fists?|fingers)\b"
 )
 _BEFORE = re.compile(r"([\w'-]+)[\s,]+(?:in|wearing|with|holding|carrying)\s+(?:[\w'-]+\s+){0,4}$")
-_PRONOUNS = frozenset(("us", "them", "him", "her", "me", "it", "you"))
+_PRONOUNS = frozenset(("us", "them", "him", "her", "me", "you"))
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ def had(story: Told, beats: Sequence[Beat], cast: Sequence[str], told: str) -> l
     """Return what those in a picture wear and hold by its words ("a woman in a cap"), nothing that `told` has."""
     text, found = _words(story, beats), list[str]()
     for thing in _things(story, beats):
-        if re.search(rf"\b{re.escape(thing.entity.noun)}", told):
-            continue
         lead, rest = text[: thing.start], text[thing.end :]
         clothes = thing.entity.sort == "clothing" or load_words().sort(thing.entity.noun) == "clothing"
         worn = clothes and (_PUT_ON.search(lead) or _HELD.search(lead))
         verb = "wears" if worn else "holds" if _HELD.search(lead) and _IN_HAND.match(rest) else ""
+        if re.search(rf"\b{'wears [^.]*' * bool(worn)}{re.escape(thing.entity.noun)}", told):
+            continue
         who = _whose(story, thing, lead, cast) if verb else None
         if who is not None:
             name = story.teller.name(who)
@@ -141,6 +141,8 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
             if near is not None and role.start == near.start(1) and people:
                 return people[0] if people[0] in cast else None
     words = load_words()
+    if is_so := [one for one in events[-3:] if last in one.state]:  # "is a huge girl with yellow gloves"
+        return next((key for key in story.teller.people(is_so[-1].who("agent")) if key in cast), None)
     if last.lower() in _PRONOUNS or last[:1].isupper() or words.sort(last.lower()) in ("person", "being", "animal"):
         return None
     doers = [key for event in reversed(events[-2:]) for key in story.teller.people(event.who("agent"))]
@@ -153,7 +155,7 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
     at, sentences = main.sentence, story.reading.sentences
     if len(cast) != 1 or not 0 < at < len(sentences) - 1 or story.passes(at) or story.passes(at + 1) or is_gone(main):
         return []
-    places = {sentences[one].place and sentences[one].place.noun for one in (at - 1, at, at + 1)}
+    places = {place.noun if place is not None else "" for place in (one.place for one in sentences[at - 1 : at + 2])}
     before, after = ({key for event in story.reading.of(one) if _is_there(event) and not event.perfect
                       for key in story.people(event)} for one in (at - 1, at + 1))  # fmt: skip
     there = [key for key in sorted(before & after) if key not in cast]
