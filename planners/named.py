@@ -116,7 +116,8 @@ def had(story: Told, beats: Sequence[Beat], cast: Sequence[str], told: str) -> l
     text, found = _words(story, beats), list[str]()
     for thing in _things(story, beats):
         lead, rest = text[: thing.start], text[thing.end :]
-        clothes = thing.entity.sort == "clothing" or load_words().sort(thing.entity.noun) == "clothing"
+        sorts = {thing.entity.sort, load_words().sort(thing.entity.noun)}
+        clothes = "clothing" in sorts or thing.entity.noun in planning("named")["worn"]
         worn = clothes and (_PUT_ON.search(lead) or _HELD.search(lead))
         verb = "wears" if worn else "holds" if _HELD.search(lead) and _IN_HAND.match(rest) else ""
         if re.search(rf"\b{'wears [^.]*' * bool(worn)}{re.escape(thing.entity.noun)}", told):
@@ -135,7 +136,7 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
     near = _BEFORE.search(lead)
     last = near[1] if near is not None else ""
     events = [event for event in story.reading.events if event.start < thing.start]
-    for event in reversed(events):
+    for event in story.reading.events:
         for role in event.roles:
             people = story.teller.people((role.entity,)) if role.entity is not None else []
             if near is not None and role.start == near.start(1) and people:

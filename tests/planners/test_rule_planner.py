@@ -766,3 +766,24 @@ def test_long_sentences_of_two_sights_have_captions_of_their_own() -> None:
         "Eleven girls from Santa Rosa throw their arms around each other.",
     ]
     assert any(one.startswith("The boy ") and "ladder" in one for one in captions)
+
+
+def test_what_the_words_of_a_picture_name_beside_its_event_is_in_it() -> None:
+    (panel,) = plan("A young woman in a woollen cap opened a drawer full of paper bags.", 1).panels
+    assert "wears the woollen cap" in panel.prompt
+    assert "paper bags" in panel.must_show
+    (panel,) = plan("The old man walked up and down with a birdcage in his hand.", 1).panels
+    assert "holds the birdcage" in panel.prompt
+
+
+def test_what_is_only_likened_to_or_missing_is_not_shown() -> None:
+    (panel,) = plan("Mina ran to the well without a bucket, as fast as a train.", 1).panels
+    assert not {"bucket", "train"} & {*panel.must_show}
+
+
+def test_who_is_spoken_to_is_whoever_the_story_tells_of_around_it() -> None:
+    said = 'A baker sat there. "I have no paper," the baker said. Joyce laughed.'
+    text = f"A student slept in the corner. Joyce opened the door. {said}"
+    spoken = [panel.prompt for panel in plan(text, 5).panels if "talks" in panel.prompt]
+    assert spoken
+    assert all("to Joyce" in one for one in spoken)
