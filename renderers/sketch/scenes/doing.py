@@ -269,9 +269,9 @@ class Doing(Having):
             return hindered
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
-            told = state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}")
+            undergone = state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}")
             got = deed_of_verb(verb) in _GIVING and any(self._alive(key) for key in event.who("recipient", "patient"))
-            return told or ("take" if got else "stand")
+            return undergone or ("take" if got else "stand")
         goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
         whereto = [role for role in goals if role.entity is None or not self._alive(role.entity)]
         told_of = patients or (*event.all("recipient"), *whereto)
