@@ -11,7 +11,10 @@ import reading_stories as stories
 import yaml
 
 from katha.text import Event, Reading, Teller, read_story
+from katha.text.parsing import load_parser
+from katha.text.repairs import repair
 from katha.text.types import RoleName
+from katha.text.words import load_words
 
 SENTENCES: dict[str, list[dict[str, Any]]] = yaml.safe_load((labels.DATA / "sentences.yaml").read_text("utf-8"))
 STORIES: list[dict[str, Any]] = yaml.safe_load((labels.DATA / "stories.yaml").read_text("utf-8"))
@@ -489,3 +492,16 @@ def test_who_is_warned_not_to_is_spoken_to_and_not_told_to() -> None:
 def test_what_only_says_what_somebody_is_like_is_nobody_else() -> None:
     told = read_story("A mouse ran to a lion. The lion laughed at so small a friend. So a dog barked.")
     assert [one.noun for one in told.cast] == ["mouse", "lion", "dog"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nothing but cereal, since that's all they've got left", "anything but that one, because it's all she had eaten"],
+)
+def test_words_that_are_repaired_are_one_tree_still(text: str) -> None:
+    """A circle of words would never end: who looks for the verb above goes round it."""
+    (doc,) = load_parser().parse([text])
+    repair(doc, [False] * len(doc), load_words())
+    for token in doc:
+        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+        assert sum(1 for _ in token.ancestors) < len(doc)

@@ -110,6 +110,22 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             moves = moves and (thing is None or not words.is_a("clothing", lemma_of(thing)))  # "rolled up her sleeves"
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
+    _keep_tree(doc)
+
+
+def _keep_tree(doc: Doc) -> None:
+    """Give every sentence one root again where repairs that met have left a circle of words or a root below another."""
+    for token in doc:
+        above, met = token, {token.i}
+        while above.head.i != above.i and above.head.i not in met:
+            above = above.head
+            met.add(above.i)
+        if above.head.i != above.i:
+            above.head = above
+        above.dep_ = "ROOT"
+    for token in doc:
+        if token.dep_ == "ROOT" and token.head.i != token.i:
+            token.dep_ = "dep"
 
 
 def _repair_tags(token: Token, words: Words) -> None:
