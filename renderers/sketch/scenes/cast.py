@@ -90,6 +90,8 @@ _HE, _SHE = frozenset({"he", "his", "him", "male"}), frozenset({"she", "her", "f
 
 _CROWD = 8
 
+_HAIR = r"\b%s's hair (?:is|turns|goes|grows|has turned) ((?:[a-z-]+ )?[a-z]+)"
+"""What a prompt tells of somebody's hair."""
 _THE_ONE = r"(?i)^(?:the|a|an|his|her|their|its|my|our) (?:[\w-]+ )*%s$"
 """A noun in the singular, whatever the parser made of its number."""
 _OWNER = re.compile(r"[\w-]+['\u2019]s ")
@@ -158,6 +160,8 @@ class Cast:
             phrases = [bare(entity.name), *phrases]  # the cuckoo clock, the fox cub
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
+        if (hair := re.search(_HAIR % re.escape(name), self.request.prompt.lower())) is not None:
+            looks = f"{hair.group(1)} hair {looks}"
         count = entity.count if entity.count else 3
         if entity.kind == "group" and count == 1 and load_words().has("group", entity.noun):
             count = 3

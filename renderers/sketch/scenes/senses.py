@@ -602,6 +602,10 @@ def concept_of(*phrases: str) -> str | None:
             found = _concepts().get(spelt) or _concepts().get(singular(spelt))
             if found is not None:
                 return None if found in _NOT_FIGURES else found
+        if whole is not None and whole.kind == "animal" and not in_table("by_picture", whole.word):
+            rig = _data()["rigs"].get(whole.pictogram, whole.pictogram)
+            if rig in _animals():
+                return str(rig)  # a terrier acts as a dog does; a picture alone cannot
     return None
 
 
@@ -673,6 +677,11 @@ def _places() -> Mapping[str, str]:
 def _concepts() -> Mapping[str, str]:
     words = {word: concept.id for concept in load_vocabulary().concepts("character") for word in concept.words}
     return {word: name for word, name in words.items() if not in_table("by_picture", word)}
+
+
+@cache
+def _animals() -> frozenset[str]:
+    return frozenset(_concepts().values()) - _NOT_FIGURES
 
 
 @cache
