@@ -43,6 +43,8 @@ _CALLING = frozenset({
 """What is done out of a window, from which somebody leans, seen from outside."""
 _FINDING = frozenset({"find", "look", "take", "pull", "tug", "produce", "snatch"})
 _BUMPING = frozenset({"hit", "run", "drive", "ride", "walk", "burst", "fall", "skid"})
+_FRONT = frozenset({"stomach", "belly", "tummy", "chest"})
+"""On these stands or walks who is on somebody that lies."""
 _BEING = frozenset({"be", "sit", "lie", "stand", "rest", "perch", "stay", "land"})
 _OVERLOOKED = 180.0
 """What is no taller (centimetres) somebody looks over."""
@@ -191,7 +193,7 @@ class Relations(Doing):
         found: Beside = part_of(role.head) or "shoulder"  # type: ignore[assignment]
         for key, actor in self.actors.items():
             if found == "lap" and actor.id == at and actor.deed == "stand" and actor.kind == "person":
-                self.actors[key] = replace(actor, deed="sit")
+                self.actors[key] = replace(actor, deed="lie" if role.head in _FRONT else "sit")
         return found
 
     def _way(self, role: Role, event: Event) -> Beside | None:
@@ -226,6 +228,8 @@ class Relations(Doing):
         noun = noun_of(role.head) if role.preposition == "across" else None
         if noun is not None and noun.kind == "furniture":
             return "on"  # the mouse runs across the table
+        if role.preposition in ("over", "across") and part_of(role.head) in ("lap", "back"):
+            return "on"  # the cat walks over his stomach
         if role.preposition == "through" and role.entity in self.actors:
             return "between"  # through the crowd
         return "on" if found == "in" and in_table("seats", role.head) else found

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed
 from katha.renderers.sketch.scenes.making import Making, phrase_of
-from katha.renderers.sketch.scenes.senses import base_form, features_of, in_table, noun_of, object_deed
+from katha.renderers.sketch.scenes.senses import base_form, features_of, hollow_of, in_table, noun_of, object_deed
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
 
@@ -133,6 +133,9 @@ class Wearing(Making):
         if self._dressing(event) is not None:
             return True  # under what is put on
         owner = self._entity(role.entity).owner
+        beasts = [key for key in agents if key in self.actors and self.actors[key].kind != "person" and key != owner]
+        if role.preposition in ("in", "inside") and beasts and hollow_of(noun.pictogram) is not None:
+            return False  # the mouse sits in his boot
         if owner is not None and self._alive(owner) and role.preposition not in ("into", "onto"):
             self._put_on(role, [owner])
             return True
