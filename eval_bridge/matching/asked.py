@@ -27,7 +27,7 @@ class Asked:
 
     topic: whom or what it is about. others: every other noun. verb: its own, None for "do", "feel" and "happen".
     people: those of topic and others who are somebody. names: those that are names. ordered: it asks what comes first,
-    before or after.
+    before or after. acted: the pronoun that its verb acts on ("ask them"). received: it asks for whom something is.
     """
 
     asks: Asking
@@ -38,6 +38,8 @@ class Asked:
     people: tuple[Lemma, ...]
     names: tuple[Lemma, ...]
     ordered: bool
+    acted: str = ""
+    received: bool = False
 
     def has(self, lemma: Lemma) -> bool:
         """Whether the question says this word or one that means the same."""
@@ -74,6 +76,8 @@ def read_question(question: str) -> Asked:
         tuple(lemma_of(token) for token in nouns if names_somebody(token)),
         tuple(lemma_of(token) for token in nouns if token.pos_ == "PROPN"),
         bool(_ORDERING.intersection(low)),
+        next((each.lower_ for each in root.children if each.dep_ in ("dobj", "dative") and each.pos_ == "PRON"), ""),
+        _received(low),
     )
 
 
@@ -103,6 +107,11 @@ def _topic(doc: Doc, root: Token, low: Sequence[str], *, happens: bool) -> list[
     return topic
 
 
+def _received(low: Sequence[str]) -> bool:
+    """Whether a question asks for whom or to whom something is ("Who are the apples for?")."""
+    return bool(low) and low[0] in ("who", "whom") and low[-1] in ("for", "to", "from")
+
+
 def _asks(low: Sequence[str], doc: Doc, happens: bool) -> Asking:
     first = low[0] if low else ""
     if "first" in low and "or" in low:
@@ -118,7 +127,8 @@ def _asks(low: Sequence[str], doc: Doc, happens: bool) -> Asking:
     if "do" in low[1:] or "does" in low[2:]:
         return "deed" if first in ("what", "how") and _does(doc) else "other"
     if first == "who":
-        acted = low[1:2] in (["does"], ["did"]) or any(token.dep_ == "nsubjpass" and not token.i for token in doc)
+        acted = low[1:2] in (["does"], ["did"]) or _received(low)
+        acted = acted or any(token.dep_ == "nsubjpass" and not token.i for token in doc)
         return "other" if acted else "agent"
     return "how" if first == "how" else "other" if first in ("what", "whom", "which", "where") else "what"
 

@@ -76,7 +76,25 @@ class _NearTrial(Trial):
             for one, two in product(self.wanted.frames, self.said.frames)
         ):
             return share, EXCHANGED
-        return share, self.problem(pairs) or (NOT_SAID if self._names_another(fresh, pairs) else None)
+        amiss = self._names_another(fresh, pairs) or self._unnamed(fresh, pairs) or self._misses_all(fresh)
+        return share, self.problem(pairs) or (NOT_SAID if amiss else None)
+
+    def _unnamed(self, fresh: Sequence[Word], pairs: Sequence[tuple[Word, Word]]) -> bool:
+        """Whether "something" is said where the accepted answer names what it is."""
+        met = {word.at for word, _ in pairs}
+        missing = any(
+            word.lemma[0] == "n" and word.part in ("head", "other", "adjunct") and word.at not in met for word in fresh
+        )
+        own = usage().sets["unnamed"] - set(_WORD.findall(self.wanted.given.lower()))
+        return missing and not own.isdisjoint(_WORD.findall(self.said.given.lower()))
+
+    def _misses_all(self, fresh: Sequence[Word]) -> bool:
+        """Whether nothing near is said for what every accepted answer has."""
+        return any(
+            _nearest(word, self.said.words) < usage().nearness["all"]
+            for word in fresh
+            if word.lemma[0] == "n" and self.known.shares(word.lemma)
+        )
 
     def _names_another(self, fresh: Sequence[Word], pairs: Sequence[tuple[Word, Word]]) -> bool:
         """Whether something else is named than what is asked for ("who", "what")."""

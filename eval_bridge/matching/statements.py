@@ -36,6 +36,7 @@ Part = Literal["verb", "state", "agent", "other", "adjunct", "modifier", "head"]
 it; a modifier belongs to a noun; head: of a phrase."""
 _BEFORE = {"poss": "of", "compound": "-"}
 _ACTIVE = ("deed", "event", "why")
+_THINGS = ("thing", "furniture")
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ class _Reader:
 
     def _misread(self, clause: Clause, number: int) -> list[Token]:
         """The subject that the parser took for an attribute of the verb: "The geese fall"."""
-        before = clause.verb.nbor(-1) if clause.verb.i and not clause.passive else None
+        first = clause.chain[0] if clause.chain else clause.verb
+        before = first.nbor(-1) if first.i and not clause.passive else None
         if before is None or before.dep_ not in ("amod", "compound", "npadvmod"):
             return []
         if any(filler.role == "agent" for filler in clause.fillers) or not is_somebody(lemma_of(before)[1]):
@@ -259,6 +261,9 @@ class _Reader:
         """The noun that carries the meaning of a verb like "have": "has a snooze", "gives him a call"."""
         for token in clause.of("patient", "recipient"):
             indefinite = any(child.lower_ in ("a", "an") for child in token.children)
+            described = any(child.dep_ == "amod" for child in token.children)
+            if described and load_words().sort(lemma_of(token)[1]) in _THINGS:
+                continue  # a new cage is no caging
             if indefinite and token.pos_ == "NOUN" and token.lemma_.lower() in wordnet().deeds:
                 return token
         return None

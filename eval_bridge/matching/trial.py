@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.matching.asked import Asked, read_question
+from katha.eval_bridge.matching.doers import another_doer, is_kind, turned
 from katha.eval_bridge.matching.statements import Frame, Statement, Word, read_statements
 from katha.eval_bridge.matching.wordnet import Lemma, apart, entails, explains, is_somebody, opposed, same, sex, usage
 from katha.text.words import load_words
@@ -102,6 +103,7 @@ class Trial:
             self._denial(pairs)
             or self._exchange(pairs)
             or self._stranger(pairs)
+            or ("another subject" if another_doer(self, pairs) else None)
             or self._misplaced(pairs)
             or self._amount(pairs)
             or self._more(pairs)
@@ -139,6 +141,7 @@ class Trial:
             (word.lemma[1] != other.lemma[1], not same(other.lemma, word.lemma), other.part != word.part, i, other.at)
             for i, word in enumerate(needed)
             for other in self.said.words
+            if not self._hedged(other, word)
             if entails(other.lemma, word.lemma)
             or (_plain(word) and _plain(other) and explains(other.lemma, word.lemma, said, wanted))
         )
@@ -148,6 +151,16 @@ class Trial:
                 pairs[i] = at
         by_place = {word.at: word for word in self.said.words}
         return [(needed[i], by_place[at]) for i, at in sorted(pairs.items())]
+
+    def _hedged(self, other: Word, word: Word) -> bool:
+        """Whether a word only says that it is some kind of it: "some thing" for a broom, "some kind of help"."""
+        owner = self.said.word(other.owner)
+        if any(each.amount == "some" and each.lemma[1] in usage().sets["kinds"] for each in self.wanted.words):
+            return False
+        return any(
+            each is not None and each.amount == "some" and each.lemma[1] in usage().sets["kinds"]
+            for each in (other, owner)
+        )
 
     def spared(self, word: Word, told: Sequence[Word], pairs: Pairs) -> bool:
         """Return whether an accepted word may go unsaid: the question or a pronoun says it, or it is a detail."""
@@ -176,7 +189,14 @@ class Trial:
         ]
         if word.part == "agent":
             return any(not each.agents and self._stands_for(each.agent_pronoun, word) for each in frames)
-        return any(each.other_pronoun and not self.said.filled(each.others) for each in frames)
+        return any(self._may_be(each.other_pronoun, word) and not self.said.filled(each.others) for each in frames)
+
+    def _may_be(self, pronoun: str, word: Word) -> bool:
+        """Whether a pronoun that is acted on may stand for a word: "him" is no tail, unless both have "him" as well."""
+        frame = self.wanted.frame_of(word)
+        somebody = word.proper or is_somebody(word.lemma[1]) or word.lemma in self.asked.people
+        both = frame is not None and frame.other_pronoun == pronoun
+        return bool(pronoun) and (somebody or both or pronoun not in ("him", "her"))
 
     def _stands_for(self, pronoun: str, word: Word) -> bool:
         """Whether a pronoun that acts may be `word`, whom the question does not name, and not the one asked about."""
@@ -203,6 +223,8 @@ class Trial:
         spoken = {word.frame for word, _ in pairs if word.part in ("verb", "state")}
         for word, found in pairs:
             if word.part == "modifier" and found.part == "modifier":
+                if self._of_denied_one(word, found):
+                    return "negation"
                 continue
             says = (
                 (word.part in _TAKING_PART and word.frame not in spoken)
@@ -217,6 +239,12 @@ class Trial:
             if one is not None and two is not None and two.unreal and not one.unreal and self.asked.asks != "why":
                 return "it is not done"
         return None
+
+    def _of_denied_one(self, word: Word, found: Word) -> bool:
+        """Whether it is said of a "one" that is denied: "never give it a new one"."""
+        owner, one, two = self.said.word(found.owner), self.wanted.frame_of(word), self.said.frame_of(found)
+        stands = owner is not None and owner.lemma[1] == "one" and two is not None
+        return stands and two is not None and two.negated and not (one is not None and one.negated)
 
     def _frames(self, pairs: Pairs) -> list[tuple[int, int]]:
         """The clauses of both that say the same thing."""
@@ -240,11 +268,13 @@ class Trial:
                 wrong = not two.passive and self._caused_otherwise(one, two)
             else:
                 wrong = self._swapped(one, two, pairs) or self._acts_itself(one, two)
-            if wrong or self.crossed(acted, two):
+            if wrong or self.crossed(acted, two) or turned(self, one, two):
                 return EXCHANGED
             if self._another_object(one, two):
                 return "another one is acted on"
         if self._pronoun_acts(pairs) or self._given_away(pairs):
+            return EXCHANGED
+        if any(turned(self, None, frame) for frame in self.said.frames):
             return EXCHANGED
         for word, found in pairs:
             # "he feels respect for her" has the deed in a noun.
@@ -352,7 +382,7 @@ class Trial:
             for word, found in pairs
             if found.frame >= 0 and found.part != "modifier" and not self._describes(word, found)
         }
-        numbers |= {n for n, frame in enumerate(self.said.frames) if self._asks_of(frame) and frame.link != "noun"}
+        numbers |= {n for n, frame in enumerate(self.said.frames) if self.asks_of(frame) and frame.link != "noun"}
         numbers |= {self.said.frames[number].above for number in numbers} - {-1}
         for number in sorted(numbers):
             frame, one = self.said.frames[number], wanted.get(number)
@@ -363,7 +393,7 @@ class Trial:
                 turned = one is not None and one.stative and not frame.stative
                 turned |= frame.link == "content"  # "that her father will be angry" for "her father's anger"
                 fits = word is not None and (word.part in ("agent", "head", "state", "verb") or turned)
-                if self._asks_of(frame) and not frame.stative and self._takes_over(who):
+                if self.asks_of(frame) and not frame.stative and self._takes_over(who):
                     return "another subject"
                 if (not fits and not self._may_act(who, frame, one)) or self._other_of_two(who):
                     return "another subject"
@@ -413,10 +443,14 @@ class Trial:
             return []
         if frame.passive and not frame.agents:
             return [word for word in self.said.filled(frame.others) if word.part == "other"]
-        return self.said.filled(frame.agents)
+        agents = self.said.filled(frame.agents)
+        of = [word for word in self.said.words if word.preposition == "of" or word.owner in frame.agents]
+        one = [each for word in agents for each in of if word.lemma[1] == "one" and each.owner == word.at]
+        things = [word for word in one if word.lemma[0] == "n" and not is_somebody(word.lemma[1])]
+        return things or agents  # "one of the carrots"
 
-    def _asks_of(self, frame: Frame) -> bool:
-        """Whether a clause of the answer has the verb of the question."""
+    def asks_of(self, frame: Frame) -> bool:
+        """Return whether a clause of the answer has the verb of the question."""
         if self.asked.verb is not None and same(frame.verb, self.asked.verb):
             return True
         return any(word[1] == frame.verb[1] for word in self.asked.words)
@@ -429,9 +463,20 @@ class Trial:
             return settled
         person = is_somebody(lemma[1]) or lemma in asked.people
         among = any(same(lemma, other) for other in asked.others)
-        among &= person or (self._asks_of(frame) and bool(asked.topic))
-        if _any(lemma, asked.topic) or _any(lemma, known.agents):
+        among &= person or (self.asks_of(frame) and bool(asked.topic))
+        if (
+            _any(lemma, asked.topic)
+            or _any(lemma, known.agents)
+            or (not among and lemma not in known.words and is_kind(lemma, asked.topic))
+        ):
             return not among or any(same(lemma, other) for other in (*known.agents, *asked.topic))
+        if (
+            one is not None
+            and frame.stative
+            and not one.stative
+            and self._meet([lemma], self._parts(self.wanted, one.others))
+        ):
+            return True  # "the cat gets soaked" for "she soaks the cat"
         if among:  # "the boy gets it from her"
             return asked.verb is not None and opposed(frame.verb, asked.verb)
         named = any(topic in asked.people and not is_somebody(topic[1]) for topic in asked.topic)
@@ -441,7 +486,7 @@ class Trial:
             owned = any(word.owner == who.at and word.proper for word in self.said.words)
             return owned or not any(is_somebody(agent[1]) for agent in known.agents)
         if asked.asks == "agent":
-            return frame.stative or (not person and not self._asks_of(frame))
+            return frame.stative or (not person and not self.asks_of(frame))
         if not person:
             held = one is None or one.agent_pronoun not in _SEXES or (frame.stative and frame.link == "content")
             return asked.asks != "deed" and held
@@ -472,7 +517,8 @@ class Trial:
         named = [word.lemma for word in self.wanted.filled(one.agents)]
         if not named or _any(lemma, named) or (lemma not in asked.words and _any(lemma, known.agents)):
             return None
-        return lemma not in asked.words and self._anybody(who)
+        place = lemma[1] in usage().sets["vague"] and not is_somebody(lemma[1])
+        return lemma not in asked.words and (place or self._anybody(who))
 
     def _misplaced(self, pairs: Pairs) -> str | None:
         """Whether what was asked for has another part in its clause: "who" is acted on, or "what" acts."""
@@ -495,8 +541,8 @@ class Trial:
             topical = bool(frame.agent_pronoun) or self._meet([each.lemma for each in doers], self.asked.topic)
             lifeless = bool(doers) and not any(is_somebody(each.lemma[1]) or each.proper for each in doers)
             if found.part == "agent" and not frame.passive:
-                turned = lead in _LEADS and self._meet(self._parts(self.said, frame.others), self.asked.topic)
-                if turned or (asks in ("other", "number") and self._asks_of(frame)):
+                through = lead in _LEADS and self._meet(self._parts(self.said, frame.others), self.asked.topic)
+                if through or self.asked.received or (asks in ("other", "number") and self.asks_of(frame)):
                     return EXCHANGED
             object_ = found.part == "other" or (found.part == "verb" and word.lemma[0] == "n")
             if asks == "why" and object_ and topical and frame.verb[1] not in usage().sets["undergo"]:

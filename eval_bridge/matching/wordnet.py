@@ -228,6 +228,8 @@ def lemma_of(token: Token) -> Lemma:
     known = wordnet().senses
     if (pos, word) not in known:
         others = [each for each in "nvar" if (each, word) in known]
+        if pos == "v" and not others and token.tag_ == "VBG" and is_somebody(token.lower_):
+            return "n", str(token.lower_)  # "duckling" is no form of a verb
         singular = word.removesuffix("s")
         if not others and pos == "n" and ("n", singular) in known:
             word = singular

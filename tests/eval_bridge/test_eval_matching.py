@@ -399,3 +399,23 @@ def test_answers_parsed_together_are_judged_as_alone() -> None:
         if verdict.right != (row["label"] == "right")
     }
     assert together == wrong
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "answer", "right"),
+    [
+        ("Why can't Maya run?", ("she hurt her knee",), "Because Otto hurt his knee and Maya helps him", False),
+        ("Why can't Maya run?", ("she hurt her knee",), "Because Maya hurt her knee", True),
+        ("How does Maya reach the jar?", ("with a ladder",), "Otto reaches it for Maya with a ladder", False),
+        ("How does Maya reach the jar?", ("with a ladder",), "She reaches it with a ladder", True),
+        ("How does Maya reach the jar?", ("with a ladder",), "with some thing she finds", False),
+        ("What does the king ask them to do?", ("to sing his song",), "They ask him to sing their song", False),
+        ("Who is the letter for?", ("the baker",), "The baker carries it to the miller", False),
+        ("How does the dog know him?", ("it sees his hat",), "It hears him cough", False),
+        ("What do they do with the bird?", ("give it a new nest",), "They never give it a new one", False),
+    ],
+)
+def test_the_doer_is_the_one_asked_about(question: str, accepted: tuple[str, ...], answer: str, right: bool) -> None:
+    from katha.eval_bridge.matching.meaning import same_meaning
+
+    assert same_meaning(answer, accepted, question)[0] is right

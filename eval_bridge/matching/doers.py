@@ -1,0 +1,130 @@
+"""Does the one act whom the question asks about? An answer may name its own doer where the accepted one has a pronoun.
+
+"Because Dana hurt her wrist" is no "he hurt his wrist" for why Ivo cannot play, and "Leila gets it down for Sam with a
+broom" no "with a broom" for how Sam gets it down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from katha.eval_bridge.matching.wordnet import Lemma, ancestors, entails, is_somebody, same, usage
+from katha.text.words import load_words
+
+if TYPE_CHECKING:
+    from katha.eval_bridge.matching.statements import Frame, Statement, Word
+    from katha.eval_bridge.matching.trial import Trial
+
+_ASKED_OF = ("deed", "how", "other", "what", "why")
+"""What a question asks for whose subject is who acts in the answer as well."""
+_HELD = ("content", "purpose", "pcomp")
+_ALONE = ("he", "she", "it")
+OBJECTS = {"he": "him", "she": "her", "it": "it", "they": "them"}
+
+
+def _is_one(lemma: Lemma, known: Iterable[Lemma]) -> bool:
+    return any(entails(lemma, other) or entails(other, lemma) for other in known)
+
+
+def _parts(statement: Statement, lemmas: Sequence[Lemma], doer: Word) -> bool:
+    """Whether one of the words takes part in the statement otherwise than as who acts."""
+    return any(
+        word.at != doer.at
+        and word.part != "agent"
+        and word.owner != doer.at
+        and any(same(word.lemma, x) for x in lemmas)
+        for word in statement.words
+        if word.lemma[0] == "n"
+    )
+
+
+def _of_topic(trial: Trial, wanted: Frame | None) -> bool:
+    """Whether who acts in an accepted clause is the one asked about: by name, by a pronoun that fits, or unsaid."""
+    if wanted is None:
+        return trial.asked.asks != "why"
+    named = trial.wanted.filled(wanted.agents)
+    if named:
+        return any(_is_one(word.lemma, trial.asked.topic) for word in named)
+    if trial.asked.asks != "why":
+        return True
+    pronoun, given = wanted.agent_pronoun, trial.wanted.given.lower().split()
+    return pronoun in given and (pronoun in _ALONE if len(trial.asked.topic) == 1 else pronoun == "they")
+
+
+def _another(trial: Trial, doer: Word) -> bool:
+    """Whether a doer of the answer is not the one asked about: another name or kind, or one who acts on that one."""
+    asked, known = trial.asked, trial.known
+    somebody = doer.proper or is_somebody(doer.lemma[1]) or doer.lemma[1] in usage().sets["anyone"]
+    apart = usage().sets["others"] - {lemma[1] for lemma in (*asked.words, *known.words)}
+    if not apart.isdisjoint(word.lemma[1] for word in trial.said.words if word.owner == doer.at):
+        return somebody or doer.lemma[1] == "one"
+    if not somebody or _is_one(doer.lemma, asked.topic) or _is_one(doer.lemma, known.agents):
+        return False
+    return doer.proper or _of_another_kind(trial, doer.lemma) or _parts(trial.said, asked.topic, doer)
+
+
+def is_kind(lemma: Lemma, known: Iterable[Lemma]) -> bool:
+    """Return whether a word is a wider one for somebody known: "the little bird" for the wren."""
+    words = load_words()
+    return is_somebody(lemma[1]) and any(
+        lemma[1] in ancestors(each)
+        or (not ancestors(each) and words.sort(each[1]) == "animal" and lemma[1] in usage().sets["classes"])
+        for each in known
+    )
+
+
+def _of_another_kind(trial: Trial, lemma: Lemma) -> bool:
+    """Whether a word is for an animal that the one asked about is not."""
+    sorts, known = load_words(), (*trial.asked.words, *trial.known.words)
+    topic = {sorts.sort(each[1]) for each in trial.asked.topic}
+    animals = sorts.sort(lemma[1]) == "animal" and topic <= {"animal", "person"}
+    said = lemma in known or is_kind(lemma, trial.asked.topic) or lemma[1] in usage().sets["vague"]
+    return animals and trial.asked.asks != "why" and not said
+
+
+def _caused(trial: Trial, frame: Frame) -> bool:
+    """Whether a clause is what the one asked about brings about: "he makes sure that Claire gets it"."""
+    above = trial.said.frames[frame.above] if frame.above >= 0 and frame.link == "content" else None
+    return above is not None and not above.agents and not load_words().has("say", above.verb[1])
+
+
+def _clauses(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> dict[int, Frame | None]:
+    """The clauses of the answer that say what is accepted, or hold it ("lets him ride"), with what each stands for."""
+    found: dict[int, Frame | None] = {}
+    for word, other in pairs:
+        frame = trial.wanted.frame_of(word)
+        number, says = other.frame, word.part in ("verb", "state")
+        if number < 0 or other.part == "modifier" or (trial.asked.asks == "why" and not says):
+            continue
+        found.setdefault(number, frame)
+        while trial.asked.asks != "why" and trial.said.frames[number].link in _HELD:
+            if trial.said.frames[number].agents or trial.said.frames[number].above < 0:
+                break
+            number = trial.said.frames[number].above
+            found.setdefault(number, frame)
+    return found
+
+
+def another_doer(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
+    """Return whether somebody else does in the answer what the one asked about does in the accepted answer."""
+    asked = trial.asked
+    if asked.asks not in _ASKED_OF or not any(lemma in asked.people for lemma in asked.topic):
+        return False
+    return any(
+        _of_topic(trial, wanted) and _another(trial, doer)
+        for number, wanted in _clauses(trial, pairs).items()
+        if not _caused(trial, trial.said.frames[number])
+        for doer in trial.said.filled(trial.said.frames[number].agents)
+    )
+
+
+def turned(trial: Trial, one: Frame | None, two: Frame) -> bool:
+    """Return whether pronouns change places: "they ask her" for "she asks them", told or only asked about."""
+    acts, acted = two.agent_pronoun, two.other_pronoun
+    if not acts or acted not in OBJECTS.values() or OBJECTS.get(acts) == acted:
+        return False
+    if one is not None and one.agent_pronoun and one.other_pronoun and not one.passive and not two.passive:
+        return OBJECTS.get(acts) == one.other_pronoun and OBJECTS.get(one.agent_pronoun) == acted
+    whom = trial.asked.acted
+    plain = OBJECTS.get(acts) == whom and acted not in ("it", whom)
+    return one is None and plain and trial.asked.asks in _ASKED_OF and trial.asks_of(two)
