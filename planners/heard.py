@@ -55,6 +55,10 @@ _CAB = re.compile(r"\bcab of (?:the|an?|his|her) (?:\w+ )?(?:engine|train|locomo
 _CAPITAL = re.compile(r"\b[A-Z][\w-]+")
 _BRAND = re.compile(r"\b([Tt]he|[Aa]n?) (?:[A-Z][\w'-]+ )+(?=[a-z\u00e0-\u00ff])")
 """A name before what it is the name of."""
+_ADDRESS = re.compile(
+    r"\b(?:[A-Z][\w'-]+ )+(?=(?:Lane|Road|Street|Avenue|Hill|Row|Close|Drive|Crescent|Terrace|Alley|Gardens)\b)"
+)
+"""What a street is called, which tells no place: no mill is in Mill Lane."""
 _OWNERS = re.compile(r"['\u2019]s? ")
 PASSED = ("stairs", "stair", "staircase")
 """What people go through, and are seldom at."""
@@ -113,7 +117,7 @@ def said_in(story: Story, at: int) -> str:
 
 def nameless(story: Story, text: str) -> str:
     """Return a text without the words of names, which tell no place: Comet, Mrs. Park, the Blue Whale café."""
-    return _names(story).sub("One", _BRAND.sub(r"\1 ", text))
+    return _names(story).sub("One", _BRAND.sub(r"\1 ", _ADDRESS.sub("", text)))
 
 
 @lru_cache(maxsize=4)
@@ -211,10 +215,10 @@ def _described(story: Story, at: int) -> Setting | None:
 def _runs(story: Story, at: int) -> Setting | None:
     """The place of work that is somebody's: "Mr Kim runs a laundry"."""
     for event in story.reading.of(at):
-        plainly = event.speech is None and event.within is None and not event.aside
+        plainly = event.speech is None and event.within is None
         if plainly and event.verb in planning("shift")["running"] and story.people(event):
             found = [named(role.head) for role in event.all("patient")]
-            return next((one for one in found if one is not None and not (one.home or one.open)), None)
+            return next((one for one in found if one is not None and not one.home), None)
     return None
 
 
@@ -268,6 +272,8 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
         told.said, told.noun, told.firm = inner, inner.place.removeprefix("the "), True
         told.speaks[inner] += SAID
         return
+    if _ADDRESS.match(place.text):
+        return
     key = meant(setting_of(place), place.noun, story_words(story))
     if key is None and _is_named(story, place):
         return  # a town by its name tells no picture
@@ -276,7 +282,8 @@ def _hear(story: Story, place: Place, told: Heard) -> None:
         return
     if not (load_words().has("place", place.noun) or place.sort in shift["places"] or key is not None):
         return
-    if place.entity and place.noun not in text and place.text.lower() not in text:
+    hidden = place.noun not in text and place.text.lower() not in text
+    if hidden and (place.entity or place.preposition in ("from", "of")):
         return  # it is only painted, or spoken of
     owner = story.reading.entity(place.entity).owner if place.entity else None
     if re.search(rf"\bfrom {re.escape(place.noun)} to {re.escape(place.noun)}\b", text):

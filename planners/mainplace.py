@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from katha.planners.acts import planning
 from katha.planners.heard import Heard, nameless, story_words
 from katha.planners.moments import Story
-from katha.planners.settings import Setting, named, settings, words_of
+from katha.planners.settings import Setting, named, settings, stood_in, words_of
 
 __all__ = ["main_places", "usual_place"]
 
@@ -19,6 +19,10 @@ against it, that the story has none of the words that it needs."""
 _FIRM, _SAID, _NAMED, _TWICE = 4.0, 2.0, 2.0, 2.0
 """What each sentence counts that says that somebody is there, that says it of something, and that names it; at most
 twice."""
+_LATE, _LATE_PART = 0.6, 0.4
+"""From which part of a story on a place that was never told before is where it ends, and how much of it counts."""
+_IN_TITLE = 2.5
+"""What it brings that the title says what is there: "The Calf in the Kitchen"."""
 _HEAT, _MOST, _LEAST = 1.5, 8, 0.03
 """How flat the choice is, how many places are left of it, and how likely each has to be."""
 _OUT = 1.6
@@ -28,8 +32,11 @@ _OUT = 1.6
 def main_places(story: Story, told: Sequence[Heard]) -> Mapping[Setting, float]:
     """Return the likeliest main places of a story and how likely each is, the best first."""
     said, title = story_words(story), words_of(nameless(story, story.title))
+    entitled = stood_in(nameless(story, story.title), said)
     usual = usual_place(story)
     rank = {one: _rank(one, told, said, title) + _USUAL * (one == usual) for one in settings()}
+    if entitled is not None:
+        rank[entitled] += _IN_TITLE
     top = max(rank.values())
     odds = {one: math.exp((value - top) / _HEAT) for one, value in rank.items()}
     whole = sum(odds.values())
@@ -44,8 +51,10 @@ def _rank(place: Setting, told: Sequence[Heard], said: frozenset[str], title: fr
     there = [one for one in told if one.said == place]
     by_text = _FIRM * min(_TWICE, sum(one.firm for one in there)) + _SAID * min(_TWICE, len(there))
     by_name = _NAMED * min(_TWICE, sum(one.named.get(place, 0.0) for one in told))
+    first = next((at for at, one in enumerate(told) if one.names(place)), 0)
+    part = _LATE_PART if first >= _LATE * len(told) else 1.0
     never = _NEVER * (not there and not place.may_be(said))
-    return by_words + by_text + by_name + _COMMON * math.log(place.usual) - never
+    return by_words + part * (by_text + by_name) + _COMMON * math.log(place.usual) - never
 
 
 def _is_open(place: str) -> bool:

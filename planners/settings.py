@@ -52,6 +52,14 @@ _TRADE, _NAME, _MOST = 1.5, 1.5, 6.0
 (a baker in a boat is in no bakery), the name of the place told by the way; and most that a sentence's words bring."""
 _TRAIN = re.compile(r"\bthe \d{1,2}[:.]\d\d\b")
 """A train by its time: "the 7:42 to the city"."""
+_LINE = re.compile(
+    r"\bthe (?:number )?\d{1,3}[a-z]?(?= (?:is|was|has|had|to|from|came|comes|stopped|stops|pulled|pulls|turned|turns"
+    r"|rattled|arrived|arrives|never|into|home|rolled|lurched|swung|went|goes|drove|did|does)\b)"
+    r"|(?:(?<=\bon )|(?<=\boff ))the (?:number )?\d{1,3}(?= ?[,.;:!?]| (?:and|when|every|home|again|that|which|because)\b)"
+)
+"""A bus by its number: "the 47 is full", "on the 12 home"."""
+_OWN = 1.2
+"""What a word brings at least that belongs to a place."""
 _KNOWN = 0.4
 """What is left of a word that an earlier sentence had: a story of shoes need not be told in a shoe shop."""
 _SHARED = 0.4
@@ -88,6 +96,10 @@ class Setting:
     def fit(self, words: frozenset[str]) -> float:
         """Return how well the words of a story fit, each counted once."""
         return sum(self.weights[word] for word in words & self.weights.keys())
+
+    def owns(self, words: frozenset[str]) -> int:
+        """Return how many words of a story belong there more than elsewhere."""
+        return sum(self.weights[word] >= _OWN for word in words & self.weights.keys())
 
     def score(self, words: frozenset[str], known: Collection[str] = ()) -> float:
         """Return how well the words of a sentence fit; those that are `known` from earlier ones tell little."""
@@ -181,7 +193,7 @@ def _spelt(word: str) -> str:
 def plain(text: str) -> str:
     """Return a sentence in small letters without what is said, what pictures and stories are of, what something is
     likened to, and what only sounds like a place."""
-    return _strays().sub(" ", _LIKENED.sub(" ", _SHOWN.sub(" ", _QUOTED.sub(" ", text.lower()))))
+    return _strays().sub(" ", _LIKENED.sub(" ", _SHOWN.sub(" ", _QUOTED.sub(" ", _LINE.sub("the bus", text.lower())))))
 
 
 def _spoken(text: str) -> Iterator[str]:

@@ -62,10 +62,12 @@ _ENOUGH, _KNOWN = 2.0, 3.5
 """A place for which less speaks in all sentences is none; one for which as much does has furniture of homes too."""
 _MAIN = 10.0
 """What the likely main places of a story bring in all its sentences together, by how likely they are."""
-_GUESS, _STRONG, _DENSE = 0.5, 5.0, 1.1
+_GUESS, _STRONG, _DENSE = 0.45, 5.0, 1.1
 """A place that the text nowhere names is shown if it is as likely to be the main one, or if some sentence says as much
 for it, or all together as much each; else a picture is where those of whom the story tells usually are, or nowhere,
 since what contradicts the text is worse."""
+_OWN_WORDS, _LIKELY = 3, 0.2
+"""It is shown as well if so many words of the story belong there and it is as likely to be the main one."""
 _YARDS = ("yard", "courtyard")
 _BY_SIDE = {
     "outside": True,
@@ -178,6 +180,11 @@ def _way(story: Story) -> list[str]:
     known_by |= {key for key in way if isinstance(key, Said) or share.get(key, 0.0) >= _GUESS}
     words = story_words(story)
     known_by |= {key for key in way if isinstance(key, Setting) and key.fit(words) >= _DENSE * len(told)}
+    known_by |= {
+        key
+        for key in way
+        if isinstance(key, Setting) and share.get(key, 0.0) >= _LIKELY and key.owns(words) >= _OWN_WORDS
+    }
     usual = usual_place(story)
     known_by |= {key for key in way if any(one.names(key) for one in told)}
     rest = usual.place if usual is not None else ""
