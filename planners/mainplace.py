@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from katha.planners.acts import planning
@@ -21,8 +22,10 @@ _FIRM, _SAID, _NAMED, _TWICE = 4.0, 2.0, 2.0, 2.0
 twice."""
 _LATE, _LATE_PART = 0.6, 0.4
 """From which part of a story on a place that was never told before is where it ends, and how much of it counts."""
-_IN_TITLE = 2.5
-"""What it brings that the title says what is there: "The Calf in the Kitchen"."""
+_IN_TITLE, _FITTING = 2.5, 3.0
+"""What it brings that the title says what is there ("The Calf in the Kitchen"), and how well the story's words have to
+fit the place then: a ghost from the attic haunts other rooms."""
+_INSIDE = re.compile(r"\b(?:in|inside|aboard|on) (?:the|a|an)\b")
 _HEAT, _MOST, _LEAST = 1.5, 8, 0.03
 """How flat the choice is, how many places are left of it, and how likely each has to be."""
 _OUT = 1.6
@@ -32,10 +35,10 @@ _OUT = 1.6
 def main_places(story: Story, told: Sequence[Heard]) -> Mapping[Setting, float]:
     """Return the likeliest main places of a story and how likely each is, the best first."""
     said, title = story_words(story), words_of(nameless(story, story.title))
-    entitled = stood_in(nameless(story, story.title), said)
+    entitled = stood_in(nameless(story, story.title), said) if _INSIDE.search(story.title) else None
     usual = usual_place(story)
     rank = {one: _rank(one, told, said, title) + _USUAL * (one == usual) for one in settings()}
-    if entitled is not None:
+    if entitled is not None and entitled.fit(said) >= _FITTING:
         rank[entitled] += _IN_TITLE
     top = max(rank.values())
     odds = {one: math.exp((value - top) / _HEAT) for one, value in rank.items()}

@@ -258,3 +258,32 @@ def test_who_rides_to_a_shop_is_on_the_way_and_buys_inside() -> None:
         "the bakery",
         "the living room",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("The 47 is so full that the windows have gone white. At Mill Lane the driver brakes hard.", "the bus"),
+        ("At Mill Lane a girl picked up a coin. She smiled.", ""),
+        ("The actor waited for applause on the stage. The king, played by Mr. Adeyemi from the post office, bowed.",
+         "the stage"),
+        ("The goat had fallen into the dry well. After school Chipo pulled it up with the bucket.", "the village"),
+        ("When the lady came down to breakfast, she sat at the table.", "the kitchen"),
+        ("A waitress dropped the soup over the menu. The waiter laughed.", "the restaurant"),
+        ("For months the crew ate nothing but paste. Near Jupiter the lieutenant checked the oxygen meter.",
+         "the space station"),
+        ("In the front room the aunts were all talking.", "the front room"),
+    ],
+)  # fmt: skip
+def test_a_whole_story_is_where_its_words_belong(text: str, place: str) -> None:
+    assert places(text, 2)[-1] == place
+
+
+def test_a_title_says_where_a_story_is_and_its_end_does_not() -> None:
+    calf = "# The Calf in the Kitchen\n\nPut him by the stove, she said. They gave him milk. He ate the butter."
+    assert places(calf, 3)[-1] == "the kitchen"
+    guard = (
+        "The mummy at the museum lay in its case. The guard ate a roll. A man cut the glass. He took the collar. "
+        "The guard groaned. The thief ran. The police met him on the roof."
+    )
+    assert set(places(guard, 7)[:4]) == {"the museum"}
