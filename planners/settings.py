@@ -55,7 +55,8 @@ _TRAIN = re.compile(r"\bthe \d{1,2}[:.]\d\d\b")
 _LINE = re.compile(
     r"\bthe (?:number )?\d{1,3}[a-z]?(?= (?:is|was|has|had|to|from|came|comes|stopped|stops|pulled|pulls|turned|turns"
     r"|rattled|arrived|arrives|never|into|home|rolled|lurched|swung|went|goes|drove|did|does)\b)"
-    r"|(?:(?<=\bon )|(?<=\boff ))the (?:number )?\d{1,3}(?= ?[,.;:!?]| (?:and|when|every|home|again|that|which|because)\b)"
+    r"|(?:(?<=\bon )|(?<=\boff ))the (?:number )?\d{1,3}"
+    r"(?= ?[,.;:!?]| (?:and|when|every|home|again|that|which|because)\b)"
 )
 """A bus by its number: "the 47 is full", "on the 12 home"."""
 _OWN = 1.2
