@@ -505,3 +505,58 @@ def test_words_that_are_repaired_are_one_tree_still(text: str) -> None:
     for token in doc:
         assert (token.dep_ == "ROOT") == (token.head.i == token.i)
         assert sum(1 for _ in token.ancestors) < len(doc)
+
+
+def doers(text: str, verb: str) -> list[str]:
+    story = read_story(text)
+    return [story.entity(one).name for item in story.events if item.verb == verb for one in item.who("agent")]
+
+
+@pytest.mark.parametrize("sign", ["label", "badge", "clock", "timetable"])
+def test_what_only_bears_words_is_nobody(sign: str) -> None:
+    text = (
+        f'Defne put her hands in her pockets. The ship lay on its side, and the {sign} said "Hopeless". She bent down.'
+    )
+    story = read_story(text)
+    assert [one.name for one in story.cast] == ["Defne"]
+    assert doers(text, "bend") == ["Defne"]
+
+
+def test_a_name_may_end_in_a_number() -> None:
+    text = (
+        "The robot who swept Kestrel Park was called Unit Six. Unit Six scanned the pond. "
+        '"Warning," said the gate, "you are leaving." Unit Six paused. Then it lifted its broom.'
+    )
+    assert {one.name for one in read_story(text).cast} == {"Unit Six", "the gate"}
+    assert doers(text, "lift") == doers(text, "scan") == ["Unit Six"]
+
+
+def test_nostrils_and_hooves_are_hardly_a_persons() -> None:
+    story = read_story("The calf was born early. He did not move. Mr Webb rubbed him and blew into his nostrils.")
+    (nostrils,) = [one for one in story.entities if one.noun == "nostril"]
+    assert story.entity(nostrils.owner or "").noun == "calf"
+
+
+def test_who_was_asked_for_is_he() -> None:
+    text = (
+        'Below, the cook was praying. "Where\'s the boy?" shouted Captain Ingrid Solheim. Nobody had seen him. '
+        "Then there he was: little Matteo, clinging to the spar."
+    )
+    story = read_story(text)
+    assert [one.name for one in story.cast if one.noun in ("cook", "boy")] == ["the cook", "Matteo"]
+
+
+def test_a_series_of_deeds_and_a_pair_of_doers_are_read_whole() -> None:
+    text = "The old woman laughed, mixed flour, water and yeast, wrapped the dough in a cloth and left."
+    assert doers(text, "mix") == doers(text, "wrap") == ["the old woman"]
+    assert doers("The driver brakes hard, and the rubber plant and I fall down.", "fall") == [
+        "the rubber plant",
+        "the narrator",
+    ]
+
+
+def test_one_more_is_one_more_of_what_can_be_counted() -> None:
+    story = read_story("A possum sat with our biscuits in its lap. It looked into the light, took one more and bit it.")
+    assert [story.entity(one).noun for item in story.events if item.verb == "bite" for one in item.who("patient")] == [
+        "biscuit"
+    ]

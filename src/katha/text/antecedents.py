@@ -262,6 +262,10 @@ class Antecedents:
             if e.last is not None and e.last.pronoun == mention.pronoun and e.told_sex == sex
         }
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
+        asked = self._asked_for(mention) if not mention.quoted else None
+        if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
+            asked.votes[sex] += 1.0
+            return asked
         scored = self._best(
             (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
@@ -269,6 +273,8 @@ class Antecedents:
             if not e.narrator and e.id not in barred
             if e.sex in (sex, None)
         )
+        somebody = any(e.kind == "person" for _, e in scored)
+        scored = [(score, e) for score, e in scored if not (somebody and self._only_thing(e, mention))]
         people = any(e.kind == "person" and e.told_sex == sex and score > _UNLIKELY for score, e in scored)
         scored = self._best(
             (
@@ -282,6 +288,10 @@ class Antecedents:
             for score, e in scored
         )
         owned = self.memory.owned.get(mention.key)
+        if owned is not None and self.words.has("of_beasts", owned.noun):
+            # "He caught a fish in his beak": it is not the fish's.
+            beasts = {e.id for _, e in scored if e.kind in ("animal", "being") and e.sentences[0] < mention.sentence}
+            scored = self._best((score + 1.5 * (e.id in beasts), e) for score, e in scored)
         if owned is not None and self.words.has("kin", owned.noun):
             # "His father" is hardly the father's own.
             unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
@@ -318,6 +328,12 @@ class Antecedents:
         owner = self.memory.mentions.get(last.owner) if last is not None and last.owner is not None else None
         return beside and owner is not None and owner.pronoun == mention.pronoun
 
+    def _only_thing(self, entity: Known, mention: Mention) -> bool:
+        """Whether a thing without a name has not been "he" or "she" right before, as no ship or moon is."""
+        thing = entity.kind in ("thing", "place") and not entity.names
+        again = entity.last is not None and entity.last.pronoun == mention.pronoun
+        return thing and not again and not self.words.has("personified", entity.noun)
+
     def _personified(self, mention: Mention, sex: str) -> Known | None:
         """The thing that a text speaks of as of somebody: "The moon was so smooth that they used her as a mirror"."""
         things = [e for e in self.memory.recent(mention, 1) if self.words.has("personified", e.noun) and not e.plural]
@@ -332,6 +348,16 @@ class Antecedents:
         named = [one for one in self.memory.mentions.values() if one.quoted and one.name and one.sentence in near]
         people = [one for one in named if one.entity is None and one.role in ("recipient", "patient", "agent")]
         return self.noun(people[-1]) if len({one.name for one in people}) == 1 else None
+
+    def _asked_for(self, mention: Mention) -> Known | None:
+        """Whom somebody just asked for: '"Where's the boy?" she shouted. Nobody had seen him'."""
+        for one in self.memory.mentions.values():
+            be = one.token.head if one.quoted and one.sentence == mention.sentence - 1 else None
+            where = be is not None and be.lemma_ == "be" and one.token.dep_ in ("nsubj", "attr") and not one.pronoun
+            if where and any(child.lower_ == "where" for child in be.children) and not one.plural:
+                found = self.noun(one)
+                return found if found is not None and found.kind in ALIVE else None
+        return None
 
     def _left(self, entity: Known, going: set[str], mention: Mention) -> float:
         """How unlikely somebody of no told sex is while "he" goes on to mean another: "Anna paid him. He ..."."""
@@ -640,12 +666,15 @@ class Antecedents:
     def _like(self, mention: Mention) -> Known | None:
         """Another of what was named before: "Max rolled a ball and put a smaller one on top"."""
         barred, named = self._barred(mention), bool(mention.also)  # "one was called Bao"
+        more = mention.pronoun == "another" or any(child.lower_ == "more" for child in mention.token.children)
         kinds = [
             (
                 self._score(e, mention)
                 + (0.6 if e.plural else 0.0)
                 + (0.5 if e.last and e.last.role == "patient" else 0.0)
                 + (0.4 if e.kind == "thing" else 0.0)
+                + (0.8 if e.plural and more else 0.0)
+                - (1.5 if more and self.words.has("mass", e.noun) else 0.0)
                 + (1.5 if named and (e.alive or e.kind == "group") else 0.0),
                 e,
             )
@@ -661,6 +690,7 @@ class Antecedents:
         said = self.memory.of(next(iter(self.memory.beside(mention, beside)), None))
         like = said if said is not None and said.noun else self._best(kinds)[0][1]  # "one hoof and then another"
         one = self._part(like, self._kind_of(like), like if like.plural else None)
+        mention.adjectives = tuple(look for look in mention.adjectives if look != "more")
         looks = " ".join(mention.adjectives)
         one.adjectives = list(mention.adjectives)
         one.plural, one.count = mention.plural, mention.count

@@ -162,7 +162,10 @@ class Resolver:
         head: Token | None = mention.token.head
         if mention.token.dep_ == "attr" and head is not None:
             told = not any(child.dep_ in ("neg", "expl") for child in head.children) and head.lemma_ == "be"
+            above = head.head if head.dep_ == "relcl" else None
             head = next((child for child in head.children if child.dep_ == "nsubj"), None) if told else None
+            if head is not None and head.lower_ == "who" and above is not None:
+                head = above  # "Defne, who had been his apprentice for a day"
             if head is not None and head.lemma_ == "name" and mention.name:
                 return self._at(self.mentions[mention.key[0], head.i].owner)
         elif any(child.dep_ == "cc" for child in mention.token.children):
@@ -535,9 +538,14 @@ class Resolver:
         if clause is not None and mention.role == "agent" and not clause.negated:
             entity.deeds.add(clause.lemma)
             goes = entity.kind == "thing" and words.has("things_do", clause.lemma)  # an engine runs
-            goes |= entity.kind == "thing" and clause.lemma == "say" and words.is_a("text", entity.noun)
+            bears = (
+                entity.kind != "person"
+                and words.has("say", clause.lemma)
+                and _bears_words(mention.noun or entity.noun, mention, words)
+            )
+            goes |= bears
             entity.acts |= (words.has("volition", clause.lemma) or clause.lemma == "say") and not goes
-            entity.speaks = entity.speaks or mention.speaks
+            entity.speaks = entity.speaks or (mention.speaks and not bears)
         if mention.pronoun:
             entity.names += [name for kind, name in mention.also if kind == "name" and name not in entity.names]
         if mention.pronoun or mention.inner is not None:
@@ -618,6 +626,12 @@ def _acts(mention: Mention, words: Words) -> bool:
     return (mention.role == "agent" and not idle) or given or mention.role == "companion" or mention.speaks
 
 
+def _bears_words(noun: str, mention: Mention, words: Words) -> bool:
+    """Whether something only bears words: "the label said", "the clock said", but not "said the clock"."""
+    shows = words.has("shows_words", noun) and mention.token.i < mention.token.head.i
+    return words.is_a("text", noun) or shows
+
+
 def _named_places(mentions: Iterable[Mention], words: Words) -> dict[str, str]:
     """The names of places, with the noun that is in them ("hotel" of "Hotel Miramar") or "": what things are in, at or
     from, and what never does what only somebody does."""
@@ -627,8 +641,10 @@ def _named_places(mentions: Iterable[Mention], words: Words) -> dict[str, str]:
         sorts = {words.sort(noun) for noun in (mention.noun, *(noun for kind, noun in mention.also if kind == "noun"))}
         if not mention.name:
             continue
-        first, *_, last = (mention.name.lower().split() * 2)[: 1 + len(mention.name.split())]
-        nouns = [one for one in dict.fromkeys((last, first)) if words.is_place(one) and words.sort(one) != "vehicle"]
+        first, last = mention.name.lower().split()[0], mention.name.lower().split()[-1]
+        ends = not (words.has("surnames_too", last) or _acts(mention, words))  # "Kestrel Park"
+        either = dict.fromkeys((last, first) if ends else (first,))
+        nouns = [one for one in either if words.is_place(one) and words.sort(one) != "vehicle"]
         whole = " " in mention.name and nouns and not mention.titles
         if mention.titles or sorts & {"person", "animal", "being"} or (_acts(mention, words) and not whole):
             alive |= set(mention.name.split())

@@ -98,9 +98,16 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
 
 def _numbers_name(token: Token, words: Words) -> bool:
     """Whether a word is the number of a name: the "Nine" of "Unit Nine"."""
-    number = token.i > 0 and ((token.lower_ in words.numbers and token.text[0].isupper()) or token.text.isdigit())
+    number = token.i > 0 and ((words.number(token.lower_) > 0 and token.text[0].isupper()) or token.text.isdigit())
     before = token.nbor(-1) if number else token
     return number and before.text[0].isupper() and before.pos_ in ("PROPN", "NOUN") and token.head == before
+
+
+def _ends_numbered(token: Token, words: Words) -> bool:
+    """Whether a word is the number that the parser takes for the name itself: "Unit Six paused"."""
+    before = token.nbor(-1) if token.i else token
+    called = before.dep_ in ("compound", "nmod") and before.head == token and before.text[0].isupper()
+    return called and token.text[0].isupper() and words.number(token.lower_) > 0
 
 
 def _common_first(token: Token, words: Words) -> str:
@@ -121,6 +128,8 @@ def _common_first(token: Token, words: Words) -> str:
 
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
+    if _ends_numbered(token, words):
+        return True
     if not token.text[0].isupper() or words.number(token.lower_) or (token.text.isupper() and len(token.text) > 3):
         return False
     has_article = any(child.lower_ in ("a", "an", "the") for child in token.children if child.dep_ == "det")

@@ -59,6 +59,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_watched(token, words)
         _take_subject(token)
         _repair_series(token, words)
+        _repair_looks(token, words)
         _repair_counted(token, words)
     for token in doc:
         _repair_results(token, words)
@@ -411,6 +412,42 @@ def _repair_series(token: Token, words: Words) -> None:
         apart = head.dep_ != "ccomp" and before is not None and before.nbor(-1).text == ","
         if above.i < head.i and (apart or time):
             token.head = above
+
+
+def _repair_looks(token: Token, words: Words) -> None:
+    """Make a deed of a series of what was taken for a look of the next one's doer: "She laughed, mixed flour and water,
+    wrapped the dough and left"; and one doer of two: "and the plant and I fall"."""
+    thing = token.head
+    verb = thing.head
+    if token.tag_ in ("JJ", "VBN", "VBD") and token.dep_ == "amod" and thing.dep_ == "nsubj" and verb.tag_ == "VBD":
+        first = verb.head
+        past = token.lower_.endswith("ed") or words.has("past_forms", token.lower_)
+        bare = thing.left_edge == token and token.i and token.nbor(-1).text == "," and thing.nbor(-1) == token
+        series = verb.dep_ == "conj" and first.tag_ == "VBD" and first.i < token.i and verb.nbor(-1).text == ","
+        if past and bare and series and child_of(first, "nsubj") is not None:
+            token.pos_, token.tag_, token.dep_, token.head = "VERB", "VBD", "conj", first
+            token.lemma_ = words.lemmas.get(token.lower_, _stem(token.lower_))
+            thing.head, thing.dep_ = token, "dobj"
+    doer = child_of(token, "nsubj")
+    if token.dep_ == "conj" and token.pos_ == "VERB" and doer is not None and doer.tag_ == "PRP" and doer.i > 1:
+        other = next((one for one in thing.children if one.i < doer.i and one.right_edge.i == doer.i - 2), None)
+        joined = doer.nbor(-1).lower_ == "and" and other is not None and other.pos_ in ("NOUN", "PROPN")
+        if (
+            joined
+            and other is not None
+            and other.dep_ == "conj"
+            and other.left_edge.i
+            and other.left_edge.nbor(-1).tag_ == "CC"
+        ):
+            doer.nbor(-1).head = other
+            other.head, other.dep_, doer.head, doer.dep_ = token, "nsubj", other, "conj"
+
+
+def _stem(past: str) -> str:
+    """The verb of a regular past form that the parser took for an adjective: "mixed", "grated", "chopped"."""
+    bare = past.removesuffix("d").removesuffix("e")
+    double = len(bare) > 3 and bare[-1] == bare[-2] and bare[-1] not in "lsz"
+    return past[:-1] if bare.endswith(("at", "ic", "as", "uc", "iv", "av", "ut")) else bare[:-1] if double else bare
 
 
 def _last_doer(token: Token) -> Token | None:
