@@ -354,7 +354,7 @@ class Antecedents:
         for one in self.memory.mentions.values():
             be = one.token.head if one.quoted and one.sentence == mention.sentence - 1 else None
             where = be is not None and be.lemma_ == "be" and one.token.dep_ in ("nsubj", "attr") and not one.pronoun
-            if where and any(child.lower_ == "where" for child in be.children) and not one.plural:
+            if where and be is not None and any(child.lower_ == "where" for child in be.children) and not one.plural:
                 found = self.noun(one)
                 return found if found is not None and found.kind in ALIVE else None
         return None

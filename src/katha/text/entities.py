@@ -572,7 +572,7 @@ class Resolver:
         for known, new in told:
             known += [one for one in dict.fromkeys(new) if one not in known]
         titled = words.has("titles.any", mention.noun) and mention.name
-        entity.noun = entity.noun or ("" if titled else mention.noun)
+        entity.noun = entity.noun or ("" if titled else mention.noun or self.towns.get(mention.name, ""))
         entity.vague = False
         entity.plural = entity.plural or mention.plural
         if mention.plural and not entity.members and entity.count in (0, 1):
