@@ -288,7 +288,8 @@ class Antecedents:
             for score, e in scored
         )
         owned = self.memory.owned.get(mention.key)
-        if owned is not None and self.words.has("of_beasts", owned.noun):
+        person = bool(scored) and scored[0][1].kind == "person"
+        if person and owned is not None and self.words.has("of_beasts", owned.noun):
             # "He caught a fish in his beak": it is not the fish's.
             beasts = {e.id for _, e in scored if e.kind in ("animal", "being") and e.sentences[0] < mention.sentence}
             scored = self._best((score + 1.5 * (e.id in beasts), e) for score, e in scored)
