@@ -7,14 +7,14 @@ with the sentence that it draws) and `story.txt`; `KEY.json`, which no viewer se
 A viewer answers with one JSON file: `{BOARD: {"answers": {QUESTION: option}, "frames": ["yes"|"partly"|"no", ...],
 "story": "yes"|"partly"|"no"}}`: `answers` after `board.png`, `frames` after `told.png`, `story` at the end.
 
-`score --key KEY.json VIEWER.json...` prints shares right (judge and viewers, overall and by dimension), rank
-correlations over boards (judge with viewers, viewers with each other, "this is that story" with the judge).
+`score --key KEY.json VIEWER.json...` (each viewer may have seen some of the boards) prints shares right (judge and
+viewers, overall and by dimension), rank correlations over boards (judge with viewers, viewers with each other, "this is
+that story" with the judge).
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import random
 import sys
@@ -28,6 +28,8 @@ from typing import Any
 __all__ = ["main"]
 
 _WIDTH, _COLUMNS = 480, 3
+_LEAST = 2
+"""Different values on either side, without which nothing is ranked."""
 _VERDICTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 
 
@@ -66,15 +68,21 @@ def _board(run: Path, folder: Path) -> dict[str, Any]:
     told = [captions[item["scene"]] if item["kind"] == "scene" else item["prompt"] for item in board["frames"]]
     _sheet(pictures, told, folder / "told.png")
     asked = [item for item in story["recoverability_questions"] if item["role"] == "reporting" and item.get("options")]
-    shown = [{key: item[key] for key in ("question_id", "question", "options")} for item in asked]
+    # A question's own id names its story ("donkey_and_salt_q3"), which no viewer may know.
+    names = {item["question_id"]: f"q{at:02d}" for at, item in enumerate(asked, 1)}
+    shown = [
+        {"question_id": names[item["question_id"]], "question": item["question"], "options": item["options"]}
+        for item in asked
+    ]
     (folder / "questions.json").write_text(json.dumps(shown, indent=1, ensure_ascii=False), "utf-8")
     (folder / "story.txt").write_text(story["story_text"], "utf-8")
     answered = {
-        row["question_id"]: row["answer"]
+        names[row["question_id"]]: row["answer"]
         for row in _rows(run / "answers.jsonl")
         if row["condition"] == "image" and row["method"] == board["mode"] and row["status"] == "ok"
+        if row["question_id"] in names
     }
-    questions = {item["question_id"]: [item["question_type"], item["gold_answer"]] for item in asked}
+    questions = {names[item["question_id"]]: [item["question_type"], item["gold_answer"]] for item in asked}
     return {
         "run": run.name,
         "frames": len(pictures),
@@ -97,12 +105,25 @@ def _same(answer: object, gold: str) -> bool:
 
 
 def _shares(key: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-    """Return 1.0 or 0.0 by (board, question); a question without an answer counts as wrong."""
+    """Return 1.0 or 0.0 by (board, question) of the boards seen; a question of theirs without an answer is wrong."""
     return {
-        (board, name): float(_same(answers.get(board, {}).get(name), gold))
+        (board, name): float(_same(answers[board].get(name), gold))
         for board, kept in key.items()
+        if board in answers
         for name, (_, gold) in kept["questions"].items()
     }
+
+
+def _two(
+    seen: Sequence[Mapping[tuple[str, str], float]], boards: Mapping[tuple[str, str], str]
+) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """What the first and what the second viewer had right of each board that two saw."""
+    pools: tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]] = {}, {}
+    for board in sorted(set(boards.values())):
+        both = [one for one in seen if any(boards[item] == board for item in one)][:2]
+        for pool, one in zip(pools, both if len(both) > 1 else (), strict=False):
+            pool.update({item: value for item, value in one.items() if boards[item] == board})
+    return pools
 
 
 def _by(right: Mapping[tuple[str, str], float], group: Mapping[tuple[str, str], str]) -> dict[str, float]:
@@ -116,6 +137,8 @@ def _rank(left: Mapping[str, float], right: Mapping[str, float]) -> float:
     from scipy.stats import spearmanr
 
     common = sorted(set(left) & set(right))
+    if min(len({side[name] for name in common}) for side in (left, right)) < _LEAST:
+        return float("nan")  # nothing to rank
     return float(spearmanr([left[name] for name in common], [right[name] for name in common]).statistic)
 
 
@@ -129,16 +152,22 @@ def _score(key: Mapping[str, Any], viewers: Sequence[Mapping[str, Any]]) -> None
     boards = {(board, name): board for board, kept in key.items() for name in kept["questions"]}
     kinds = {(board, name): kind for board, kept in key.items() for name, (kind, _) in kept["questions"].items()}
     judge = _shares(key, {board: kept["judge"] for board, kept in key.items()})
-    seen = [_shares(key, {board: told.get("answers", {}) for board, told in viewer.items()}) for viewer in viewers]
-    together = {item: mean(one[item] for one in seen) for item in judge}
+    seen = [
+        _shares(key, {board: told["answers"] for board, told in viewer.items() if "answers" in told})
+        for viewer in viewers
+    ]
+    together = {
+        item: mean(one[item] for one in seen if item in one) for item in judge if any(item in one for one in seen)
+    }
     print(f"{len(key)} boards, {len(judge)} questions, {len(viewers)} viewers")
     print(f"right: judge {100 * mean(judge.values()):.1f}, viewers {100 * mean(together.values()):.1f}")
     ours, theirs = _by(judge, kinds), _by(together, kinds)
     for kind, count in Counter(kinds.values()).most_common():
         print(f"  {kind} ({count}): judge {ours[kind]:.1f}, viewers {theirs[kind]:.1f}")
     print(f"rank correlation over boards: judge with viewers {_rank(_by(judge, boards), _by(together, boards)):.2f}")
-    for left, right in itertools.combinations(seen, 2):
-        print(f"  viewers with each other {_rank(_by(left, boards), _by(right, boards)):.2f}")
+    first, second = _two(seen, boards)
+    if len({boards[item] for item in second}) > 2:
+        print(f"  viewers with each other {_rank(_by(first, boards), _by(second, boards)):.2f}")
     _verdicts("frames", (item for viewer in viewers for told in viewer.values() for item in told.get("frames", ())))
     stories: dict[str, list[str]] = defaultdict(list)
     for board, told in ((board, told) for viewer in viewers for board, told in viewer.items() if "story" in told):
