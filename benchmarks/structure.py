@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("app", "experiments", "agents", "compass", "planners", "renderers", "eval_bridge", "prompts", "configs")
-_MATCHER = ("asked", "families", "lemma", "meaning", "statements", "trial", "wordnet")
+_MATCHER = ("asked", "doers", "families", "lemma", "meaning", "nearly", "statements", "trial", "wordnet")
 LEFT_OUT = (
     *("src/katha/vocabulary/", "src/katha/text/", "renderers/sketch/"),
     *(f"eval_bridge/matching/{name}" for name in _MATCHER),

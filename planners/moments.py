@@ -8,8 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
-from katha.planners.lasting import carried, held_fast, inner, is_gone, still_so, worn
-from katha.planners.named import company, had, in_play, standing_by, things_by
+from katha.planners.lasting import (
+    carried,
+    company,
+    had,
+    held_fast,
+    in_play,
+    inner,
+    is_gone,
+    standing_by,
+    still_so,
+    things_by,
+    worn,
+)
 from katha.schema import StoryRecord
 from katha.text import Event, Place, Reading, Sentence, Teller
 from katha.text.senses import lives_from, said_plainly

@@ -6,20 +6,46 @@ broom" no "with a broom" for how Sam gets it down."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from katha.eval_bridge.matching.asked import Asked
+from katha.eval_bridge.matching.statements import Frame, Statement, Word
 from katha.eval_bridge.matching.wordnet import Lemma, ancestors, entails, is_somebody, same, usage
 from katha.text.words import load_words
-
-if TYPE_CHECKING:
-    from katha.eval_bridge.matching.statements import Frame, Statement, Word
-    from katha.eval_bridge.matching.trial import Trial
 
 _ASKED_OF = ("deed", "how", "other", "what", "why")
 """What a question asks for whose subject is who acts in the answer as well."""
 _HELD = ("content", "purpose", "pcomp")
 _ALONE = ("he", "she", "it")
 OBJECTS = {"he": "him", "she": "her", "it": "it", "they": "them"}
+
+
+class Known(Protocol):
+    """All accepted answers: who acts in any of them, and every word in them."""
+
+    @property
+    def agents(self) -> tuple[Lemma, ...]: ...
+
+    @property
+    def words(self) -> tuple[Lemma, ...]: ...
+
+
+class Trial(Protocol):
+    """One answer held against one accepted answer, as far as it is asked here."""
+
+    @property
+    def wanted(self) -> Statement: ...
+
+    @property
+    def said(self) -> Statement: ...
+
+    @property
+    def known(self) -> Known: ...
+
+    @property
+    def asked(self) -> Asked: ...
+
+    def asks_of(self, frame: Frame) -> bool: ...
 
 
 def _is_one(lemma: Lemma, known: Iterable[Lemma]) -> bool:

@@ -14,8 +14,8 @@ from functools import cache
 
 from katha.configs import load_config
 from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.questions.halves import Sight, sight_of
 from katha.eval_bridge.questions.saying import Deed, Sayer
-from katha.eval_bridge.questions.seen import Sight, sight_of
 from katha.eval_bridge.questions.wording import ORDERED, sentence
 from katha.schema import Dimension, Plan, StoryRecord
 from katha.text import Entity, Event, Reading, Sentence, Teller, read_text
