@@ -165,11 +165,11 @@ def _orders(reading: Reading) -> TextCheck | None:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is a page of HTML, or half of its lines are a program's."""
+    """Whether a text is a page of HTML, or half of its lines are a page's or a program's."""
     marks, lines = _MARKUP.findall(text), _lines(text)
     coded = sum(bool(_CODE.match(line)) for line in lines)
     begins = bool(marks) and not marks[0].startswith("</")
-    return begins or len(marks) >= _FEWEST_MARKS or (coded >= _FEWEST_MARKS and coded >= _FEWEST_CODE * len(lines))
+    return begins or max(len(marks), coded) >= max(_FEWEST_MARKS, _FEWEST_CODE * len(lines))
 
 
 def _is_script(lines: list[str]) -> bool:
