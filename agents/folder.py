@@ -352,7 +352,7 @@ class RunFolder(Workspace[RunRecord]):
 
     def edited_plan(self, state: RunRecord) -> Plan | None:
         """Return the plan that a person wrote into `plan.json` since the version was made; None where nobody did, or
-        where the file is torn. Every other result is as it was left.
+        where the file is torn or holds nothing of a plan. Every other result is as it was left.
 
         Raises:
             PlanError: what a person wrote is no plan; the line or the field is named.
@@ -368,6 +368,8 @@ class RunFolder(Workspace[RunRecord]):
             value = read_json(path, limit=MOST_JSON)
         except InputFileError as error:
             raise PlanError(f"{str(error).rstrip('.')}.", hint=hint) from error
+        if not isinstance(value, dict) or Plan.model_fields.keys().isdisjoint(value):
+            return None  # something else in the plan's place: damage
         try:
             return Plan.model_validate(value)
         except ValidationError as error:
