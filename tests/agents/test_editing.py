@@ -558,7 +558,7 @@ def test_a_prompt_without_end_is_refused_before_it_is_read(out: Path) -> None:
     [
         ('{"format": 1,, "panels": []}', "line 1, column 14"),
         ('{"story_id": "s", "planner": "p", "panels": {}}', "panels: Input should be a valid list"),
-        ("{}", "story_id: Field required"),
+        ('{"panels": []}', "story_id: Field required"),
     ],
 )
 @pytest.mark.parametrize("again", [edit, undo, run])
