@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from katha.text.nearness import nearest, nearness, rarity, similarity
+from katha.text.nearness import rarity, similarity
 
 
 def test_words_that_mean_much_the_same_are_nearer_than_strangers() -> None:
@@ -35,16 +35,6 @@ def test_a_word_is_known_in_capitals_in_its_forms_and_in_a_phrase() -> None:
 
 def test_what_nobody_knows_is_near_nothing() -> None:
     assert similarity("qwxzv", "dog") is None
-    assert nearest("qwxzv", ["dog"]) is None
-    assert nearest("dog", []) is None
-    assert nearness(["dog", "qwxzv"], ["qwxzv"]).tolist() == [[0.0], [1.0]]
-
-
-def test_the_nearest_of_candidates() -> None:
-    found = nearest("kitten", ["lorry", "cat", "qwxzv", "tulip"])
-    assert found is not None
-    assert found[0] == "cat"
-    assert found[1] == similarity("kitten", "cat")
 
 
 def test_rare_words_tell_more() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["nearest", "nearness", "rarity", "similarity"]
+__all__ = ["rarity", "similarity"]
 
 Row = np.ndarray[Any, np.dtype[np.float32]]
 """Small integers, held as floats: their products and sums are exact, and fast."""
@@ -83,25 +83,6 @@ def similarity(one: str, two: str) -> float | None:
     if one == two:
         return 1.0
     return None if first is None or second is None else _cosine(first, second)
-
-
-def nearest(word: str, candidates: Iterable[str]) -> tuple[str, float] | None:
-    """Return the candidate that is nearest to `word` and how near it is; None if none is known."""
-    best: tuple[str, float] | None = None
-    for candidate in candidates:
-        near = similarity(word, candidate)
-        if near is not None and (best is None or near > best[1]):
-            best = candidate, near
-    return best
-
-
-def nearness(words: Sequence[str], others: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return how near each of `words` is to each of `others`; 0 where one is not known, 1 for the same word."""
-    found = np.zeros((len(words), len(others)))
-    for i, word in enumerate(words):
-        for j, other in enumerate(others):
-            found[i, j] = similarity(word, other) or 0.0
-    return found
 
 
 def rarity(word: str) -> float:
