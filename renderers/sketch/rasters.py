@@ -51,6 +51,11 @@ class Rasters:
         self._owner = os.getpid()
         self._able = (os.cpu_count() or 1) > 1
 
+    @property
+    def begun(self) -> bool:
+        """Return whether the process is there already, so that another drawing costs nothing to begin."""
+        return self._process is not None and os.getpid() == self._owner
+
     def draw(self, svg: str, width: int, height: int) -> bytes:
         """Return what `rasterise` does."""
         with self._lock:

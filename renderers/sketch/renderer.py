@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from importlib import resources
@@ -86,9 +87,18 @@ class SketchRenderer:
         Raises:
             UsageError: a size or style that the sketch does not draw.
         """
-        rasters = shared_rasters().draw if len(requests) >= _A_BOARD else rasterise
-        for request in requests:
-            yield self._draw(request, rasters)
+        if len(requests) < _A_BOARD:
+            yield from map(self._draw, requests)
+            return
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="katha-rasters") as beside:
+            before: Future[bytes] | None = None
+            for request in requests:  # each is written while the one before is made into pixels
+                begun = beside.submit(shared_rasters().draw, *self._written(request))
+                if before is not None:
+                    yield before.result()
+                before = begun
+            if before is not None:
+                yield before.result()
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one more frame; the others are not needed and do not change."""
@@ -123,7 +133,12 @@ class SketchRenderer:
         words = [str(told[name]) for name in ("age", "color") if told.get(name)]
         return [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
 
-    def _draw(self, request: FrameRequest, rasters: Callable[[str, int, int], bytes] = rasterise) -> bytes:
+    def _draw(self, request: FrameRequest) -> bytes:
+        rasters = shared_rasters()
+        return (rasters.draw if rasters.begun else rasterise)(*self._written(request))
+
+    def _written(self, request: FrameRequest) -> tuple[str, int, int]:
+        """What a frame's pixels are made of: its drawing, width and height."""
         width, height = request.width, request.height
         if not (_SMALLEST <= width <= _LARGEST and _SMALLEST <= height <= _LARGEST):
             raise UsageError(
@@ -133,7 +148,7 @@ class SketchRenderer:
         told = self._told(request)
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
         frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
-        return rasters(in_look(frame.svg, request.style or self._style), width, height)
+        return in_look(frame.svg, request.style or self._style), width, height
 
 
 def _alone(kind: str, look: str) -> Told:
