@@ -1,4 +1,4 @@
-"""Pictures made in a process beside this one.
+"""Pictures made in processes beside this one.
 
 The library that makes pixels of a drawing keeps Python's lock while it works: nothing else of a process gets on in the
 meantime. In a process of its own it works on another core, while this one reads the frames before.
@@ -11,16 +11,19 @@ import os
 import struct
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from queue import LifoQueue
 from typing import IO
 
 from katha.renderers.sketch.svg import rasterise
 
-__all__ = ["Rasters", "shared_rasters"]
+__all__ = ["MOST", "Rasters", "shared_rasters"]
+
+MOST = 2
+"""Processes at once: two draw as fast as one process reads."""
 
 _ASKED = struct.Struct("<III")
 """Bytes of the drawing, width, height."""
@@ -43,42 +46,57 @@ _PATIENCE = 5.0
 
 
 class Rasters:
-    """One process that rasterises, begun with the first drawing. Whatever it fails at is done in this process."""
+    """Processes that rasterise, each begun when those before it are at work. Whatever they fail at is done in this
+    process."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._owner = os.getpid()
-        self._able = (os.cpu_count() or 1) > 1
+    def __init__(self, most: int = MOST) -> None:
+        self._owner, self._able = os.getpid(), (os.cpu_count() or 1) > 1
+        self._all = [_Raster() for _ in range(most)]
+        self._free: LifoQueue[_Raster] = LifoQueue()
+        for raster in reversed(self._all):
+            self._free.put(raster)
 
     @property
     def begun(self) -> bool:
-        """Return whether the process is there already, so that another drawing costs nothing to begin."""
-        return self._process is not None and os.getpid() == self._owner
+        """Return whether a process is there already, so that another drawing has nothing to wait for."""
+        return os.getpid() == self._owner and any(raster.begun for raster in self._all)
 
     def draw(self, svg: str, width: int, height: int) -> bytes:
         """Return what `rasterise` does."""
-        with self._lock:
-            png = self._drawn(svg.encode(), width, height) if self._able and os.getpid() == self._owner else None
-        return rasterise(svg, width, height) if png is None else png
+        if not self._able or os.getpid() != self._owner:
+            return rasterise(svg, width, height)
+        raster = self._free.get()
+        try:
+            return raster.draw(svg.encode(), width, height)
+        except (OSError, ImportError):  # from then on all is done here
+            self._able = False
+            return rasterise(svg, width, height)
+        finally:
+            self._free.put(raster)
 
     def close(self) -> None:
-        """End the process."""
-        process, self._process, self._able = self._process, None, False
-        if process is None or os.getpid() != self._owner:
-            return
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # what was still to be written, to one that is gone
-                if pipe is not None:
-                    pipe.close()
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        """End the processes."""
+        self._able = False
+        for raster in self._all if os.getpid() == self._owner else ():
+            raster.close()
 
-    def _drawn(self, svg: bytes, width: int, height: int) -> bytes | None:
-        """The picture from the other process; None, from then on, where that cannot be had."""
+
+class _Raster:
+    """One process that rasterises, begun with its first drawing."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self._process is not None
+
+    def draw(self, svg: bytes, width: int, height: int) -> bytes:
+        """Return the picture of one drawing.
+
+        Raises:
+            OSError, ImportError: the process cannot be had any more, and has ended.
+        """
         try:
             process = self._process = self._process or _begun()
             asked, given = process.stdin, process.stdout
@@ -89,7 +107,22 @@ class Rasters:
             return _taken(given, _GIVEN.unpack(_taken(given, _GIVEN.size))[0])
         except (OSError, ImportError):
             self.close()
-            return None
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was still to be written, to one that is gone
+                if pipe is not None:
+                    pipe.close()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _taken(pipe: IO[bytes], size: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 from katha.errors import UsageError
 from katha.protocols import BoardContext, Capabilities, FrameRequest
-from katha.renderers.sketch.rasters import shared_rasters
+from katha.renderers.sketch.rasters import MOST, shared_rasters
 from katha.renderers.sketch.scenes import Told, frame_scene, tell
 from katha.renderers.sketch.style import LOOKS, in_look
 from katha.renderers.sketch.svg import canvas, rasterise
@@ -90,15 +90,14 @@ class SketchRenderer:
         if len(requests) < _A_BOARD:
             yield from map(self._draw, requests)
             return
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="katha-rasters") as beside:
-            before: Future[bytes] | None = None
-            for request in requests:  # each is written while the one before is made into pixels
-                begun = beside.submit(shared_rasters().draw, *self._written(request))
-                if before is not None:
-                    yield before.result()
-                before = begun
-            if before is not None:
-                yield before.result()
+        with ThreadPoolExecutor(MOST, thread_name_prefix="katha-rasters") as beside:
+            ahead: deque[Future[bytes]] = deque()
+            for request in requests:  # each is written while those before it are made into pixels
+                ahead.append(beside.submit(shared_rasters().draw, *self._written(request)))
+                if len(ahead) > MOST:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one more frame; the others are not needed and do not change."""

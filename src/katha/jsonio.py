@@ -198,8 +198,8 @@ def shipped_table(package: str, *name: str) -> Any:
 
 
 def parse_table(text: str) -> Any:
-    """Return what `yaml.safe_load` does of a text without tags and merged mappings, in a third of the time: no tree of
-    nodes is made on the way, and a word that comes again is not looked at again.
+    """Return what `yaml.safe_load` does of a text without tags and merged mappings, in less than half of the time: no
+    tree of nodes is made on the way, and a word that comes again is not looked at again.
 
     Raises:
         yaml.YAMLError: it is no YAML. ValueError: it has a tag.
@@ -207,8 +207,8 @@ def parse_table(text: str) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    types, events = loader(""), yaml.parse(text, Loader=loader)
-    plain, anchored = dict[str, Any](), dict[str, Any]()
+    source, plain, anchored = loader(text), dict[str, Any](), dict[str, Any]()
+    following = source.get_event
 
     def value(event: Any) -> Any:
         kind = type(event)
@@ -221,22 +221,22 @@ def parse_table(text: str) -> Any:
         elif kind is yaml.SequenceStartEvent:
             found = [value(item) for item in until(yaml.SequenceEndEvent)]
         else:
-            found = {value(key): value(next(events)) for key in until(yaml.MappingEndEvent)}
+            found = {value(key): value(following()) for key in until(yaml.MappingEndEvent)}
         if event.anchor is not None:
             anchored[event.anchor] = found
         return found
 
     def word(written: str) -> Any:
         if written not in plain:
-            tag = types.resolve(yaml.ScalarNode, written, (True, False))
-            plain[written] = types.construct_object(yaml.ScalarNode(tag, written))
+            tag = source.resolve(yaml.ScalarNode, written, (True, False))
+            plain[written] = source.construct_object(yaml.ScalarNode(tag, written))
         return plain[written]
 
     def until(end: type[yaml.Event]) -> Iterator[yaml.Event]:
-        while type(event := next(events)) is not end:
+        while type(event := following()) is not end:
             yield event
 
-    return next((value(event) for event in events if isinstance(event, yaml.NodeEvent)), None)
+    return next((value(event) for event in until(yaml.StreamEndEvent) if isinstance(event, yaml.NodeEvent)), None)
 
 
 def parse_yaml(text: str, what: str) -> Any:

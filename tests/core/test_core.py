@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,3 +170,15 @@ def test_the_public_surface_is_documented(name: str) -> None:
     assert public
     coded = {item: thing for item, thing in public.items() if inspect.isclass(thing) or inspect.isfunction(thing)}
     assert [item for item, thing in coded.items() if not inspect.getdoc(thing)] == []
+
+
+def test_tables_are_read_as_yaml_reads_them() -> None:
+    shipped = Path(jsonio.__file__).resolve().parents[2]
+    tables = [path for folder in ("src", "configs", "renderers") for path in (shipped / folder).rglob("*.yaml")]
+    texts = [path.read_text(encoding="utf-8") for path in tables]
+    assert len(texts) > 30
+    own = "a: &one [1, 2.5, 'x', no, ~, 2026-11-26, 0x1F]\nb: {c: *one, 3: null}\nd: |\n  e\n"
+    for text in (*texts, own, "", "- >\n  folded\n  text\n", "just a word"):
+        assert repr(jsonio.parse_table(text)) == repr(yaml.load(text, Loader=yaml.CSafeLoader))
+    with pytest.raises(ValueError, match="no tags: line 2"):
+        jsonio.parse_table("a: 1\nb: !!str 2\n")

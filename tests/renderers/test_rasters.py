@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,18 +26,23 @@ def rasters() -> Iterator[Rasters]:
 
 def test_the_bytes_are_those_of_this_process(rasters: Rasters) -> None:
     assert [rasters.draw(SVG, 64, 48) for _ in range(2)] == [rasterise(SVG, 64, 48)] * 2
-    assert rasters._process is not None
+    assert [raster.begun for raster in rasters._all] == [True, False], "one is enough for one at a time"
+    with ThreadPoolExecutor(4) as threads:
+        drawn = list(threads.map(lambda _: rasters.draw(SVG, 64, 48), range(8)))
+    assert drawn == [rasterise(SVG, 64, 48)] * 8
+    assert all(raster.begun for raster in rasters._all)
 
 
 def test_it_draws_here_once_the_other_process_is_gone_or_never_was(
     rasters: Rasters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rasters.draw(SVG, 64, 48)
-    assert rasters._process is not None
-    rasters._process.kill()
-    rasters._process.wait()
+    process = rasters._all[0]._process
+    assert process is not None
+    process.kill()
+    process.wait()
     assert rasters.draw(SVG, 64, 48) == rasterise(SVG, 64, 48)
-    assert rasters._process is None
+    assert not rasters.begun
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     never = Rasters()
     assert never.draw(SVG, 64, 48) == rasterise(SVG, 64, 48)
