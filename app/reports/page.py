@@ -23,7 +23,7 @@ from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import scored_rule
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_record, read_text, write_bytes_atomic
-from katha.pictures import ByteCache, decode, read_picture
+from katha.pictures import ByteCache, decode, decoded, read_picture
 from katha.schema import (
     Answer,
     Board,
@@ -127,7 +127,7 @@ class _Light:
 @cache
 def _thumbnails() -> ByteCache[_Light]:
     """Small pictures by the bytes that they are of: a report that is written again has most of them already."""
-    return ByteCache(_KEPT_BYTES, lambda data: _Light(jpeg_uri(decode(data), _SMALL)))
+    return ByteCache(_KEPT_BYTES, lambda data: _Light(jpeg_uri(decoded(data), _SMALL)))
 
 
 def panel_uri(path: Path, *, small: bool = False) -> str:

@@ -23,7 +23,7 @@ from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import need
-from katha.pictures import ByteCache, decode
+from katha.pictures import ByteCache, decode, decoded, keep_decoded
 from katha.protocols import Evidence
 from katha.schema import Condition, Packet, StoryRecord
 
@@ -57,12 +57,13 @@ _KEPT_BYTES = 256_000_000
 
 
 def _clean(data: bytes) -> CleanImage:
-    flat = decode(data)
+    flat = decoded(data)
     (width, height), pixels = flat.size, flat.tobytes()
-    del flat
     hashed = hashlib.sha256(f"RGB {width}x{height}\0".encode())
     hashed.update(pixels)
-    return CleanImage(_png(pixels, width, height), hashed.hexdigest(), width, height)
+    png = _png(pixels, width, height)
+    keep_decoded(png, flat)  # who looks at it next need not decode it
+    return CleanImage(png, hashed.hexdigest(), width, height)
 
 
 def _png(pixels: bytes, width: int, height: int) -> bytes:

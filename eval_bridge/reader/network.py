@@ -19,7 +19,7 @@ from PIL import Image, ImageStat
 
 from katha.errors import KathaError
 from katha.jsonio import loads, sha256_hex
-from katha.pictures import decode
+from katha.pictures import decoded
 
 Array = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
@@ -456,7 +456,7 @@ def to_input(data: bytes) -> Pixels:
     Raises:
         InputFileError: the bytes are no picture.
     """
-    picture = decode(data, "A panel")
+    picture = decoded(data, "A panel")
     fit = fit_into(*picture.size)
     size = (max(1, round(picture.width * fit.scale * FINER)), max(1, round(picture.height * fit.scale * FINER)))
     inside = picture.resize(size, Image.Resampling.BILINEAR)

@@ -13,8 +13,9 @@ import warnings
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from katha.errors import InputFileError, first_line
 from katha.jsonio import read_bytes
@@ -152,6 +153,15 @@ class Sized(Protocol):
 V = TypeVar("V", bound=Sized)
 
 
+class _Decoded(NamedTuple):
+    image: Image
+
+    @property
+    def weight(self) -> int:
+        """Bytes of its pixels."""
+        return 3 * self.image.width * self.image.height
+
+
 class ByteCache(Generic[V]):
     """What was made of some bytes, the last used first, within a number of bytes and not of things. For any thread."""
 
@@ -175,6 +185,11 @@ class ByteCache(Generic[V]):
                 self._kept.move_to_end(data)
                 return found
         made = self._make(data)
+        self.put(data, made)
+        return made
+
+    def put(self, data: bytes, made: V) -> None:
+        """Keep what was made of `data`."""
         weight = len(data) + made.weight
         with self._lock:
             if data not in self._kept and 2 * weight <= self._most:
@@ -183,10 +198,34 @@ class ByteCache(Generic[V]):
             while self._held > self._most:
                 old, value = self._kept.popitem(last=False)
                 self._held -= len(old) + value.weight
-        return made
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._kept.clear()
             self._held = 0
+
+
+_KEPT_BYTES = 128_000_000
+
+
+@cache
+def _pictures() -> ByteCache[_Decoded]:
+    return ByteCache(_KEPT_BYTES, lambda data: _Decoded(decode(data)))
+
+
+def decoded(data: bytes, name: str = _NAME) -> Image:
+    """Return `decode(data)`, made once while it is kept: a frame is measured, read and shown. Do not change it.
+
+    Raises:
+        InputFileError: see `decode`.
+    """
+    try:
+        return _pictures().get(data).image
+    except InputFileError as error:
+        raise InputFileError(error.message.replace(_NAME, name, 1), hint=error.hint) from error
+
+
+def keep_decoded(data: bytes, image: Image) -> None:
+    """Have `decoded(data)` return `image`, which `data` was made of."""
+    _pictures().put(data, _Decoded(image))
