@@ -154,10 +154,11 @@ def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention
     open_ = [one for one in told if not one.sure and one.first is not None and not one.first.pronoun]
     open_.sort(key=lambda one: (not one.names, -len(one.sentences)))
     keys = [one.first.key for one in open_[: _MOST_OPEN if len(parsed) < _LONG else 0] if one.first is not None]
-    best = max(
-        ({**sure, **dict(zip(keys, sexes, strict=True))} for sexes in product(("male", "female"), repeat=len(keys))),
-        key=lambda supposed: once(names, supposed).pronouns.total,
-    )
+    every = ({**sure, **dict(zip(keys, sexes, strict=True))} for sexes in product(("male", "female"), repeat=len(keys)))
+    if any(mention.pronoun for mention in mentions.values()):
+        best = max(every, key=lambda supposed: once(names, supposed).pronouns.total)
+    else:  # nothing tells one from another
+        best = next(every)
     return mentions, once(names, best)
 
 
