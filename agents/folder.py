@@ -42,8 +42,7 @@ from katha.jsonio import (
     write_json,
 )
 from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
-from katha.schema.scores import Scores
-from katha.schema.tables import ServiceUse
+from katha.schema.scores import Scores, ServiceUse
 from katha.store import Kind, State, Store, Workspace
 
 FIRST_VERSION = "001"

@@ -55,8 +55,8 @@ from katha.jsonio import write_json
 from katha.models.batches import DrawsInBatches
 from katha.protocols import FrameRequest, MayBeWithdrawn
 from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
-from katha.schema.scores import Scores
-from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, ServiceUse, Standing, StoryCell, StoryRow
+from katha.schema.scores import Scores, ServiceUse
+from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, Standing, StoryCell, StoryRow
 from katha.store import Workspace
 
 _TEXT, _IMAGE = range(2)

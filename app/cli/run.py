@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ import typer
 
 import katha
 from katha.agents.folder import RunFolder
-from katha.agents.state import RunResult
+from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.cli.console import (
     echo_json,
     end,
@@ -25,7 +25,6 @@ from katha.app.cli.console import (
     workers_view,
 )
 from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from
-from katha.app.cli.review import at_terminal, review_board, reviewer
 from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
@@ -105,11 +104,17 @@ def run(
             lock=lock,
             budget=given.budget,
             on_event=on_event,
-            reviewer=reviewer(opened) if reviews else None,
+            reviewer=_reviewer(opened) if reviews else None,
             **changes,
         )
     finds = board is not None and result.board.mode == FINDS
     _tell_reviewed(result, reviews, as_json, opened, NEEDED if finds else "")
+
+
+def _reviewer(opened: bool) -> Callable[[ReviewRequest], ReviewChoice]:
+    from katha.app.cli.review import reviewer  # and all that changes boards, for those who are asked alone
+
+    return reviewer(opened)
 
 
 def _reviews(reviews: bool, opened: bool) -> bool:
@@ -133,17 +138,21 @@ def _is_run(story: str) -> bool:
 
 def _go_on(run: Path, as_json: bool, opened: bool) -> None:
     """Go on with a run that was begun here, at the desk or in LangGraph Studio, from what is in its folder."""
+    from katha.app.cli.review import at_terminal
+
     state = RunFolder(run).read()
     asks = at_terminal() and state is not None and bool(state.config.get("review"))
     reviews = _reviews(asks, opened)
     with live_view(quiet=as_json or reviews) as on_event:
-        result = resume_run(run, on_event=on_event, reviewer=reviewer(opened) if reviews else None)
+        result = resume_run(run, on_event=on_event, reviewer=_reviewer(opened) if reviews else None)
     _tell_reviewed(result, reviews, as_json, opened)
 
 
 def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, opened: bool, note: str = "") -> None:
     """Go through the board of a run with review, and print its outcome."""
     if reviews and not as_json:
+        from katha.app.cli.review import review_board
+
         review_board(result.out, opened)
         result = RunFolder(result.out).load_result(reused=True)
     if note and not as_json:

@@ -404,3 +404,15 @@ class PowerEstimate(Result):
     questions_per_story: float
     estimates: list[SpreadEstimate]
     notes: list[str]
+
+
+class ServiceUse(Result):
+    """One service that drew frames (G.5): model as asked and as served, dates, frames, tokens by kind, dollars."""
+
+    service: str
+    model: str
+    served: str
+    dates: list[str]
+    frames: int
+    tokens: dict[str, int]
+    cost: float | None

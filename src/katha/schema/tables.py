@@ -22,6 +22,7 @@ from katha.schema.scores import (
     RankAgreement,
     Result,
     RowDifference,
+    ServiceUse,
 )
 
 # What people say of one row's boards (Tables 55, 58 to 66 and 73). A section is None where nobody judged it.
@@ -280,18 +281,6 @@ class AblationTable(Result):
 
 
 # `table.json` of `katha compare`: methods, their differences, and the same story side by side.
-
-
-class ServiceUse(Result):
-    """One service that drew frames (G.5): model as asked and as served, dates, frames, tokens by kind, dollars."""
-
-    service: str
-    model: str
-    served: str
-    dates: list[str]
-    frames: int
-    tokens: dict[str, int]
-    cost: float | None
 
 
 class MethodRow(Result):
