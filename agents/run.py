@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from katha.addresses import shown
 from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, plan_sha256
 from katha.agents.critique import finish
-from katha.agents.editing import take_plan
 from katha.agents.folder import FIRST_VERSION, RunFolder, RunRecord, new_record
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.names import name_frames
@@ -163,6 +162,8 @@ def _stands(desk: Desk, state: RunRecord) -> bool:
     aside, and a lost panel comes from the cache."""
     folder = desk.folder
     if folder.edited_plan(state) is not None and _is_whole(folder, desk.store):
+        from katha.agents.editing import take_plan
+
         take_plan(desk)
         return True
     folder.set_aside(folder.damaged(state))

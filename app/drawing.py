@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from katha.agents import editing
 from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_drawers
 from katha.agents.state import OF_ONE_STORY, ReviewChoice, ReviewRequest, RunResult
@@ -153,6 +152,8 @@ def redo_frame(
     Example:
         >>> redo_frame("out/lion", frame=3, seed=7)
     """
+    from katha.agents import editing  # and all that changes boards: a run needs none of it
+
     result = editing.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
     write_report(result.out)
     return result

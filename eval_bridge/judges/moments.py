@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate
@@ -23,6 +23,7 @@ from katha.eval_bridge.reader.words import load_words
 from katha.text import Reading, read_story
 
 __all__ = [
+    "Frames",
     "Moment",
     "Seen",
     "Sight",
@@ -50,6 +51,8 @@ _KIN, _MOVING = 0.05, 0.3
 """How well a deed of the same kind is the one that is told: who comes in is seen to walk, and looks like who leaves."""
 _OFTEN = 0.34
 """The share of frames in which those are seen who are seen again and again."""
+_KEPT = 1024
+"""Frames whose moments are kept."""
 _OTHER_CLOTHES = 0.45
 """How well a person who is named by sex and age, or by a trade, is a person who looks otherwise: in a picture a teacher
 may be no more than a woman, and a woman a teacher."""
@@ -198,6 +201,14 @@ class Sight(NamedTuple):
 
 
 @dataclass(frozen=True)
+class _Found:
+    """What was found out about a moment, kept for who asks the same again."""
+
+    sights: dict[Term, Sight] = field(default_factory=dict)
+    spoken: dict[tuple[Claim, Term | None], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Moment:
     """One frame or event: who is there, which things, where; `nearby` is who was spoken of shortly before or after.
 
@@ -212,28 +223,21 @@ class Moment:
     words: frozenset[str] = frozenset()
     scene: int = 0
     scenes: int = 0
+    found: _Found = field(default_factory=_Found, compare=False, repr=False)
 
     def sight(self, term: Term) -> Sight:
         """Return how surely somebody or something is there, found once for each term."""
-        found = self._sights.get(term)
+        found = self.found.sights.get(term)
         if found is None:
-            found = self._sights[term] = self._sighted(term)
+            found = self.found.sights[term] = self._sighted(term)
         return found
 
     def speaks(self, claim: Claim, actor: Term | None) -> float:
         """Return how much it speaks for a claim of `actor`, found once: options of several questions claim the same."""
-        found = self._spoken.get((claim, actor))
+        found = self.found.spoken.get((claim, actor))
         if found is None:
-            found = self._spoken[claim, actor] = _likelihood(claim, self, actor)
+            found = self.found.spoken[claim, actor] = _likelihood(claim, self, actor)
         return found
-
-    @cached_property
-    def _sights(self) -> dict[Term, Sight]:
-        return {}
-
-    @cached_property
-    def _spoken(self) -> dict[tuple[Claim, Term | None], float]:
-        return {}
 
     def _sighted(self, term: Term) -> Sight:
         figures = tuple(figure.likeness(term) for figure in self.figures)
@@ -245,24 +249,49 @@ class Moment:
         return Sight(figures, max([*figures, *beside], default=0.0), first, max([*others, *beside], default=0.0))
 
 
+class Frames:
+    """Frames as moments. What was found out about a frame is kept: a board and each two of its frames are asked about,
+    and boards share frames."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, frozenset[str]], tuple[FrameReading, Moment]] = {}
+
+    def moments(self, readings: Sequence[FrameReading]) -> list[Moment]:
+        """Return one moment a frame: all that was seen, for what it may be."""
+        often = Counter(name for reading in readings for name in {one.concept for one in reading.figures})
+        regular = {name for name, count in often.items() if count >= _OFTEN * len(readings)}
+        found = [self._moment(reading, regular) for reading in readings]
+        return [replace(one, scene=place, scenes=len(found)) for place, one in enumerate(found, 1)]
+
+    def _moment(self, reading: FrameReading, regular: Set[str]) -> Moment:
+        here = frozenset(one.concept for one in (*reading.figures, *reading.faint) if one.concept in regular)
+        key = (id(reading), here)  # which is another's only when this reading is gone, and it is kept beside
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known = {}
+            self._known[key] = (reading, _moment_of(reading, here))
+        return self._known[key][1]
+
+
 def from_frames(readings: Sequence[FrameReading]) -> list[Moment]:
     """Return one moment a frame: all that was seen, for what it may be."""
-    moments = []
-    often = Counter(name for reading in readings for name in {one.concept for one in reading.figures})
-    for place, reading in enumerate(readings, 1):
-        figures: list[Seen] = []
-        props: dict[str, float] = {}
-        for one in (*reading.figures, *reading.props, *reading.faint):
-            is_figure = isinstance(one, FigureReading)
-            kind = "character" if is_figure else "prop"
-            looks = {f"{kind}/{name}": p for name, p in (one.names or {one.concept: one.p}).items()}
-            regular = is_figure and often[one.concept] >= _OFTEN * len(readings)
-            acts = is_figure or bool(one.actions)
-            figures.append(Seen(looks, _doubted(one.actions), one.emotions, acts=acts, regular=regular))
-            if not is_figure:
-                props |= {key: max(p, props.get(key, 0.0)) for key, p in looks.items()}
-        moments.append(Moment(tuple(figures), props, reading.settings, scene=place, scenes=len(readings)))
-    return moments
+    return Frames().moments(readings)
+
+
+def _moment_of(reading: FrameReading, regular: Set[str]) -> Moment:
+    """One frame. regular: the figures that are seen again and again on its board."""
+    figures: list[Seen] = []
+    props: dict[str, float] = {}
+    for one in (*reading.figures, *reading.props, *reading.faint):
+        is_figure = isinstance(one, FigureReading)
+        kind = "character" if is_figure else "prop"
+        looks = {f"{kind}/{name}": p for name, p in (one.names or {one.concept: one.p}).items()}
+        acts = is_figure or bool(one.actions)
+        seen_again = is_figure and one.concept in regular
+        figures.append(Seen(looks, _doubted(one.actions), one.emotions, acts=acts, regular=seen_again))
+        if not is_figure:
+            props |= {key: max(p, props.get(key, 0.0)) for key, p in looks.items()}
+    return Moment(tuple(figures), props, reading.settings)
 
 
 def _doubted(chances: Mapping[str, float]) -> dict[str, float]:
@@ -321,7 +350,7 @@ def from_scenes(texts: Sequence[str]) -> list[Moment]:
     places = [min(bisect_right(ends, sentence) + 1, len(texts)) for sentence in sentences]
     named = [_named(text) for text in texts]
     return [
-        replace(moment, scene=place, scenes=len(texts), props={**named[place - 1], **moment.props})
+        replace(moment, scene=place, scenes=len(texts), props={**named[place - 1], **moment.props}, found=_Found())
         for moment, place in zip(from_story(story), places, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from katha.errors import UsageError
 from katha.eval_bridge.judges.choosing import Choice, choose, reverse_support
-from katha.eval_bridge.judges.moments import Moment, from_frames, from_scenes, from_story
+from katha.eval_bridge.judges.moments import Frames, Moment, from_scenes, from_story
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.reader import FrameReading, Reader, load_reader
 from katha.jsonio import sha256_hex
@@ -114,6 +114,7 @@ class SketchReaderJudge:
             raise UsageError(f"sketch-reader takes no argument, not {argument!r}.")
         self._readings = shared_readings() if reader is None else Readings(reader)
         self._told: dict[str, list[Moment]] = {}
+        self._frames = Frames()
 
     def spec(self) -> Mapping[str, Any]:
         """Return the version of the rules and of the recogniser."""
@@ -124,7 +125,7 @@ class SketchReaderJudge:
         shown = self._readings.read_many(evidence.images)
         limit = self._readings.concepts.sketch_threshold
         strange = ", ".join(str(place) for place, reading in enumerate(shown, 1) if reading.is_sketch < limit)
-        images = from_frames(shown)
+        images = self._frames.moments(shown)
         if evidence.text is not None and evidence.text not in self._told:
             scenes = numbered_scenes(evidence.text)
             heard = from_story(read_story(evidence.text)) if scenes is None else from_scenes(scenes)
