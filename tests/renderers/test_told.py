@@ -24,7 +24,7 @@ from katha.schema import Character
 
 SENTENCES = [
     # sentence, setting (None: not asked), {actor: deed or deed>target}, things
-    ("Ben kicked the ball.", None, {"ben": "kick"}, ["ball"]),
+    ("Ben kicked the ball.", None, {"ben": "kick"}, ["football"]),
     ("In the kitchen, Mum cut the onions.", "kitchen", {"mum": "cut"}, ["onion"]),
     ("The girl threw the ball to the dog.", None, {"girl": "throw>dog", "dog": "stand"}, ["ball"]),
     ("A boy read a book in the library.", "library", {"boy": "read"}, ["book"]),
@@ -306,6 +306,14 @@ ACTS = [
     ("The man carries the sack home.", {"man": "carry"}),
     ("The crow opens the beak to sing.", {"crow": "sing"}),
     ("The girl draws a picture.", {"girl": "draw"}),
+    ("The people shout into the well.", {"people": "shout_down"}),
+    ("The boy held the matchbox in both hands.", {"boy": "hold"}),
+    ("He knelt by the clock with a screwdriver.", {"someone": "kneel"}),
+    ("The twins pressed their noses to the glass.", {"twins": "press_face"}),
+    ("The man stood in water up to his chest.", {"man": "wade"}),
+    ("She buttoned the puppy into her cardigan.", {"someone": "cradle>puppy", "puppy": "stand"}),
+    ("They lower the boy into the well.", {"everyone": "lower_down>boy", "boy": "hang"}),
+    ("The donkey put one hoof into the puddle.", {"donkey": "dip_toe"}),
 ]
 
 
@@ -414,6 +422,12 @@ def test_a_sentence_is_drawn_as_it_says(
         ("The boy climbs out of the barrel.", "boy", "in", "barrel"),
         ("The cat sits in front of the door.", "cat", "before", "door"),
         ("The boy stands on top of the wall.", "boy", "on", "wall"),
+        ("The cat slept on the roof of the car.", "cat", "atop", "car"),
+        ("The groom stood on top of the truck.", "groom", "atop", "truck"),
+        ("The old man sat on the roof of the bus.", "old man", "atop", "bus"),
+        ("The father's head rose through the hatch.", "father", "in", "hatch"),
+        ("She pulled the blanket over her head.", "someone", "covered", "blanket"),
+        ("The dog stands on the girl's back.", "dog", "back", "girl"),
         ("The boy stands at the window.", "boy", "before", "window"),
         ("The woman sits at the sewing machine.", "woman", "before", "sewing machine"),
         ("The girl crawls under the blanket.", "girl", "covered", "blanket"),
@@ -1396,13 +1410,11 @@ def test_what_is_only_thought_of_tells_no_place(sentence: str) -> None:
 def test_the_bubble_of_who_shouts_is_jagged() -> None:
     renderer = SketchRenderer()
     shouted, talked = (
-        renderer._draw(
-            FrameRequest(f"Lena {said} her father about the bus.", 1, 768, 512), lambda svg, *_: svg.encode()
-        )
+        renderer._written(FrameRequest(f"Lena {said} her father about the bus.", 1, 768, 512))[0]
         for said in ("shouts at", "talks to")
     )
-    paper = b'fill="#fffdf6"'
-    assert b"<ellipse" in talked
+    paper = 'fill="#fffdf6"'
+    assert "<ellipse" in talked
     assert talked.count(paper) != shouted.count(paper)
 
 

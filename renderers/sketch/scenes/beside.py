@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from katha.renderers.sketch.deeds import deed
 from katha.renderers.sketch.pictograms import stage_height
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import hollow_of, in_table, rim_of
 from katha.renderers.sketch.scenes.things import Box, Cluster, Sprite, draw_thing, hung, seat_of, union
 from katha.renderers.sketch.svg import group as gathered
+from katha.renderers.sketch.svg import number, rect
 
 __all__ = ["put_beside"]
 
@@ -26,6 +28,10 @@ _SEVERAL = 1.4
 _LARGER, _LONG, _LAIN, _FLOOR = 1.7, 4.0, 0.1, 0.3
 """How many times a thing is enlarged at most to hold somebody, and who lies in it; how far down they lie, and how high
 above the ground what they are in has its floor."""
+_PITS, _HALF = frozenset({"hole"}), 0.62
+"""Of who is in these the upper part is seen, so much of it."""
+_ROOF_AT = 0.96
+"""How high the roof of a thing is beside its height."""
 _FENCE = 58.0
 """Over what is jumped or flown is no higher than this."""
 _RUNGS: Mapping[str | None, float] = {"ladder": 0.4, "stairs": 0.4}
@@ -45,6 +51,7 @@ class _Room:
     box: Box
     head: tuple[float, float, float]
     facing: int
+    several: bool = False
 
     @property
     def wide(self) -> float:
@@ -79,8 +86,8 @@ def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) ->
     there = [one for one in group if one.actor.at == thing.id] if shared else []
     seen = [one.box for fellow in there for one in fellow.sprites if one.acts]
     many = [one.box for one in cluster.sprites if one.acts] if cluster.actor.count > 1 else []
-    box = union(seen) if len(seen) > 1 else union(many) if many and where in ("on", "under") else own.box
-    room = _Room(thing, box, head, cluster.facing)
+    box = union(seen) if len(seen) > 1 else union(many) if many and where in ("on", "under", "in", "atop") else own.box
+    room = _Room(thing, box, head, cluster.facing, several=len(seen) > 1 or bool(many))
     sprite, lift = _WAYS[where](room)
     others = [one.solid for one in group if one is not cluster]
     if where in ("beside", "against") and any(x0 < sprite.box[2] and x1 > sprite.box[0] for x0, _, x1, _ in others):
@@ -89,9 +96,21 @@ def put_beside(cluster: Cluster, thing: SceneThing, group: Sequence[Cluster]) ->
     cluster.move(0.0, -lift)
     if lift:
         cluster.sprites = [replace(one, grounded=False) for one in cluster.sprites]
+    if where == "in" and thing.pictogram in _PITS and not deed(cluster.actor.deed).pose.turn:
+        cluster.sprites = [_sunk(one, own) if one.acts else one for one in cluster.sprites]
     if all(one.id != thing.id for one in shown):
         cluster.sprites = [*cluster.sprites, sprite]
         cluster.solid = union([cluster.solid, sprite.box])
+
+
+def _sunk(figure: Sprite, own: Sprite) -> Sprite:
+    """The upper half of somebody who is in a hole, as much deeper as that leaves out."""
+    x0, y0, x1, y1 = figure.local
+    cut = y0 + _HALF * (y1 - y0)
+    name = f"pit-{number(figure.x)}-{number(own.y)}-{number(cut)}".replace(".", "_").replace("--", "-m")
+    shown = rect(x0 - 60, y0 - 60, x1 - x0 + 120, cut - y0 + 60, fill="#ffffff", stroke=None)
+    svg = f'<clipPath id="{name}">{shown}</clipPath>' + f'<g clip-path="url(#{name})">{figure.svg}</g>'
+    return replace(figure, svg=svg, local=(x0, y0, x1, cut), y=figure.y + (y1 - cut), grounded=False)
 
 
 def _natural(room: _Room, least: float, most: float) -> float:
@@ -127,6 +146,14 @@ def _at_feet(room: _Room) -> tuple[Sprite, float]:
     return Sprite(room.thing.id, svg, (-half, -_SHALLOW, half, 0.0), -0.8, room.middle, 0.4 * _SHALLOW, key=True), 0.0
 
 
+def _stretched(sprite: Sprite, least_wide: float) -> Sprite:
+    """A tub or basket longer, and no higher, so that several are in it."""
+    x0, y0, x1, y1 = sprite.local
+    by = max(1.0, least_wide / (x1 - x0))
+    svg = gathered(sprite.svg, transform=f"scale({by:.3f} 1)") if by > 1.0 else sprite.svg
+    return replace(sprite, svg=svg, local=(x0 * by, y0, x1 * by, y1))
+
+
 def _inside(room: _Room) -> tuple[Sprite, float]:
     """In what is as tall as somebody they stand before its inside; of what is lower the rim hides the legs."""
     if in_table("captors", room.thing.word):
@@ -137,10 +164,12 @@ def _inside(room: _Room) -> tuple[Sprite, float]:
     share = rim_of(room.thing.pictogram) if hollow_of(room.thing.pictogram) is not None else 1.0
     if share is None or share * height > 1.05 * room.tall:
         return room.drawn(max(height, 1.1 * room.tall), _AROUND * room.wide, -0.8), 0.0
-    lies = room.wide > room.tall
+    lies = room.wide > room.tall and not room.several
     if room.thing.stands == "water":
         height = max(height, _BOAT * room.tall)  # all of the legs are in it
     sprite = room.drawn(height, (1.0 if lies else _AROUND) * room.wide, 1.5, most=_LONG if lies else _LARGER)
+    if room.several:
+        sprite = _stretched(sprite, _AROUND * room.wide)
     rim = -share * sprite.local[1]
     return sprite, max(_FLOOR * rim, rim - (_LAIN if lies else _RIM) * room.tall)  # no feet below what they are in
 
@@ -157,6 +186,12 @@ def _on(room: _Room) -> tuple[Sprite, float]:
     if room.thing.pictogram in _RUNGS:
         return sprite, _RUNGS[room.thing.pictogram] * tall
     return sprite, max(0.0, seat_of(room.thing, tall))
+
+
+def _atop(room: _Room) -> tuple[Sprite, float]:
+    """On the roof of what others are in."""
+    sprite = room.drawn(_natural(room, 60.0, _TALLEST), 0.9 * room.wide, -0.5)
+    return sprite, _ROOF_AT * (sprite.local[3] - sprite.local[1])
 
 
 def _over(room: _Room) -> tuple[Sprite, float]:
@@ -217,7 +252,7 @@ def _around(room: _Room) -> tuple[Sprite, float]:
 
 
 _WAYS: Mapping[str, Callable[[_Room], tuple[Sprite, float]]] = {
-    "under": _under, "behind": _behind, "in": _inside, "on": _on, "over": _over, "beside": _beside,
+    "under": _under, "behind": _behind, "in": _inside, "on": _on, "atop": _atop, "over": _over, "beside": _beside,
     "against": _against, "before": _before, "around": _around, "covered": _covered, "between": _beside,
 }  # fmt: skip
 """The thing, and how far the actor is raised, by how the actor is beside it."""

@@ -63,6 +63,9 @@ _AIMED = frozenset(
         "graze",
         "lap",
         "listen_at",
+        "press_face",
+        "press_hand",
+        "shout_down",
     }
 )
 """Deeds done to what stands after "on", "at", "against" or "in"."""
@@ -108,6 +111,8 @@ _IN_A_ROW = frozenset({"pass_along"})
 _ASTRIDE = frozenset({"ride", "gallop", "drive"})
 _ABOARD = frozenset({"", "on", "onto", "in", "by", "aboard", "upon", "with"})
 """How somebody is with what they ride or drive; along or over anything else they only go."""
+_RESTS = frozenset({"kneel", "crouch", "squat", "sit", "lie", "stand"})
+"""Of these a tool in the hand makes no other deed."""
 _IDLE = frozenset({"stand", "sit", "kneel", "wait", "listen", "look", "think", "cry"})
 """Deeds beside which it is seen where hands and head are."""
 _HIDES = 150.0
@@ -126,6 +131,7 @@ _OUTSIDE = frozenset({"on", "onto", "off", "from", "over", "above", "under", "be
 """Where nobody is who is inside a building."""
 _AT_IT = frozenset({"at", "to", "towards", "toward", "after"})
 """What stands behind these is aimed at."""
+_STEPPED = frozenset({"over", "across", "on", "onto"})
 _ONTO = frozenset({"on", "onto", "over", "around", "round"})
 _BORNE = frozenset({"coffin", "stretcher", "trunk", "chest", "canoe", "wooden_rowboat"})
 """Things that take two to carry, whatever their height."""
@@ -245,6 +251,8 @@ class Doing(Having):
             return worn
         if (dressing := self._dressing(event)) is not None:
             return dressing
+        if self._into_clothes(event):
+            return "cradle"
         if verb in _BECOMING and event.state:
             told_words = [word.lower() for text in event.state for word in text.split()]
             named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
@@ -310,7 +318,7 @@ class Doing(Having):
         if not event.all("patient", "goal", "recipient") and (alone := alone_deed(predicate)) is not None:
             return alone
         near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
-        means = [role.head for role in (*event.all("instrument", "companion"), *near)]
+        means = [role.head for role in (*event.all("instrument", "companion"), *near)] if verb not in _RESTS else []
         if verb == "play" and not event.who("patient") and self._make_music(doers):
             return "play_music"
         meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
@@ -328,7 +336,9 @@ class Doing(Having):
         """Whether a place is a part of somebody that makes no other verb: to hold something behind the back is not to
         hold back, and who walks with a cap in the hand walks hand in hand with nobody."""
         body = role.entity is not None and _is_body(self._entity(role.entity))
-        return body and (role.head == "back" or bool(event.all("instrument")))
+        body = body or load_words().has("parts", role.head)
+        held = role.preposition == "in" and bool(event.who("patient"))  # "held the box in both hands"
+        return body and (role.head == "back" or held or bool(event.all("instrument")))
 
     def _meets(self, role: Role) -> bool:
         """Whether a preposition makes another verb: one rows with a friend at home, and with oars or a loaf at sea."""
@@ -486,6 +496,8 @@ class Doing(Having):
                     self.actors[other] = replace(self.actors[other], deed=name, target=first)
         if (row.partner == "under" or name == "lead_beast") and targets and not astride:
             self._mount(others[0])
+        if name == "lower_down" and others and self.actors[others[0]].deed == "stand":
+            self.actors[others[0]] = replace(self.actors[others[0]], deed="hang")
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
         for key in event.who("companion"):
@@ -705,6 +717,8 @@ class Doing(Having):
             on = on or (main is None and row.id in _AIMED and role.preposition in _AT)
             on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
             on = on or (main is None and row.thing == "above" and role.preposition == "from")
+            on = on or (main is None and row.id == "step_over" and role.preposition in _STEPPED)
+            on = on or (main is None and row.id == "dip_toe" and role.preposition in _AT)
             on = on or (main is None and row.thing == "mouth" and role.preposition in ("into", "at"))  # "bit into"
             on = on or (main is None and row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
             on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))

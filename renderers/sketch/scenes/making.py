@@ -27,6 +27,7 @@ from katha.renderers.sketch.scenes.senses import (
     is_idiom,
     near_noun,
     noun_of,
+    part_of,
     place_of,
     shot_of,
     singular,
@@ -88,9 +89,13 @@ def _of_owner(event: Event, reading: Reading) -> Event:
     told += [role.head for role in event.all("goal", "place", "patient") if role is not subject]
     names = [f"{one}_{word}" for word in told for one in (part.noun or subject.head, "any")]
     name, mood = bodily_deed(names), bodily_mood(names)
-    if name is None and mood is None:
-        return event
     doer = Role("agent", owner.name, owner.noun or owner.name, owner.id, start=subject.start)
+    if name is None and mood is None:
+        shows = in_table("showing", event.verb) and part_of(part.noun) == "head"
+        if not shows or not event.all("place", "goal", "source"):
+            return event
+        roles = tuple(doer if one is subject else one for one in event.roles)
+        return replace(event, verb="be", particle="", roles=roles, passive=False)  # "his head rose through the hatch"
     verb = deed(name).words[0] if name is not None else "be"
     others = [one for one in event.all("companion", "recipient") if one.entity != owner.id]
     return replace(
@@ -101,7 +106,9 @@ def _of_owner(event: Event, reading: Reading) -> Event:
 def _owner(part: Entity, event: Event, reading: Reading) -> Entity | None:
     """Whose it is: its own owner or, of tears, that of the cheek."""
     near = [part, *(reading.entity(key) for key in event.who("goal", "place", "source"))]
-    owners = [one.owner for one in near if one.owner is not None and (one.sort == "body" or one is part)]
+    owners = [
+        one.owner for one in near if one.owner is not None and (one.sort == "body" or part_of(one.noun) or one is part)
+    ]
     owner = reading.entity(owners[0]) if owners else None
     return owner if owner is not None and (owner.kind in _LIVING or owner.named or owner.character) else None
 
@@ -472,6 +479,9 @@ class Making:
             if entity.id in (doers or patients):  # "on fire", "in flames"
                 on = [source_state(one.head) for one in event.all("place") if one.preposition in ("on", "in")]
                 found += [one for one in on if one == "burning"]
+                found += [
+                    "fallen" for one in event.all("place", "goal") if (one.preposition, one.head) == ("on", "side")
+                ]
             if entity.id in event.who("source", "place"):
                 out = [source_state(self._entity(key).noun) for key in doers]
                 found += [one for one in out if one is not None]

@@ -13,18 +13,19 @@ Shot = Literal["wide", "medium", "close"]
 
 Beside = Literal[
     "on", "in", "under", "covered", "behind", "over", "beside", "against", "before", "around", "between",
-    "towards", "at", "head", "shoulder", "hand", "lap", "back",
+    "towards", "at", "atop", "head", "shoulder", "hand", "lap", "back",
 ]  # fmt: skip
 """How somebody is beside a thing or somebody else (`towards`: on the way to them, `at`: the table or bed of their
-posture); the last five are parts of
+posture, `atop`: on the roof of what others are in); the last five are parts of
 the other's body."""
 
 Laid = Literal[
     "on", "in", "under", "above", "behind", "beside", "against", "before", "head", "below", "across", "out",
-    "aloft",
+    "aloft", "neck",
 ]  # fmt: skip
-"""How a thing is beside another; on somebody it is at the head, or across the body. `below` hangs down from a hook,
-`across` over the back of a chair, `out` of a window; `aloft` is over something without touching it."""
+"""How a thing is beside another; on somebody it is at the head, around the neck, or across the body. `below` hangs
+down from a hook, `across` over the back of a chair, `out` of a window; `aloft` is over something and
+does not touch it."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from katha.renderers.sketch.scenes.senses import (
     part_of,
     placed_deed,
 )
+from katha.renderers.sketch.scenes.things import worn_where
 from katha.text.types import Event, Role
 
 __all__ = ["WALL", "Relations"]
@@ -48,6 +49,12 @@ _FRONT = frozenset({"stomach", "belly", "tummy", "chest"})
 _BEING = frozenset({"be", "sit", "lie", "stand", "rest", "perch", "stay", "land"})
 _OVERLOOKED = 180.0
 """What is no taller (centimetres) somebody looks over."""
+_WORN_AT: Mapping[str, Laid] = {"head": "head", "neck": "neck", "eyes": "head"}
+"""Where a garment is on somebody whom no clothes are drawn on; what goes elsewhere lies across the body."""
+_LEANING = frozenset({"nod_off", "head_on_shoulder"})
+_ROOFED = frozenset({"vehicle", "building"})
+_UPRIGHT = frozenset({"stand", "step", "climb", "jump", "leap", "balance", "put", "stay"})
+"""Whoever does so on a seat is told not to sit there."""
 _SURFACES = frozenset({"table", "counter"})
 _SETTLED = frozenset({"around", "under", "climbed", "cover"})
 """Where a deed has the thing that somebody is at."""
@@ -104,7 +111,8 @@ class Relations(Doing):
                 if at is None or actor is None or actor.at is not None or at == actor.id:
                     continue
                 row = deed(actor.deed)
-                if row.thing in _SETTLED and actor.target in self.things:
+                over = at in self.things and self._through_or_atop(role, self.things[at])
+                if row.thing in _SETTLED and actor.target in self.things and not over:
                     continue
                 if (
                     at not in self.things
@@ -122,8 +130,14 @@ class Relations(Doing):
                 large = (
                     there is not None and there.kind == "vehicle" and there.cm >= _BOARDED and actor.kind == "person"
                 )
+                if where == "in" and there is not None and in_table("pits", there.word):
+                    there = self.things[at] = replace(there, pictogram="hole", stands="ground")
+                if where == "on" and there is not None and self._is_roof(role, there):
+                    where = "atop"
                 if where == "on" and large:
                     where = "in"  # who is on the bus is aboard
+                if where == "on" and actor.deed == "stand" and self._is_seat(role, event):
+                    actor = replace(actor, deed="sit")  # swivels on the chair
                 borne = at not in self.things and where == "on" and actor.deed == "stand" and actor.kind == "person"
                 if borne:
                     actor = replace(actor, deed="sit")  # a child carried on the back
@@ -131,6 +145,11 @@ class Relations(Doing):
                                            target=None if actor.target == at else actor.target)  # fmt: skip
                 if there is not None:
                     self.things[at] = replace(there, held_by=None, role="object", states=self._ajar(there, where))
+
+    def _is_seat(self, role: Role, event: Event) -> bool:
+        """Whether somebody is on what people sit on, whatever they do there: nobody is told to stand on it."""
+        upright = base_form(event.verb) in _UPRIGHT or event.particle in ("on", "onto", "up")
+        return in_table("seats", role.head) and not in_table("hangers", role.head) and not upright
 
     def _going(self, event: Event) -> None:
         """Who goes to somebody faces them: "ran to his mother"."""
@@ -188,6 +207,9 @@ class Relations(Doing):
 
     def _on_body(self, at: str, where: Beside, role: Role) -> Beside:
         """Where on somebody's body; on a lap is who sits on somebody that sits as well."""
+        sleeper = next((one for one in self.actors.values() if one.deed in _LEANING and one.at is None), None)
+        if at not in self.things and sleeper is not None and part_of(role.head) == "shoulder":
+            return "beside"  # asleep on a shoulder
         if at in self.things or where not in ("on", "in", "around") or (where == "around" and not part_of(role.head)):
             return where
         found: Beside = part_of(role.head) or "shoulder"  # type: ignore[assignment]
@@ -209,7 +231,8 @@ class Relations(Doing):
         noun = noun_of(role.head) if role.preposition == "out" else None
         if noun is not None and noun.kind == "vehicle" and self._deed(event) in (*_CALLING, "lean_over", "lean_out"):
             return "in"  # leans out of the train
-        if role.role == "source" and role.preposition == "out" and self._hollow(role) is not None:
+        pit = in_table("pits", role.head)
+        if role.role == "source" and role.preposition == "out" and (pit or self._hollow(role) is not None):
             return "in"  # who climbs out of a barrel is seen above its rim
         if role.role == "source":
             spoken = role.preposition == "from" and in_table("seats", role.head)
@@ -250,15 +273,18 @@ class Relations(Doing):
 
     def _anchor(self, role: Role, key: str, event: Event) -> str | None:
         """The id of the thing or actor that a role names, of whose head, lap or back it speaks as well."""
-        if role.entity is None or role.entity == key:
+        if role.entity is None:
+            return self._whose(role, key, event)
+        if role.entity == key:
             return None
-        thing = self.things.get(role.entity)
+        thing = self.things.get(role.entity) or self._topped(role)
         if thing is not None and thing.stands == "wall" and self._beside(role) == "on":
             return None  # nobody stands on a blackboard
         if thing is not None:
             actor = self.actors.get(key)
             ahead = actor is not None and thing.held_by == actor.id and deed(actor.deed).thing == "ahead"
             ahead = ahead and self._beside(role) in ("under", "behind", "on", "over", "around")
+            ahead = ahead or (actor is not None and thing.held_by == actor.id and self._through_or_atop(role, thing))
             return thing.id if (thing.held_by is None or ahead) and thing.at is None else None
         entity = self._entity(role.entity)
         doers = [one for one in self._spread(event.who("agent")) if one != key]
@@ -271,6 +297,33 @@ class Relations(Doing):
             else None
         )
         return self.actors[name].id if name is not None and name in self.actors and name != key else None
+
+    def _through_or_atop(self, role: Role, thing: SceneThing) -> bool:
+        """Whether somebody is in an opening of the ground, or on the roof of what others are in."""
+        return in_table("pits", thing.word) or self._is_roof(role, thing)
+
+    def _is_roof(self, role: Role, thing: SceneThing) -> bool:
+        """Whether a role names the roof of a vehicle or house; walls have tops and no roofs."""
+        return in_table("tops", role.head) and thing.kind in (("vehicle",) if role.head == "top" else _ROOFED)
+
+    def _topped(self, role: Role) -> SceneThing | None:
+        """The thing of which a role names the roof or top: "on the roof of the cab", "on the cab's roof"."""
+        if not in_table("tops", role.head) or role.entity is None:
+            return None
+        part = self._entity(role.entity)
+        named = [
+            one for key, one in self.things.items() if part.owner == key or part.name.endswith(f" of the {one.word}")
+        ]
+        named += [one for key, one in self.things.items() if part.name.endswith(f" of {self._entity(key).name}")]
+        return next(iter(named), None)
+
+    def _whose(self, role: Role, key: str, event: Event) -> str | None:
+        """On whose body somebody is where the reader has no part of it: "the dog stands on the girl's back"."""
+        for other, actor in self.actors.items():
+            noun = self._entity(other).name if part_of(role.head) else ""
+            if other != key and noun and f"{noun.lower()}'s {role.head}" in event.text.lower():
+                return actor.id
+        return None
 
     def _resting(self, event: Event) -> None:
         """Who does one thing with the hands while sitting or kneeling: "sat on the bed and read", "reads in bed"."""
@@ -468,14 +521,31 @@ class Relations(Doing):
         heads = [self._entity(role.entity) for role in places if role.entity]
         owners = [one.owner for one in heads if one.sort == "body" and one.owner and part_of(one.noun) == "head"]
         bodies = [one.owner for one in heads if one.owner and part_of(one.noun) in ("shoulder", "back", "lap")]
+        own = any(one.owner in event.who("agent") for one in heads)
         for thing in things:
+            if own and in_table("covers", thing.pictogram or "") and thing.at is None:
+                self._under_cover(event, thing)
+                continue
             under = [key for key in (*keys, *bodies) if key in self.actors and key not in event.who("agent")]
             if under and in_table("covers", thing.pictogram or "") and thing.at is None:
                 self.things[thing.id] = replace(thing, at=self.actors[under[0]].id, where="across", held_by=None)
                 self._reaches(event, thing.id, under[0])
+            elif thing.kind == "clothing" and under and self.actors[under[0]].kind != "person" and thing.at is None:
+                where = _WORN_AT.get(worn_where(thing.pictogram), "across")
+                self.things[thing.id] = replace(thing, at=self.actors[under[0]].id, where=where, held_by=None)
+                self._reaches(event, thing.id, under[0])
             elif thing.kind == "clothing" and owners and owners[0] in self.actors and thing.at is None:
                 self.things[thing.id] = replace(thing, at=self.actors[owners[0]].id, where="head", held_by=None)
                 self._reaches(event, thing.id, owners[0])
+
+    def _under_cover(self, event: Event, thing: SceneThing) -> None:
+        """Who pulls a blanket over the own head or knees is under it."""
+        for key in self._spread(event.who("agent")):
+            actor = self.actors.get(key)
+            if actor is not None and actor.at is None:
+                name = actor.deed if deed(actor.deed).pose.lying else "lie"
+                self.actors[key] = replace(actor, deed=name, target=None, at=thing.id, where="covered")
+                self.things[thing.id] = replace(thing, held_by=None, role="object")
 
     def _reaches(self, event: Event, thing: str, other: str) -> None:
         """Those of an event who had a thing in hand reach for whom they put it on."""

@@ -81,6 +81,8 @@ _PICTURE = re.compile(r"\b(picture|photo|photograph|drawing|painting|poster|port
 """What a picture is of is not there."""
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
 _HELD = re.compile(r"(?:(?:the|a|an|some|his|her|their|its|my|our|your) )?([\w-]+) of ")
+_SHORT = 5
+"""No past form of a regular verb is shorter (letters) that only drops its ending."""
 _OWNING = frozenset({"the", "a", "an", "his", "her", "its", "their", "my", "our", "your"})
 _WHOLES = frozenset(
     {"furniture", "vehicle", "device", "container", "tool", "instrument", "document", "toy", "clothing", "sport"}
@@ -139,6 +141,9 @@ _LISTS = (
     "overheads",
     "covers",
     "hangers",
+    "pits",
+    "showing",
+    "tops",
     "laid",
     "musicians",
     "boats",
@@ -361,10 +366,19 @@ def here_called(place: str | None, noun: str, told: str = "") -> str:
     if found == noun and place is not None and place_data(place).indoors:
         found = rows["indoors"].get(noun, noun)
     if found == noun and told:
-        words = {form for word in _WORD.findall(told.lower()) for form in (word, singular(word), base_form(word))}
+        words = {
+            form
+            for word in _WORD.findall(told.lower())
+            for form in (word, singular(word), base_form(word), _stem(word))
+        }
         by = _data()["told_with"].get(noun, {})
         found = next((str(name) for name, listed in by.items() if words & set(listed.split())), noun)
     return found
+
+
+def _stem(word: str) -> str:
+    """A regular verb without the ending of its past: "pressed", "clinked"."""
+    return word[:-2] if word.endswith("ed") and len(word) > _SHORT else word
 
 
 def size_of(words: Iterable[str]) -> float:

@@ -42,6 +42,7 @@ __all__ = [
     "speech_bubble",
     "think_bubble",
     "union",
+    "worn_where",
 ]
 
 Face = tuple[float, float, float]
@@ -97,6 +98,8 @@ _LIES, _LAIN_WIDE, _RISE, _MANY_TALL = 12, 0.9, 0.36, 17.0
 tall each is of many."""
 _WORN_TALL = 2.0
 """A thing on the body is at most so much taller than half a head."""
+_COLLAR = 1.5
+"""How wide what is around a neck is, in halves of the head."""
 _ON_SHEET = 40.0
 """How wide what is drawn or painted is at most."""
 _FALLING = 27.0
@@ -547,7 +550,7 @@ _PLACES: Mapping[str, Where] = {
 
 def _worn(thing: SceneThing, body: Body, facing: int) -> Sprite:
     """A thing on the body: hats on the head, shoes on the feet, the rest on the trunk."""
-    where = _worn_where().get(thing.pictogram or "", "trunk")
+    where = worn_where(thing.pictogram)
     cx, cy, r = body.head
     (hx, hy), (sx, sy) = body.joints["hip"], body.joints["shoulder"]
     spots = {
@@ -571,9 +574,14 @@ def _worn_where() -> Mapping[str, str]:
     return {name: where for where, names in load_table("deeds", "worn.yaml").items() for name in names}
 
 
+def worn_where(pictogram: str | None) -> str:
+    """Where on the body something is worn."""
+    return _worn_where().get(pictogram or "", "trunk")
+
+
 def is_footwear(thing: SceneThing) -> bool:
     """Whether a thing is worn on the feet, so that it lies on the floor and on no table."""
-    return _worn_where().get(thing.pictogram or "") == "feet"
+    return worn_where(thing.pictogram) == "feet"
 
 
 def _path(facing: int, wide: float, tall: float) -> str:
@@ -622,6 +630,8 @@ def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Spr
     """A thing on, in, under, behind, before or above another (`host`) that is drawn already, or on somebody."""
     x0, y0, x1, y1 = there.box
     if there.acts:
+        if thing.where == "neck":
+            return _at_neck(thing, there)
         return _across_body(thing, there) if thing.where == "across" else _at_head(thing, there)
     wide, high = x1 - x0, y1 - y0
     natural = stage_height(thing.cm)
@@ -682,6 +692,18 @@ def _across_body(thing: SceneThing, there: Sprite) -> Sprite:
     box: Box = (px0 * across, py0, px1 * across, py1)
     return Sprite(
         thing.id, svg, box, there.depth + 0.4, (left + right) / 2, top + (py1 - py0), key=True, grounded=False
+    )
+
+
+def _at_neck(thing: SceneThing, there: Sprite) -> Sprite:
+    """A scarf or ribbon below somebody's face."""
+    x0, y0, x1, _ = there.box
+    cx, cy, r = there.face or ((x0 + x1) / 2, y0 + 12, 12.0)
+    plain = draw_thing(thing, 10.0, 1)
+    height = 10.0 * _COLLAR * r / max(plain.bbox[2] - plain.bbox[0], 1.0)
+    drawn = draw_thing(thing, height, 1)
+    return Sprite(
+        thing.id, drawn.svg, drawn.bbox, there.depth + 0.3, cx, cy + 0.75 * r + height, key=True, grounded=False
     )
 
 

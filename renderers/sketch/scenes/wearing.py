@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed
-from katha.renderers.sketch.scenes.making import Making, phrase_of
+from katha.renderers.sketch.scenes.making import LIVING, Making, phrase_of
 from katha.renderers.sketch.scenes.senses import base_form, features_of, hollow_of, in_table, noun_of, object_deed
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
@@ -24,6 +24,7 @@ _CLAUSE = re.compile(
 _OVER = re.compile(r" (?:over|on top of|above) ")
 _SEEN_ON = frozenset({"bite", "look", "point", "laugh", "mock", "talk", "photograph", "shout", "tug", "pat"})
 """Deeds for which a garment stays on whose it is."""
+_INTO = frozenset({"in", "into", "inside", "under", "beneath", "within"})
 _ONTO = frozenset({"over", "on", "onto", "around", "round", "about"})
 
 
@@ -50,19 +51,31 @@ class Wearing(Making):
             return None
         return "wear" if set(self._wearers(event)) <= set(event.who("agent")) else "fit"
 
+    def _into_clothes(self, event: Event) -> bool:
+        """Whether somebody has another at the chest in the own clothes: "buttoned the puppy into her cardigan"."""
+        borne = [key for key in event.who("patient") if self._alive(key) and key not in event.who("agent")]
+        for role in event.all("goal", "place"):
+            noun, own = noun_of(role.head), self._entity(role.entity).owner if role.entity is not None else None
+            worn = noun is not None and noun.kind == "clothing" and hollow_of(noun.pictogram) is None
+            if borne and worn and own in event.who("agent") and role.preposition in _INTO:
+                return True
+        return False
+
     def _wearers(self, event: Event) -> list[str]:
         """On whom a garment goes: whose body or clothes it goes over, to whom it is done, or who does it."""
         found = [role.entity for role in event.all("goal", "place") if role.preposition in _ONTO]
         owners = [self._entity(key).owner for key in found if key is not None]
         others = [key for key in event.who("patient", "recipient") if self._alive(key)]
-        return [key for key in (*owners, *others) if key is not None and self._alive(key)] or [*event.who("agent")]
+        living = [key for key in (*owners, *others) if key is not None and self._alive(key)]
+        beings = [key for key in found if key is not None and self._entity(key).kind in LIVING]
+        return living or beings or [*event.who("agent")]
 
     def _is_on(self, role: Role) -> bool:
         """Whether a role is a body, a part of one, or what covers it."""
         if role.entity is None:
             return False
         entity, noun = self._entity(role.entity), noun_of(role.head, f"{role.head}s")
-        return entity.sort == "body" or self._alive(role.entity) or (noun is not None and noun.kind == "clothing")
+        return _of_body(entity) or self._alive(role.entity) or (noun is not None and noun.kind == "clothing")
 
     def _garment(self, role: Role) -> tuple[str, ...]:
         """A garment as features of who wears it, none where it is something else."""
@@ -136,7 +149,8 @@ class Wearing(Making):
         beasts = [key for key in agents if key in self.actors and self.actors[key].kind != "person" and key != owner]
         if role.preposition in ("in", "inside") and beasts and hollow_of(noun.pictogram) is not None:
             return False  # the mouse sits in his boot
-        if owner is not None and self._alive(owner) and role.preposition not in ("into", "onto"):
+        into = role.preposition in ("into", "onto") and not self._into_clothes(event)
+        if owner is not None and self._alive(owner) and not into:
             self._put_on(role, [owner])
             return True
         parts = [self._entity(one.entity) for one in event.all("patient") if one.entity is not None]
