@@ -314,6 +314,11 @@ ACTS = [
     ("She buttoned the puppy into her cardigan.", {"someone": "cradle>puppy", "puppy": "stand"}),
     ("They lower the boy into the well.", {"everyone": "lower_down>boy", "boy": "hang"}),
     ("The donkey put one hoof into the puddle.", {"donkey": "dip_toe"}),
+    ("The dog carried the newspaper in its mouth.", {"dog": "carry_mouth"}),
+    ("The goat was wedged in a crack.", {"goat": "trapped"}),
+    ("The firemen hang on to the man's boots.", {"firemen": "tug>man", "man": "stand"}),
+    ("The man is on his knees.", {"man": "kneel"}),
+    ("The water came up to the boy's chest.", {"boy": "wade"}),
 ]
 
 
@@ -428,6 +433,9 @@ def test_a_sentence_is_drawn_as_it_says(
         ("The father's head rose through the hatch.", "father", "in", "hatch"),
         ("She pulled the blanket over her head.", "someone", "covered", "blanket"),
         ("The dog stands on the girl's back.", "dog", "back", "girl"),
+        ("The cat was stuck up the tree.", "cat", "on", "tree"),
+        ("The old man is wrapped in a quilt.", "old man", "covered", "quilt"),
+        ("The man stands on a bucket.", "man", "on", "bucket"),
         ("The boy stands at the window.", "boy", "before", "window"),
         ("The woman sits at the sewing machine.", "woman", "before", "sewing machine"),
         ("The girl crawls under the blanket.", "girl", "covered", "blanket"),
@@ -1405,6 +1413,15 @@ def test_what_is_spoken_of_stands_in_the_bubble_and_nowhere_else(sentence: str, 
 @pytest.mark.parametrize("sentence", ["He imagined a ship.", "He wanted a new bicycle."])
 def test_what_is_only_thought_of_tells_no_place(sentence: str) -> None:
     assert scene_of(FrameRequest(sentence, 1, 768, 512)).setting is None
+
+
+def test_a_hat_that_is_held_is_in_the_hand_and_tea_is_poured_from_a_pot() -> None:
+    told = scene_of(FrameRequest("Ben holds the hat. Ben wears the hat.", 1, 768, 512))
+    assert [thing.held_by for thing in told.things] == ["ben"]
+    told = scene_of(FrameRequest("In the kitchen, Ben poured the tea into the cups.", 1, 768, 512))
+    assert [thing.pictogram for thing in told.things if thing.role == "object"] == ["teapot"]
+    told = scene_of(FrameRequest("On the bridge, Ben pointed the stick at the basket.", 1, 768, 512))
+    assert {thing.word: thing.role for thing in told.things} == {"stick": "instrument", "basket": "object"}
 
 
 def test_the_bubble_of_who_shouts_is_jagged() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from katha.renderers.sketch.deeds import Deed, deed
-from katha.renderers.sketch.pictograms import find_noun
+from katha.renderers.sketch.pictograms import find_noun, pictogram
 from katha.renderers.sketch.scenes.cast import bare
 from katha.renderers.sketch.scenes.record import SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
@@ -19,6 +19,7 @@ from katha.renderers.sketch.scenes.senses import (
     deed_of_verb,
     done_state,
     failed_deed,
+    held_as,
     hollow_of,
     in_table,
     lifeless_deed,
@@ -102,6 +103,7 @@ _GOING = frozenset({
 })  # fmt: skip
 _LEGS = frozenset({"walk", "run", "fly", "swim", "dance", "swing", "play", "sneeze"})
 """Deeds of the whole body that nobody does to what they hold."""
+_ROPE = "rope"
 _HANDY = frozenset({"hand", "table"})
 _PLACING = frozenset({"put", "set", "lay", "hold"})
 _GIVING = frozenset({"give", "serve"})
@@ -156,6 +158,8 @@ _PET = 60.0
 _BEDS = frozenset({"bed", "cot", "crib", "cradle", "blanket", "quilt", "bunk", "duvet"})
 _TWO, _LARGE, _HEAVY = 2, 80.0, 55.0
 """What is at least this large (centimetres) two carry between them."""
+_ARMFUL = 4.0
+"""What is at least this large (centimetres) two lift between them."""
 _LOW = 34.0
 """What is taller (centimetres) is put into where it stands."""
 _HOLLOW = frozenset({"furniture", "container", "vehicle", "device"})
@@ -221,7 +225,7 @@ class Doing(Having):
         words += [
             f"{beside_of(one.preposition, one.head)} {self._entity(one.entity).noun}" for one in roles if one.entity
         ]
-        if name in ("put", "look") and any(self._others_body(one, event) for one in roles):
+        if name in ("put", "look", "stand") and any(self._others_body(one, event) for one in roles):
             return "fit" if name == "put" else name  # round the boy's neck, over her shoulder
         return placed_deed(name, [*words, *event.state, *event.manner, self.place or ""]) or name
 
@@ -277,7 +281,8 @@ class Doing(Having):
             return hindered
         patients = event.all("patient")
         if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
-            undergone = state_deed((verb, *event.state, f"{verb}ed")) or deed_of_verb(f"be {verb}", f"get {verb}")
+            forms = (verb, *event.state, f"{verb}ed", f"{verb}d")
+            undergone = state_deed(forms) or deed_of_verb(f"be {verb}", f"get {verb}")
             got = deed_of_verb(verb) in _GIVING and any(self._alive(key) for key in event.who("recipient", "patient"))
             return undergone or ("take" if got else "stand")
         goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
@@ -446,6 +451,9 @@ class Doing(Having):
         held = self._objects(event, row, first, agents)
         if held is None and ((name in _HANDING and event.who("recipient")) or name == "pay"):
             held = self._handed(event, first)
+        if held is not None and (other := held_as(name, self.things[held].pictogram)) is not None:
+            found = pictogram(other)
+            self.things[held] = replace(self.things[held], pictogram=found.id, cm=found.cm, stands="hand")
         if name == "put":
             name = self._putting(event, first, others)
             row = deed(name)
@@ -472,7 +480,8 @@ class Doing(Having):
         if held is not None and large and name in _SMALL_THINGS:
             name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
             row = deed(name)
-        if name == "carry" and held is not None and _for_two(self.things[held]):
+        raised = name == "lift" and len(agents) == _TWO and held is not None and self.things[held].cm >= _ARMFUL
+        if (raised or name == "carry") and held is not None and (raised or _for_two(self.things[held])):
             if len(agents) == _TWO:
                 return self._carried_by_two(agents, held)
             name = "carry_together" if self._several(agents[0]) else name
@@ -496,8 +505,11 @@ class Doing(Having):
                     self.actors[other] = replace(self.actors[other], deed=name, target=first)
         if (row.partner == "under" or name == "lead_beast") and targets and not astride:
             self._mount(others[0])
-        if name == "lower_down" and others and self.actors[others[0]].deed == "stand":
-            self.actors[others[0]] = replace(self.actors[others[0]], deed="hang")
+        if name == "lower_down":
+            for key in [key for key, one in self.things.items() if one.pictogram == _ROPE]:
+                del self.things[key]  # it is drawn with who or what hangs on it
+            if others and self.actors[others[0]].deed == "stand":
+                self.actors[others[0]] = replace(self.actors[others[0]], deed="hang")
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
         for key in event.who("companion"):
@@ -684,6 +696,10 @@ class Doing(Having):
         main: str | None = None
         patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
         patients = [role for role in patients if not self._stays_on(role, row)]
+        if row.id == "point" and any(role.preposition in _AT_IT for role in event.all("goal", "place")):
+            for role in patients:  # the stick that is pointed at something
+                self._role_thing(role, holder, "instrument")
+            patients = []
         if row.id in _ASTRIDE:
             mounts = [
                 role for role in event.all("place", "instrument") if _is_vehicle(role) and role.preposition in _ABOARD
@@ -780,6 +796,8 @@ class Doing(Having):
         noun = noun_of(self._entity(role.entity).noun if role.entity is not None else role.head, role.head)
         if row.thing == "around" or noun is None:
             return False
+        if row.thing == "over":
+            return not in_table("captors", role.head) and (way is not None or role.preposition == "up")
         if in_table("aimed", row.id) and (role.preposition == "at" or noun.pictogram == "window"):
             return False  # what is looked or pointed at, or looked out of
         if way == "in" or role.preposition == "out":

@@ -106,9 +106,8 @@ def _of_owner(event: Event, reading: Reading) -> Event:
 def _owner(part: Entity, event: Event, reading: Reading) -> Entity | None:
     """Whose it is: its own owner or, of tears, that of the cheek."""
     near = [part, *(reading.entity(key) for key in event.who("goal", "place", "source"))]
-    owners = [
-        one.owner for one in near if one.owner is not None and (one.sort == "body" or part_of(one.noun) or one is part)
-    ]
+    bodies = [one for one in near if one is part or "body" in (one.sort, one.noun) or part_of(one.noun)]
+    owners = [one.owner for one in bodies if one.owner is not None]
     owner = reading.entity(owners[0]) if owners else None
     return owner if owner is not None and (owner.kind in _LIVING or owner.named or owner.character) else None
 

@@ -102,7 +102,8 @@ class Relations(Doing):
             if shown is not None and shown.stands == "sky" and shown.pictogram in HEAVENLY and where != "over":
                 continue  # in the sun
             for key in self._placed(event, role):
-                if where in ("on", "under", "in") and self._in_hand(role, key):
+                stood_on = where == "on" and base_form(event.verb) in _UPRIGHT
+                if where in ("on", "under", "in") and not stood_on and self._in_hand(role, key):
                     continue
                 at = self._anchor(role, key, event)
                 actor = self.actors.get(key)
@@ -121,7 +122,7 @@ class Relations(Doing):
                 ):
                     continue
                 there = self.things.get(at)
-                if where == "under" and there is not None and in_table("covers", there.pictogram or ""):
+                if where in ("under", "in") and there is not None and in_table("covers", there.pictogram or ""):
                     where = "covered"
                 host = next((one for one, other in self.actors.items() if other.id == at), None)
                 if where == "around" and host is not None and actor.count > 1 and self.actors[host].at is None:
@@ -255,6 +256,8 @@ class Relations(Doing):
             return "on"  # the cat walks over his stomach
         if role.preposition == "through" and role.entity in self.actors:
             return "between"  # through the crowd
+        if role.preposition == "up" and in_table("seats", role.head):
+            return "on"  # stuck up a tree
         return "on" if found == "in" and in_table("seats", role.head) else found
 
     def _placed(self, event: Event, role: Role) -> list[str]:

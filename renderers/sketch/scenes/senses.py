@@ -27,6 +27,7 @@ __all__ = [
     "force_leaves",
     "force_way",
     "hair_of",
+    "held_as",
     "held_in",
     "here_called",
     "hollow_of",
@@ -197,6 +198,12 @@ def means_deed(verb: str, words: Iterable[str]) -> str | None:
     rows: Mapping[str, str] = _data()["by_means"].get(verb, {})
     every: Mapping[str, str] = _data()["by_means"]["any"]
     return next((found for word in words if (found := rows.get(word) or every.get(word)) is not None), None)
+
+
+def held_as(name: str, pictogram: str | None) -> str | None:
+    """What is in the hand of who does a deed with a thing: the teapot of who pours tea."""
+    rows: Mapping[str, Mapping[str, str]] = _data()["held_as"]
+    return rows.get(name, {}).get(pictogram or "")
 
 
 def placed_deed(name: str, words: Iterable[str]) -> str | None:

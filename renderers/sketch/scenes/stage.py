@@ -107,6 +107,8 @@ _SEATED: Mapping[str, Any] = {"leg_near": (84.0, 8.0), "leg_far": (90.0, 12.0), 
 _BEFORE, _OVER_TABLE = 0.6, 1.8
 _GOAL, _GOAL_MOST, _LOW_GOAL, _GOAL_WIDE = 30.0, 110.0, 45.0, 50.0
 """How small and large a thing is drawn that an object goes to, and what is lower stands on a table indoors."""
+_SPOUT = 20.0
+"""How much farther away that stands which something is poured into."""
 _OFFERED = 46.0
 """The height in centimetres of what somebody without hands offers or throws, at least."""
 _FALLING = frozenset({"drop", "throw", "lose"})
@@ -347,6 +349,8 @@ def _where_it_is(row: Deed, scene: Scene, actor: SceneActor) -> Deed:
         row = replace(row, own=None, pose=replace(row.pose, arm_near=(-14.0, -6.0)))  # a roof is enough
     housed = scene.setting is not None and place_data(scene.setting).indoors
     roped = any("rope" in (one.pictogram or "") for one in scene.things)
+    fellows = {one.target for one in scene.actors if one.deed == row.id and one.id != actor.id}
+    roped = roped or any(one.id in fellows for one in scene.things)  # up what another climbs
     if row.id == "climb" and (housed or roped or actor.where in ("in", "on")):
         signs = ()  # no tree to climb in a house
     return replace(row, pose=replace(row.pose, emanata=signs))
@@ -589,6 +593,8 @@ def _at_goal(
         more, y = [replace(table, depth=0.4)], -_TABLE_TOP
     elif row.set is not None:
         x += f * 44.0
+    if row.trail == "drops":
+        x += f * _SPOUT
     depth = 0.6 if (height < _LOW_GOAL or on_table) and not hung(thing) else -0.6
     sprite = Sprite(thing.id, drawn.svg, drawn.bbox, depth, x, y, key=True, grounded=y == 0.0)
     put = {one.id: lay(one, sprite, thing) for one in objects if one.at == thing.id}

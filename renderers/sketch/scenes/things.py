@@ -100,6 +100,8 @@ _WORN_TALL = 2.0
 """A thing on the body is at most so much taller than half a head."""
 _COLLAR = 1.5
 """How wide what is around a neck is, in halves of the head."""
+_SPAN = 130.0
+"""How wide what two carry between them is at most."""
 _ON_SHEET = 40.0
 """How wide what is drawn or painted is at most."""
 _FALLING = 27.0
@@ -310,6 +312,7 @@ def put_thing(thing: SceneThing, where: str, row: Deed, body: Body, facing: int,
     wide = picture.bbox[2] - picture.bbox[0]
     widest = _ON_TABLE if where == "table" and height <= 52 else _HELD_WIDE * tall if where in _HELD_WHERE else wide
     widest = min(widest, _ON_SHEET) if where == "pictured" else widest
+    widest = min(widest, _SPAN) if where == "between" else widest
     if wide > widest:
         height *= widest / wide
         picture = draw_thing(thing, height, facing, tilt)

@@ -167,6 +167,9 @@ class Wearing(Making):
         found = _CLAUSE.search(event.text) or _CLAUSE.search(self.prompt)
         if found is None or event.verb not in ("wear", "put"):
             return
+        held = [one.word for one in self.things.values() if one.held_by is not None and event.verb == "wear"]
+        if any(word in found.group(1) for word in held):
+            return  # a hat that is held is not on the head
         garments = [one for part in reversed(_OVER.split(found.group(1))) for one in features_of(part)]
         for key in self._spread(event.who("agent")) if garments else ():
             actor = self.actors.get(key)
@@ -204,8 +207,10 @@ class Wearing(Making):
         return {one.id for one in self.reading.entities} if self.reading is not None else set()
 
     def _dress(self, event: Event) -> None:
-        """Who wears something while doing something else."""
+        """Who wears something while doing something else; a hat that is held is not on the head."""
         for role in event.all("patient"):
+            if role.entity in self.things and self.things[role.entity].held_by is not None:
+                continue
             if role.entity is not None and self._put_on(role, self._spread(event.who("agent"))):
                 self.things.pop(role.entity, None)
 
