@@ -318,6 +318,9 @@ ACTS = [
     ("The goat was wedged in a crack.", {"goat": "trapped"}),
     ("The firemen hang on to the man's boots.", {"firemen": "tug>man", "man": "stand"}),
     ("The man is on his knees.", {"man": "kneel"}),
+    ("The mother shook the boy awake.", {"mother": "wake_up>boy", "boy": "stand"}),
+    ("Dad pulls the sleeping bag over the ears.", {"dad": "lie"}),
+    ("Dad shakes the boy awake.", {"dad": "wake_up>boy", "boy": "stand"}),
     ("The water came up to the boy's chest.", {"boy": "wade"}),
 ]
 

@@ -292,6 +292,8 @@ class Doing(Having):
         told_ways = [f"{verb} {role.preposition}" for role in whereto if role.preposition and not patients]
         special = next((found for way in (*told_ways, predicate) if (found := object_deed(way, about))), None)
         special = special or (object_deed(verb, about) if not event.particle else None)
+        if special is not None and any(self._alive(role.entity) for role in patients if role.entity):
+            special = deed_of_verb(*(f"{verb} {word}" for word in event.state)) or special  # "shook the boy awake"
         if special == "pocket" and self._touched(event):
             special = "pat"
         if verb == "open" and special == "shout" and (told_to := _TO_DO.search(self.prompt)) is not None:

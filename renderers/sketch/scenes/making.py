@@ -127,6 +127,8 @@ _WHOLE = re.compile(
 _WATERS = "the lake"
 _PLAINLY = {"rubber boots": "wellingtons", "rubber boot": "wellington", "hiking boots": "boots", "ski boots": "boots"}
 """What the parser takes for a verb ("in rubber boots"), by another name."""
+_ROUSED = re.compile(r"\b(?:shakes?|shook|nudges?d?|pokes?d?) ((?:[\w'-]+ ){1,4}?)awake\b")
+"""Whom the parser has as a thing ("the narrator awake") who is shaken awake."""
 _COUNTED = 12
 """Nobody counts more things than these in a picture."""
 QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]')
@@ -169,6 +171,7 @@ class Making:
         self.place = place_of(request.place) if request.place else None
         for told, plain in _PLAINLY.items():
             request = self.request = replace(request, prompt=re.sub(rf"\b{told}\b", plain, request.prompt))
+        request = self.request = replace(request, prompt=_ROUSED.sub(r"wakes \1up", request.prompt))
         found = _SHOT.match(request.prompt)
         self.prompt = request.prompt[found.end() :] if found else request.prompt
         self.shot: Shot | None = shot_of(request.shot_size) or (shot_of(found.group(1)) if found else None)

@@ -524,7 +524,7 @@ class Relations(Doing):
         heads = [self._entity(role.entity) for role in places if role.entity]
         owners = [one.owner for one in heads if one.sort == "body" and one.owner and part_of(one.noun) == "head"]
         bodies = [one.owner for one in heads if one.owner and part_of(one.noun) in ("shoulder", "back", "lap")]
-        own = any(one.owner in event.who("agent") for one in heads)
+        own = any(one.owner in (None, *event.who("agent")) and part_of(one.noun) == "head" for one in heads)
         for thing in things:
             if own and in_table("covers", thing.pictogram or "") and thing.at is None:
                 self._under_cover(event, thing)
