@@ -114,6 +114,8 @@ def _marks(token: Token) -> set[str]:
 def _verb_lemma(token: Token, words: Words) -> str:
     """The verb's lemma; "hoped" is no form of "hop", which doubles its last letter."""
     lemma, form = lemma_of(token), token.lower_
+    if form == "wound" or (form == "lay" and child_of(token, "dobj", "prt") is None):
+        return "wind" if form == "wound" else "lie"  # "wounded" is the other's
     if form in (f"{lemma}ed", f"{lemma}ing") and _CLOSED.fullmatch(lemma):
         return f"{lemma}e"
     return words.lemmas.get(lemma, lemma)
@@ -438,6 +440,8 @@ class _Builder:
                 heads = [child] if noun else [word for word in child.children if word.dep_ == "pobj"]
                 whom = [each for head in heads for each in conjuncts(head)]
                 clause.add("recipient", whom, "" if noun else child.lower_)
+            elif child.dep_ == "advmod" and child.lower_ in ("last", "first", "most", "least"):
+                continue  # "got there at last", "Last of all came a man"
             elif child.dep_ in ("acomp", "attr", "oprd") or (child.dep_ == "advmod" and child.pos_ == "ADJ"):
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
@@ -549,6 +553,8 @@ class _Builder:
         if child.dep_ == "attr" and child.i < clause.verb.i and not clause.of("agent"):
             clause.add("agent", conjuncts(child))
             return
+        if child.tag_ in ("JJR", "RBR") and any(one.lower_ in ("no", "than", "more") for one in child.subtree):
+            return  # "was no bigger than a dog", "met him once more"
         states = [child, *(word for word in child.children if word.dep_ == "conj" and not self._acts(word))]
         clause.state += [word for word in states if word.pos_ not in ("PUNCT",)]
 
@@ -621,7 +627,7 @@ class _Builder:
 
     def _preposition(self, clause: Clause, prep: Token) -> None:
         word = prep.lower_
-        if word == "according":
+        if word in ("according", "than") or _likened(prep):
             return
         inner = [child for child in prep.children if child.dep_ in ("prep", "pcomp") and child.pos_ in ("ADP", "SCONJ")]
         for child in inner:
@@ -629,7 +635,14 @@ class _Builder:
             if nested is not None:
                 whole = "of" if child.lower_ == "of" else child.lower_
                 self._place_noun(clause, nested, "out" if whole == "of" and word == "out" else child.lower_)
+        for joined in [child for child in prep.children if child.dep_ == "conj" and child.tag_ == "IN"]:
+            self._preposition(clause, joined)  # "under the tables, behind the radiator and in the tray"
         heads = [child for child in prep.children if child.dep_ == "pobj"]
+        before = prep.nbor(-1) if prep.i else prep
+        if before.dep_ == "pobj" and before.head.lower_ == "with" and before.head.head == prep.head != before:
+            mine = [one for one in heads if child_of(one, "poss") is not None]
+            heads = [one for one in heads if one not in mine or self.words.sort(lemma_of(one)) != "body"]
+            # "stood there with his helmet in his hands"
         for head in heads:
             self._place_noun(clause, head, word)
             if head.dep_ == "pobj":
@@ -932,9 +945,17 @@ class _Builder:
         still = [(lemma_of(child), child.tag_ in ("VBD", "VBZ", "VBP")) for child in plain] == [("be", True)]
         if clause.passive and still and self.words.has("statal", clause.lemma) and not clause.of("agent"):
             clause.state.append(clause.verb)
-            clause.lemma, clause.passive = "be", False
+            clause.lemma, clause.particle, clause.passive = "be", "", False  # "tied on"
             for filler in clause.fillers:
                 filler.role = "agent" if filler.role == "patient" else filler.role
+
+
+def _likened(prep: Token) -> bool:
+    """Whether where something is done is only likened: "walked as if along a wall", "fell like coins into a box"."""
+    before = prep.nbor(-1) if prep.i else prep
+    if before.lower_ in ("if", "though") and before.i and before.nbor(-1).lower_ == "as":
+        return True
+    return before.dep_ == "pobj" and before.head.lower_ == "like" and before.head.i < before.i and before.head != prep
 
 
 def _modality(lemma: str, word: str) -> str:

@@ -400,7 +400,7 @@ class Resolver:
             return memory.nearest(titled or under or doers, mention)
         if noun in ("animal", "creature", "beast"):
             return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)
-        if words.has("pair", noun):
+        if words.has("pair", noun) and not (noun == "pair" and mention.adjectives):  # "the twelfth pair" of needles
             return self._plural_alias(mention, near)
         if words.has("beast_words", noun) and not any(e.kind == "person" and not e.narrator for e in alone):
             return memory.nearest([e for e in alone if e.kind in ("animal", "being")], mention)

@@ -227,7 +227,11 @@ class Parser:
             and after.tag_ == "IN"
         ):
             return Hint("things", "NNS", base)  # "She waited, hands behind her back"
-        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP", "RB") and (
+        if tag == "VB" and before.lower_ == "to" and before.i and before.nbor(-1).lower_ == low:
+            return Hint("place", "NN", low)  # "from side to side", "from hedge to hedge"
+        if tag in ("VB", "VBP") and self._is_joined_thing(token):
+            return Hint("paint", "NN", low)
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP", "RB", ",", "CC") and (
             tag in ("VB", "VBP") or _determines(after)
         )
         if low == "round" and tag != "IN" and placed and after is not None:
@@ -285,6 +289,14 @@ class Parser:
             return Hint("took" if wants else "walked", "VBP", base)
         return None
 
+    def _is_joined_thing(self, token: Token) -> bool:
+        """Whether what stands in a told past as if it were a deed of now is one more thing: "came with a sack and chalk
+        on his gloves"."""
+        low, head, words = token.lower_, token.head, self._words
+        past = token.dep_ == "conj" and head.tag_ == "VBD" and token.nbor(-1).tag_ == "CC"
+        now = any(one.tag_ in ("VBP", "VBZ", "``", "MD", "TO") for one in token.doc if one != token)
+        return past and not now and low not in _SAME_PAST and words.sort(low) not in ("", "abstract", "time", "feeling")
+
     def _known_thing(self, token: Token, base: str) -> bool:
         """Whether what was taken for a verb or a look is a thing, an animal or somebody: "takes the silver ring", "a
         seal pup on the stones", "found a hermit, old and blind"."""
@@ -307,6 +319,26 @@ class Parser:
         return early and (odd or (pup and not alive))
 
 
+_SAME_PAST = frozenset(
+    (
+        "put",
+        "cut",
+        "let",
+        "set",
+        "hit",
+        "shut",
+        "read",
+        "beat",
+        "hurt",
+        "cast",
+        "burst",
+        "spread",
+        "split",
+        "cost",
+        "bet",
+    )
+)
+"""Verbs whose past is spelt as their present is."""
 _CALLED = frozenset(("called", "named"))
 _HELPS = frozenset(("is", "has", "does", "was", "'s"))
 _FINITE = frozenset(("VBD", "VBZ", "VBP", "MD", "VB"))

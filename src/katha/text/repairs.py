@@ -54,6 +54,8 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         if (token.dep_, token.tag_) == ("ROOT", "VBN") and child_of(token, "aux", "auxpass", *_SUBJECTS) is None:
             token.tag_ = "VBD"  # "The wolf howled"
     for token in doc:
+        _repair_measures(token, words)
+        _repair_owned(token, words)
         _repair_compared(token)
         _repair_done(token, words)
         _repair_watched(token, words)
@@ -112,6 +114,68 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
             if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
                 token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
     _keep_tree(doc)
+
+
+def _repair_measures(token: Token, words: Words) -> None:
+    """Put right what stands beside measures, and halves of prepositions: "a scarf nine metres long", "took five steps
+    back", "came down her steps", "squeezed in between two uncles"."""
+    head, doc = token.head, token.doc
+    much = child_of(token, "npadvmod") if token.dep_ in ("acomp", "attr") else None
+    many = child_of(much, "nummod") if much is not None else None
+    thing = many.nbor(-1) if many is not None and many.i > 1 else token
+    known = thing.tag_ in ("NN", "JJ", "NNS") and words.sort(thing.lower_) not in ("", "abstract", "time")
+    if known and head.i < thing.i < token.i and thing.head in (much, head, token):
+        for child in [one for one in doc[head.i + 1 : thing.i] if one.head == much]:
+            child.head = thing
+        thing.pos_, thing.tag_, thing.head, thing.dep_ = "NOUN", "NN", head, "attr"
+        token.head, token.dep_ = thing, "amod"
+    below = child_of(head, "dobj") if token.dep_ == "prep" and not list(token.children) else None
+    if below is not None and below.left_edge.i == token.i + 1 and words.has("motion", lemma_of(head)):
+        below.head, below.dep_ = token, "pobj"
+    if token.lower_ == "between" and token.dep_ == "quantmod" and token.i and token.nbor(-1).lower_ == "in":
+        into = token.nbor(-1)
+        token.head, token.dep_, token.pos_ = into.head, "prep", "ADP"
+        for child in [one for one in into.children if one.dep_ == "pobj"]:
+            child.head = token
+        into.dep_ = "advmod"
+    back = head.head if token.dep_ == "npadvmod" and words.has("ways", head.lower_) else None
+    free = back is not None and back.i == token.left_edge.i - 1 and child_of(back, "dobj") is None
+    if back is not None and free and lemma_of(token) in words.sets.get(f"light.{lemma_of(back)}", ()):
+        token.head, token.dep_ = back, "dobj"
+
+
+def _repair_owned(token: Token, words: Words) -> None:
+    """Put right "her" and "had": "towed her home", "moved her jaw about", "had his sleeves rolled up and was lying
+    there"; and a past form with a doer of its own: "tiny men scattered"."""
+    head = token.head
+    whom = child_of(token, "poss") if token.lower_ == "home" and token.dep_ == "dobj" else None
+    if whom is not None and whom.lower_ == "her" and whom.i == token.i - 1 and words.has("brings_home", lemma_of(head)):
+        whom.head, whom.dep_, whom.pos_, whom.tag_ = head, "dobj", "PRON", "PRP"
+        token.pos_, token.tag_, token.dep_ = "ADV", "RB", "advmod"
+    if token.lower_ == "her" and (token.tag_, token.dep_) == ("PRP", "dobj") and token.i + 1 < len(token.doc):
+        part = token.nbor(1)
+        if (
+            part.lower_ != "back"
+            and part.head == head
+            and part.dep_ in ("advmod", "npadvmod", "dep")
+            and words.sort(lemma_of(part)) == "body"
+        ):
+            token.head, token.dep_, token.tag_, part.dep_ = part, "poss", "PRP$", "dobj"
+            part.pos_, part.tag_ = "NOUN", "NN"
+    if token.tag_ == "VBN" and token.dep_ in ("ROOT", "conj") and child_of(token, "aux", "auxpass") is None:
+        doer = child_of(token, "nsubj")
+        if doer is not None and doer.i < token.i and child_of(token, "agent") is None:
+            token.tag_ = "VBD"
+    had = (
+        token.dep_ == "conj" and token.tag_ == "VBG" and head.dep_ == "ccomp" and lemma_of(head.head) in ("have", "get")
+    )
+    if (
+        had
+        and head.head.i < head.i < token.i
+        and child_of(token, "aux") is not None
+        and child_of(token, "nsubj") is None
+    ):
+        token.head = head.head
 
 
 def _keep_tree(doc: Doc) -> None:
@@ -523,6 +587,12 @@ def _repair_subjects(token: Token, words: Words) -> None:
         thing.dep_, subjects[0].dep_ = "nsubj", "advmod"  # "Crash went the ball"
     if len(subjects) > 1:
         first, second = subjects[:2]
+        if first.lower_ in ("last", "first", "next") and second.i > token.i:
+            first.dep_ = "advmod"  # "Last of all came a large man"
+            for one in [one for one in first.children if one.lower_ == "of"]:
+                one.dep_ = "dep"
+        elif first.i + 2 == second.i and second.tag_ == "PRP" and is_time(first.nbor(1), words):
+            first.dep_ = "dep"  # "One windy Tuesday he arrives"
         if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:
             first.dep_ = "dep"  # "Her arms full of books, Lucy pushed the door"
         elif first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
@@ -681,8 +751,11 @@ def _repair_beside(token: Token, words: Words) -> None:
     if verb.pos_ != "VERB" or token.i <= verb.i:
         return
     if token.dep_ == "npadvmod" and token.pos_ == "NOUN" and not is_time(token, words) and thing is None:
-        near = token.left_edge.i == verb.i + 1 and any(child.dep_ in ("det", "poss") for child in token.children)
-        token.dep_ = "dobj" if near and words.sort(lemma_of(token)) not in ("abstract", "") else token.dep_
+        near = token.left_edge.i == verb.i + 1
+        near = near and any(child.dep_ in ("det", "poss", "nummod") for child in token.children)
+        light = lemma_of(token) in words.sets.get(f"light.{lemma_of(verb)}", ())  # "took five steps back"
+        seen = light or words.sort(lemma_of(token)) not in ("abstract", "")
+        token.dep_ = "dobj" if near and seen else token.dep_
     elif token.pos_ == "ADJ" and token.dep_ in ("dobj", "advcl") and thing is not None and token.i == thing.i + 1:
         token.dep_ = "oprd" if child_of(token, *_SUBJECTS, "mark", "aux") is None else token.dep_
 

@@ -16,8 +16,8 @@ _ARTICLE = re.compile(
     r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+(?:(?:each|every)\s+)?", re.IGNORECASE
 )
 _ONLY = re.compile(r"^(?:only|even|just|also)\s+|\b(?:very|rather|quite)\s+(?=\w+ )", re.IGNORECASE)
-_POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
-_INNER = re.compile(r"\b(?:my|your|his|her|its|our|their)\s+(?:own\s+)?", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(?:my|your|his|her|its|our|their|whose)\s+(?:own\s+)?", re.IGNORECASE)
+_INNER = re.compile(r"\b(?:my|your|his|her|its|our|their|whose)\s+(?:own\s+)?", re.IGNORECASE)
 _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE)
 _WORD = re.compile(r"[a-z']+")
 _BARE_PRONOUN = re.compile(
@@ -25,12 +25,15 @@ _BARE_PRONOUN = re.compile(
     r"my|mine|his|hers|ours|theirs|\w+self|\w+selves|who|whom|which|one|ones|each other|one another|both|all)$",
     re.IGNORECASE,
 )
+_OWN = re.compile(r"\b(the|\w+'s?) own (?=\w)")
 _BE_DONE = r"\b(?:am|is|are|was|were|been|being|be|get|gets|got)\s+(?:\w+ly\s+|not\s+|so\s+|all\s+)?(\w+)"
 _UNKNOWN = "someone"
 _CROWD = frozenset(("everyone", "everybody", "anyone", "anybody", "nobody"))
 _BROKEN = frozenset(("can", "could", "will", "would", "shall", "should", "may", "might", "must"))
 """What the parser makes of a clause whose verb was left out ("as fast as she could")."""
 _REFLEXIVE = frozenset(("himself", "herself", "itself", "themselves"))
+_POINTED = frozenset(("it", "this", "that", "they", "these", "those"))
+_NO_THINGS = frozenset(("", "abstract", "time", "feeling", "person", "animal", "being", "body", "weather", "place"))
 _GENERAL = frozenset(("thing", "one", "way", "time", "reason", "part"))
 _AGES = frozenset(("old", "young", "little"))
 _LOUD = frozenset(("shout", "yell", "scream", "whisper"))
@@ -42,7 +45,7 @@ _PLAINER = {"round": "around"}
 _TALK = frozenset(
     ("say", "call", "claim", "insist", "complain", "order", "ask", "answer", "reply", "tell", "talk", "speak",
      "explain", "add", "announce", "beg", "plead", "murmur", "mutter", "exclaim", "promise", "warn", "report",
-     "agree", "boast", "confess", *_LOUD)
+     "remark", "remind", "suggest", "inquire", "enquire", "respond", "agree", "boast", "confess", *_LOUD)
 )  # fmt: skip
 _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
@@ -61,7 +64,7 @@ _TAKES_PART: tuple[RoleName, ...] = (
     "goal",
     "source",
 )
-_PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends"))
+_PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends", "others"))
 _THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
 
 
@@ -289,7 +292,7 @@ class Teller:
         children = [one for one in self._children.get(event.id, ()) if one.speech is None]
         if words.has("make", event.verb) and any(one.standing == "told" for one in children):
             return ""
-        if (felt := self._felt(event)) is not None:
+        if (felt := self._felt(event) or self._pointed_out(event)) is not None:
             return felt
         subject, doers, plural = self._subject(event)
         unsaid = all(_BARE_PRONOUN.match(one.text) or one.entity is None for one in event.all("patient"))
@@ -304,8 +307,24 @@ class Teller:
         told = self._predicate(event, doers, plural)
         if not told or told == subject:
             return ""
-        said = " ".join(f"{subject} {told}".split())
+        said = _OWN.sub(r"\1 ", " ".join(f"{subject} {told}".split()))
         return f"{said[:1].upper()}{said[1:]}."
+
+    def _pointed_out(self, event: Event) -> str | None:
+        """What "it" turns out to be, as that which is there: "It was a red scarf" is "A red scarf is there."."""
+        words, roles = load_words(), event.all("agent")
+        if event.verb != "be" or event.negated or len(event.state) != 1 or len(roles) != 1:
+            return None
+        noun = event.state[0]
+        sort = words.sort(noun)
+        if roles[0].text.lower() not in _POINTED or sort in _NO_THINGS or words.is_place(noun):
+            return None
+        count = "|".join(("an?", *words.numbers))
+        told = re.search(rf"\b({count}) ((?:[\w-]+ ){{0,2}}?{re.escape(noun)}\w{{0,2}})\b", event.text.lower())
+        if told is None:
+            return None
+        several = told[1] in words.numbers and told[1] != "one"
+        return f"{told[1].capitalize()} {_ONLY.sub('', told[2])} {'are' if several else 'is'} there."
 
     def _felt(self, event: Event) -> str | None:
         """What nobody does and somebody feels, as that: "The news shocked Emma" is "Emma is shocked."."""
@@ -398,7 +417,7 @@ class Teller:
             if asked and child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
                 return f"{'not ' * child.negated}to {self.infinitive(child)}"
             if child.standing in ("told", "reported") and load_words().has("fact", event.verb):
-                perceived = set(child.who("agent")) & set(event.who("patient"))
+                perceived = set(self.doers(child)) & set(event.who("patient"))
                 return "" if perceived else f"that {self.clause(child)}" if self.sentence(child) else ""
         return ""
 
@@ -489,10 +508,14 @@ class Teller:
         ]
         parts = [things, event.particle if apart else ""]
         parts += self._states(event) if event.verb in _STATES else event.state if things else ()
+        if gone and len(to) > 1:
+            to = [role for role in to if not role.preposition]
+            parts.append(f"to {joined([self.filler(role, doers) for role in to])}")
+            to = []
         for role in to:
             whom = self.filler(role, doers)
             given = "for" if load_words().has("for_verbs", event.verb) else "to"
-            before = role.preposition or (given if things else "")
+            before = role.preposition or (given if things or gone else "")
             parts.append(f"{before} {whom}")
         seen = {role.start for role in self._objects(event)}
         where = event.all("companion", "instrument", "source", "place", "goal", "topic")
