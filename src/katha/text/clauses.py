@@ -639,7 +639,8 @@ class _Builder:
             self._preposition(clause, joined)  # "under the tables, behind the radiator and in the tray"
         heads = [child for child in prep.children if child.dep_ == "pobj"]
         before = prep.nbor(-1) if prep.i else prep
-        if before.dep_ == "pobj" and before.head.lower_ == "with" and before.head.head == prep.head != before:
+        held = word == "in" and before.dep_ == "pobj" and self.words.sort(lemma_of(before)) != "body"
+        if held and before.head.lower_ == "with" and before.head.head == prep.head:
             mine = [one for one in heads if child_of(one, "poss") is not None]
             heads = [one for one in heads if one not in mine or self.words.sort(lemma_of(one)) != "body"]
             # "stood there with his helmet in his hands"
