@@ -254,6 +254,8 @@ def _can_be_carried(story: Told, thing: Entity) -> bool:
     return fits and not thing.character and not load_words().has("parts", thing.noun)
 
 
+_CROWDED = 4
+"""How many people a picture shows at most, of those who only stand by."""
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
 _LIKENED = re.compile(
     r"(?:\b(?:like|than|as \w+ as|without|no|not|neither|nor|instead of|called|named|if|would|could|should|never)\b"
@@ -326,23 +328,24 @@ def _can_be_seen(entity: Entity) -> bool:
 
 def things_by(story: Told, beats: Sequence[Beat], told: str) -> list[str]:
     """Return what else the words of a picture name, unless `told` has it: "the small paper bags" of a drawer."""
+    seen = {key: share for beat in beats for key, share in beat.sentence.seen.items()}
     found = [one.entity for one in _things(story, beats) if not re.search(rf"\b{re.escape(one.entity.noun)}", told)]
-    return [_bare(one) for one in dict.fromkeys(found)][: int(planning("named")["most"])]
+    likely = [one for one in dict.fromkeys(found) if seen.get(one.id, 1.0) >= float(planning("named")["unlikely"])]
+    return [_bare(one) for one in likely][: int(planning("named")["most"])]
 
 
 def in_play(story: Told, sentence: int, told: str) -> list[str]:
-    """Return the thing that the story is about right before and after a sentence that does not name it, unless `told`
-    has it: the piano on the stairs, the letter that was opened."""
-    if story.passes(sentence):
-        return []
+    """Return the things that a sentence does not name and that a picture of it shows all the same, unless `told` has
+    them: the piano on the stairs, the letter that was opened."""
+    table = planning("named")
     found = [
-        (len(one.sentences), _bare(one))
-        for one in story.reading.entities
-        if {sentence - 1, sentence + 1} <= {*one.sentences} and sentence not in one.sentences
-        and len(one.sentences) >= int(planning("named")["in_play"]) and one.id not in story.teller.names
-        and _can_be_seen(one) and not re.search(rf"\b{re.escape(one.noun)}", told)
+        (share, entity)
+        for key, share in story.reading.sentences[sentence].seen.items()
+        if share >= float(table["in_play"]) and _can_be_seen(entity := story.reading.entity(key))
+        and sentence not in entity.sentences and key not in story.teller.names
+        and not re.search(rf"\b{re.escape(entity.noun)}", told)
     ]  # fmt: skip
-    return [max(found)[1]] if found else []
+    return [_bare(one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1].id))[: int(table["carried_on"])]]
 
 
 def _bare(entity: Entity) -> str:
@@ -391,24 +394,26 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
 
 
 def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who is still with the one person of a picture, with them right before and after it: "X stands by.";
-    nobody where they may have gone or time has passed."""
-    at, sentences = main.sentence, story.reading.sentences
-    if len(cast) != 1 or not 0 < at < len(sentences) - 1 or story.passes(at) or story.passes(at + 1) or is_gone(main):
-        return []
-    places = {place.noun if place is not None else "" for place in (one.place for one in sentences[at - 1 : at + 2])}
-    before, after = ({key for event in story.reading.of(one) if _is_there(event) and not event.perfect
-                      for key in story.people(event)} for one in (at - 1, at + 1))  # fmt: skip
-    there = [key for key in sorted(before & after) if key not in cast]
-    if (
-        len(places) > 1
-        or len(there) != 1
-        or not {*cast} & (before | after)
-        or story.reading.entity(there[0]).count != 1
-    ):
-        return []
-    name = story.teller.name(there[0])
-    return [(there[0], f"{name[:1].upper()}{name[1:]} stands by.")]
+    """Return who else a picture shows whom its sentence does not name: "X stands by."."""
+    at = main.sentence
+    seen = {} if is_gone(main) else story.reading.sentences[at].seen
+    there = [key for key, share in seen.items() if share >= float(planning("named")["company"]) and key not in cast]
+    found = []
+    for key in sorted(there, key=lambda one: -seen[one]):
+        entity, name = story.reading.entity(key), story.teller.names.get(key)
+        last = max((one for one in entity.sentences if one < at), default=at)
+        goes = any(
+            is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
+        )
+        apart = goes or at in entity.sentences or entity.sentences[-1] < at
+        if (
+            name is not None
+            and entity.character
+            and not (entity.members or apart)
+            and len(cast) + len(found) < _CROWDED
+        ):
+            found.append((key, f"{name[:1].upper()}{name[1:]} {'stand' if entity.count != 1 else 'stands'} by."))
+    return found
 
 
 def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[tuple[str, str]]:

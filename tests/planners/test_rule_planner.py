@@ -197,13 +197,13 @@ def test_of_a_record_only_the_scenes_texts_are_seen() -> None:
 def test_a_scene_that_names_nobody_shows_its_neighbour() -> None:
     rows = record().model_dump()["scenes"]
     for at in (0, 3):
-        rows[at]["scene_text"] = "It went on and on."
+        rows[at]["scene_text"] = "Nothing happened at all."
     made = RulePlanner().plan(record(scenes=rows), PlanRequest())
     assert made.panels[0].characters
     assert set(made.panels[0].characters) & set(made.panels[1].characters)
     assert made.panels[3].characters == made.panels[2].characters
     for row in rows:
-        row["scene_text"] = "It went on and on."
+        row["scene_text"] = "Nothing happened at all."
     with pytest.raises(PlanError, match="nobody in any 'scene_text'"):
         RulePlanner().plan(record(scenes=rows), PlanRequest())
 

@@ -7,6 +7,8 @@ drives or teaches is alive, what is eaten is food. Weights were set on the stori
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -129,7 +131,30 @@ class Antecedents:
                 taken = self._taken_from(mention)
                 who = 0.5 if last.role == "agent" else weights["own"]  # "with a boy who was gripping his leg"
                 score += (-weights["own"] if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
-        return score + self._wanted(entity, mention)
+        return (
+            score + self._wanted(entity, mention) + self.weights["told"] * math.log(0.02 + self._share(entity, mention))
+        )
+
+    def _share(self, entity: Known, mention: Mention) -> float:
+        """How likely the network takes a pronoun for an entity."""
+        mentions = self.memory.mentions
+        shares = self.memory.context.meant(mention.key).items()
+        return sum(share for key, share in shares if key in mentions and mentions[key].entity == entity.id)
+
+    def _told(self, mention: Mention, barred: set[str], fits: Callable[[Known], bool]) -> tuple[float, Known] | None:
+        """Whom or what the network takes a pronoun for, if that can be, and how likely it is."""
+        mentions, entities = self.memory.mentions, self.memory.entities
+        sure = self.weights["sure" if mention.pronoun in _SEX else "sure_it"]
+        shares: defaultdict[str, float] = defaultdict(float)
+        for key, share in self.memory.context.meant(mention.key).items():
+            one = mentions.get(key)
+            named = one is not None and one.entity is None and one.quoted and not one.pronoun and share >= sure
+            known = self.noun(one) if one is not None and named else self.memory.of(one)  # what somebody spoke of
+            if known is not None:
+                shares[known.id] += share
+        able = [(share, entities[key]) for key, share in shares.items() if key not in barred and fits(entities[key])]
+        best = max(able, key=lambda one: (one[0], one[1].id), default=None)
+        return best if best is not None and best[0] >= sure else None
 
     def _clause_of(self, mention: Mention) -> Clause | None:
         """The clause that holds what a possessive owns."""
@@ -266,6 +291,11 @@ class Antecedents:
         if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
             asked.votes[sex] += 1.0
             return asked
+        told = self._told(mention, barred, lambda e: e.sex in (sex, None) and not (e.narrator or e.plural or e.members))
+        if told is not None:
+            self.total += told[0]
+            told[1].votes[sex] += told[0]
+            return told[1]
         scored = self._best(
             (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
             for e in self.memory.recent(mention)
@@ -401,6 +431,10 @@ class Antecedents:
         if told is not None:
             return told
         barred, words = self._barred(mention), self.words
+        likely = self._told(mention, barred, lambda e: e.kind != "person" and not (e.narrator or e.plural))
+        if likely is not None:
+            likely[1].its = True
+            return likely[1]
         scored: list[tuple[float, Known]] = []
         for entity in self.memory.recent(mention, 4):
             if entity.plural or entity.id in barred:
@@ -520,6 +554,10 @@ class Antecedents:
         states = mention.clause.state if mention.clause is not None and mention.clause.lemma == "be" else []
         things = any(self.words.sort(one.lemma_) in ("thing", "food", "clothing", "text") for one in states)
         best = self._best(self._several(mention, barred))
+        able = {e.id for _, e in best}
+        many = self._told(mention, barred, lambda e: e.id in able)
+        if many is not None:
+            return many[1]
         doing = mention.token.head.subtree if mention.role == "agent" else ()
         done = any(one.dep_ in ("dobj", "nsubj") and one.lower_ in _WHOM[:2] for one in doing)
         # "They pushed him": he is none of them. "They were his invitations."

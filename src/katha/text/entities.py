@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from katha.text.antecedents import Antecedents
 from katha.text.beasts import apart, beast_named
 from katha.text.clauses import is_row
+from katha.text.context import Context
 from katha.text.known import ALIVE, Known, Memory, Speaking
 from katha.text.mentions import Key, Mention
 from katha.text.repairs import lemma_of
@@ -35,11 +36,13 @@ _INITIALS = re.compile(r"(?:[A-Z]\.? ?)+")
 class Resolver:
     """One pass over a text's mentions."""
 
-    def __init__(self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str]) -> None:
+    def __init__(
+        self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str], context: Context
+    ) -> None:
         """Begin. sexes: what this pass supposes of those first named by a word."""
         self.mentions = mentions
         self.words = words
-        self.memory = Memory(mentions, words, sexes)
+        self.memory = Memory(mentions, words, sexes, context)
         self.entities = self.memory.entities
         self.pronouns = Antecedents(self.memory, self.resolve)
         self.towns = _named_places(mentions.values(), words)

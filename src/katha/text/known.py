@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from katha.text.context import Context
 from katha.text.mentions import Key, Mention
 from katha.text.types import Entity, EntityKind, Kin
 from katha.text.words import Words
@@ -99,8 +100,11 @@ class Speaking:
 class Memory:
     """The entities found so far. sexes: of whoever is first named by a word, as this pass supposes."""
 
-    def __init__(self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str]) -> None:
+    def __init__(
+        self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str], context: Context
+    ) -> None:
         self.mentions = mentions
+        self.context = context
         self.words = words
         self.sexes = sexes
         self.entities: dict[str, Known] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from katha.text.ages import tell_ages
 from katha.text.beasts import beasts_of
 from katha.text.clauses import Clause, clauses_of, phrase_of
+from katha.text.context import Context, Spot, kind_of
 from katha.text.entities import Resolver
 from katha.text.known import ALIVE, Speaking, finish
 from katha.text.listeners import Listeners
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from katha.text.clauses import Clause
 
-__all__ = ["Scene", "joint_of", "read_story"]
+__all__ = ["Naming", "Scene", "joint_of", "namings", "read_story"]
 
 _FINITE = ("VBD", "VBZ", "VBP")
 _SUBJECTS = ("nsubj", "nsubjpass", "expl")
@@ -111,7 +112,8 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     title, plain = _titled(clean(text))
     words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
-    mentions, resolver = _resolved(parsed, words)
+    context = _context(title, plain, parsed, mentions_of(parsed, words, frozenset()))
+    mentions, resolver = _resolved(parsed, words, context)
     speaking, told_to = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
     tell_ages(parsed, mentions, resolver.entities, words)
@@ -119,7 +121,8 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     kept = {mention.entity for mention in mentions.values()} | set(resolver.memory.groups)
     told = [entity for entity in resolver.entities.values() if entity.id in kept]
     kept |= {key for entity in told for key in (entity.owner, *entity.members) if key is not None}
-    entities = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
+    found = [finish(entity, resolver.entities, words) for entity in resolver.entities.values() if entity.id in kept]
+    entities = _without_circles(found)
     by_id = {entity.id: entity for entity in entities}
     speeches, speech_at = _speeches(parsed, speaking)
     events = _Events(parsed, mentions, by_id, speech_at, told_to, words).all()
@@ -127,21 +130,102 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     sentences = [_sentence(index, parsed, events, mentions, plain, words) for index in range(count)]
     headings = {_first(sentences, scene.start): scene for scene in scenes}
     settings = track(events, count, by_id, words, {at: _heading(at, one, words) for at, one in headings.items()})
+    named = {key: one.entity for key, one in mentions.items() if one.entity is not None and one.entity in by_id}
+    shown = context.seen(named)
     placed = [
-        replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season)
-        for one, at in zip(sentences, settings, strict=True)
+        replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season, seen=seen)
+        for one, at, seen in zip(sentences, settings, shown, strict=True)
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
 
 
-def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention], Resolver]:
+def _without_circles(entities: Sequence[Entity]) -> list[Entity]:
+    """Nobody is their owner's owner, and no group a part of what it holds: where it was read so, that is dropped."""
+    known = {one.id: one for one in entities}
+
+    def leads_back(start: str, end: str) -> bool:
+        seen, left = set[str](), [start]
+        while left and end not in seen:
+            at = known.get(left.pop())
+            if at is not None and at.id not in seen:
+                seen.add(at.id)
+                left += [*at.members, *([at.owner] if at.owner is not None else [])]
+        return end in seen
+
+    for one in entities:
+        if one.owner is not None and leads_back(one.owner, one.id):
+            known[one.id] = replace(known[one.id], owner=None)
+        members = tuple(member for member in one.members if not leads_back(member, one.id))
+        known[one.id] = replace(known[one.id], members=members) if members != one.members else known[one.id]
+    return list(known.values())
+
+
+@dataclass(frozen=True)
+class Naming:
+    """A noun, name or pronoun of a text: where its word stands, in which sentence, and as what."""
+
+    start: int
+    sentence: int
+    role: str
+    pronoun: str
+    name: str
+    noun: str
+    quoted: bool
+
+
+def namings(text: str) -> tuple[str, str, list[tuple[int, int]], list[Naming]]:
+    """Return the title of a text, the rest of it, where each sentence begins and ends, and what is named in it."""
+    title, plain = _titled(clean(text))
+    words = about(load_words(), plain)
+    parsed = _parse(pieces_of(plain))
+    found = [
+        Naming(
+            parsed[key[0]].piece.start + one.token.idx,
+            one.sentence,
+            one.role,
+            one.pronoun,
+            one.name,
+            one.noun,
+            one.quoted,
+        )
+        for key, one in sorted(mentions_of(parsed, words, frozenset()).items())
+    ]
+    return title, plain, _spans(parsed), found
+
+
+def _spans(parsed: Sequence[Parsed]) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends."""
+    found = dict[int, tuple[int, int]]()
+    for part in parsed:
+        begin, end = part.piece.start, part.piece.start + len(part.piece.text)
+        found[part.piece.sentence] = (found.get(part.piece.sentence, (begin, end))[0], end)
+    return [found[at] for at in sorted(found)]
+
+
+def _context(title: str, text: str, parsed: Sequence[Parsed], mentions: Mapping[Key, Mention]) -> Context:
+    """The text as the network reads it, with what is named in it."""
+    keys = sorted(mentions)
+    spots = [
+        Spot(
+            parsed[key[0]].piece.start + one.token.idx,
+            one.sentence,
+            one.role,
+            kind_of(one.pronoun, named=bool(one.name)),
+        )
+        for key in keys
+        for one in (mentions[key],)
+    ]
+    return Context(text, title, _spans(parsed), spots, keys)
+
+
+def _resolved(parsed: Sequence[Parsed], words: Words, context: Context) -> tuple[dict[Key, Mention], Resolver]:
     """What the narrator tells of, with those sexes for whom the text names none with which its pronouns fit best."""
     mentions: dict[Key, Mention] = {}
 
     def once(names: frozenset[str], sexes: Mapping[Key, str]) -> Resolver:
         mentions.update(mentions_of(parsed, words, names))
-        resolver = Resolver(mentions, words, sexes)
+        resolver = Resolver(mentions, words, sexes, context)
         resolver.told()
         return resolver
 
