@@ -243,7 +243,9 @@ def export(net: Net, vocabulary: Mapping[str, int], folder: Path) -> None:
         RuntimeError: what the files give differs from what the network gives.
     """
     net.eval()
-    example = torch.tensor([[vocabulary["[CLS]"], *range(2000, 2040), vocabulary["[SEP]"]]])
+    example = torch.tensor(
+        [[vocabulary["[CLS]"], *sorted(vocabulary.values())[:: len(vocabulary) // 40 + 1], vocabulary["[SEP]"]]]
+    )
     whole = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own deprecations

@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "ROLES", "SINCE", "Context", "Spot", "apart", "kind_of", "near", "pieces"]
+__all__ = ["KINDS", "ROLES", "SINCE", "Context", "Spot", "apart", "kind_of", "near", "pieces", "read_network"]
 
 Floats = NDArray[np.float32]
 ROLES = ("", "agent", "patient", "recipient", "companion", "instrument", "place", "goal", "source", "topic")
@@ -98,11 +99,15 @@ class _Network:
 
 @cache
 def _network() -> _Network:
+    return read_network(files("katha.text"))
+
+
+def read_network(folder: Traversable) -> _Network:
+    """Return the network whose two files, `context.onnx` and `context.npz`, are in a folder."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    folder = files("katha.text")
     layers = onnxruntime.InferenceSession(
         folder.joinpath("context.onnx").read_bytes(), options, providers=["CPUExecutionProvider"]
     )
