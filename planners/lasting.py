@@ -398,7 +398,7 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
     at = main.sentence
     seen = {} if is_gone(main) else story.reading.sentences[at].seen
     there = [key for key, share in seen.items() if share >= float(planning("named")["company"]) and key not in cast]
-    found = []
+    found = list[tuple[str, str]]()
     for key in sorted(there, key=lambda one: -seen[one]):
         entity, name = story.reading.entity(key), story.teller.names.get(key)
         last = max((one for one in entity.sentences if one < at), default=at)

@@ -224,6 +224,7 @@ def name(reading: Reading, key: str | None) -> str:
         ("Robin opened the window. She looked out.", "female", None),
         ("Robin, who was seven, opened the window.", None, "child"),
         ("The eighty-year-old woman opened the window.", "female", "old"),
+        ("Yusuf, aged six, read the sign. He smiled.", "male", "child"),
         ("The old waiter opened the window.", "male", "old"),
         ("Dr Silva opened the window and hurt himself.", "male", None),
     ],

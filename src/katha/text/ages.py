@@ -16,6 +16,9 @@ from katha.text.words import Words, age_in_years
 
 __all__ = ["tell_ages"]
 
+_NEAR = 4
+"""How many words before "aged nine" its name is at most."""
+
 
 def tell_ages(
     parsed: Sequence[Parsed], mentions: Mapping[Key, Mention], entities: Mapping[str, Known], words: Words
@@ -26,6 +29,7 @@ def tell_ages(
         age = int(number) if number.isdigit() else words.numbers.get(number, 0)
         if entity is not None and entity.kind in ("person", "being") and age:
             entity.age = age_in_years(age)
+            entity.adjectives = [look for look in entity.adjectives if look != "aged"]
     clues = _Clues(parsed, entities, words)
     young = [one for one in entities.values() if one.age is None and clues.open(one) and clues.score(one) > 0]
     for one in young:
@@ -33,13 +37,17 @@ def tell_ages(
 
 
 def _in_years(parsed: Sequence[Parsed], mentions: Mapping[Key, Mention]) -> Iterable[tuple[Mention | None, str]]:
-    """The ages that a text gives: "I was seven", "nine-year-old Ada", "she was eighty years old"."""
+    """The ages that a text gives: "I was seven", "nine-year-old Ada", "Ada, aged nine", "she was eighty years old"."""
     for part in parsed:
         for clause in part.clauses:
             for token in clause.state if clause.lemma in ("be", "turn") and clause.standing == "told" else ():
                 years = [token, *(w for c in token.children for w in c.subtree)] if token.lower_ == "old" else [token]
                 number = next((word.lower_ for word in years if word.pos_ == "NUM"), "")
                 yield from ((mentions.get((part.number, one.i)), number) for one in clause.of("agent") if number)
+        for token in part.tokens[1:-1]:
+            before = (mentions.get((part.number, at)) for at in range(token.i - 1, max(token.i - _NEAR, -1), -1))
+            if token.lower_ == "aged" and token.nbor(1).pos_ == "NUM":
+                yield next(filter(None, before), None), token.nbor(1).lower_
     for mention in mentions.values():
         yield from ((mention, word.split("-")[0]) for word in mention.adjectives if word.endswith("year-old"))
         if (told_age := age_of(mention.token)) is not None:
