@@ -35,6 +35,7 @@ def test_words_are_cut_into_the_pieces_of_the_vocabulary() -> None:
     assert [WORDS[at] for at in found] == ["she", "play", "##ed", "cafe", "."]
     assert starts == [0, 4, 4, 11, 15]
     assert pieces("xyz", known) == ([known["[UNK]"]], [0])
+    assert pieces("a" * 101 + " it", known) == ([known["[UNK]"], known["it"]], [0, 102])
 
 
 def test_distances_and_kinds_have_their_classes() -> None:

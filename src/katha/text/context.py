@@ -31,6 +31,8 @@ SINCE = 8
 """How many sentences a naming may be back."""
 _WINDOW, _BEFORE = 256, 96
 """How many word pieces the network reads at once, and how many of those it has read before."""
+_LONGEST = 100
+"""A word of more letters is not looked up, as in the encoder's own tokenizer."""
 _FIRST, _LAST, _UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
 _SPLIT = re.compile(r"[^\W_]+|[^\s\w]|_")
 
@@ -69,6 +71,8 @@ def pieces(text: str, vocabulary: Mapping[str, int]) -> tuple[list[int], list[in
         spread = unicodedata.normalize("NFD", match[0].lower())
         word = "".join(letter for letter in spread if unicodedata.category(letter) != "Mn")
         own, at = list[int](), 0
+        if len(word) > _LONGEST:
+            own, word = [vocabulary[_UNKNOWN]], ""
         while at < len(word):
             stem = "##" * (at > 0)
             end = next((end for end in range(len(word), at, -1) if stem + word[at:end] in vocabulary), at)
