@@ -29,32 +29,12 @@ from katha.agents.requests import frame_request
 from katha.protocols import FrameRequest
 from katha.renderers.sketch.scenes import SceneActor, tell
 from katha.schema import Frame, Panel, Plan
+from training.text.told import stems
 
 __all__ = ["Counted", "compare", "main", "readings"]
 
 READINGS = Path(__file__).parent.parent / "tests" / "data" / "readings"
 _WORD = re.compile(r"[a-z]+")
-_SMALL = frozenset(
-    {
-        "the",
-        "a",
-        "an",
-        "of",
-        "his",
-        "her",
-        "their",
-        "my",
-        "our",
-        "old",
-        "young",
-        "little",
-        "big",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-    }
-)
 _CROWDS = frozenset({"crowd", "people", "child", "team", "family", "class", "crew", "guest", "villager"})
 _PEOPLE = {
     "man": {"man", "teen_boy"},
@@ -96,19 +76,6 @@ def readings(folder: Path = READINGS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.strip()]
 
 
-def _stems(text: str) -> set[str]:
-    """The words of a text without plural endings; titles and sizes tell nobody from another."""
-    found = {_singular(word) for word in _WORD.findall(text.lower().replace("'s", "").replace("_", " "))}
-    return found - _SMALL or found
-
-
-def _singular(word: str) -> str:
-    for ending, less, more in (("men", 3, "man"), ("ies", 3, "y"), ("ses", 2, ""), ("xes", 2, ""), ("hes", 2, "")):
-        if word.endswith(ending) and len(word) > 4:
-            return word[:-less] + more
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
-
-
 def _request(plan: Plan, panel: Panel) -> FrameRequest:
     """A panel's request, as the run makes it for its scene."""
     made = Frame.model_construct(kind="scene", scene=panel.index, prompt=panel.prompt, seed=42, negative_prompt="")
@@ -121,17 +88,17 @@ def _flat(text: str) -> str:
 
 def _is(name: str, kind: str, actor: SceneActor) -> bool:
     """Whether a drawn actor is a member of the cast."""
-    drawn = _stems(f"{actor.id} {actor.concept or ''} {actor.pictogram or ''}")
-    alike = _stems(name) & drawn or (kind not in _PEOPLE and _stems(kind) & drawn)
-    return bool(alike or (actor.count > 1 and _stems(name) & _CROWDS))
+    drawn = stems(f"{actor.id} {actor.concept or ''} {actor.pictogram or ''}")
+    alike = stems(name) & drawn or (kind not in _PEOPLE and stems(kind) & drawn)
+    return bool(alike or (actor.count > 1 and stems(name) & _CROWDS))
 
 
 def _drawn_as(kind: str, actor: SceneActor) -> bool:
     """Whether an actor is drawn as what it is: sex and age of people, else the word."""
     if actor.kind == "person":
         return kind not in _PEOPLE or actor.look.base in _PEOPLE[kind] | {"person", "teen"}
-    drawn = _stems(f"{actor.concept or ''} {actor.pictogram or ''}")
-    return bool(_stems(kind) & drawn) or (kind in _PEOPLE and bool(drawn & {"king", "queen", "prince", "princess"}))
+    drawn = stems(f"{actor.concept or ''} {actor.pictogram or ''}")
+    return bool(stems(kind) & drawn) or (kind in _PEOPLE and bool(drawn & {"king", "queen", "prince", "princess"}))
 
 
 def compare(gold: Mapping[str, Any]) -> Counted:
@@ -147,18 +114,18 @@ def compare(gold: Mapping[str, Any]) -> Counted:
         drawn = [scenes[panel.index] for panel in panels]
         actors = [actor for scene in drawn for actor in scene.actors]
         things = {
-            word for scene in drawn for one in scene.things for word in _stems(f"{one.word} {one.pictogram or ''}")
+            word for scene in drawn for one in scene.things for word in stems(f"{one.word} {one.pictogram or ''}")
         }
         about = {
-            word for one in actors for word in _stems(f"{one.id} {one.says or ''} {one.deed} {one.pictogram or ''}")
+            word for one in actors for word in stems(f"{one.id} {one.says or ''} {one.deed} {one.pictogram or ''}")
         }
-        where = {word for scene in drawn for word in _stems(scene.setting or "")}
+        where = {word for scene in drawn for word in stems(scene.setting or "")}
         missing = []
         for role in ("who", "with", "what"):
             for name in _members(sentence["shows"], role):
                 hit = next((actor for actor in actors if _is(name, kinds.get(name, ""), actor)), None)
                 seen.update({name: hit} if hit and name in kinds and name not in seen else {})
-                there = hit is not None or _stems(name) & (things | (about | where if role == "what" else set()))
+                there = hit is not None or stems(name) & (things | (about | where if role == "what" else set()))
                 found.counts.update({f"{role}_all": 1, role: int(bool(there))})
                 missing += [] if there else [f"{role} {name}"]
         known = [name for role in ("who", "with", "what") for name in _members(sentence["shows"], role)]

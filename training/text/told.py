@@ -16,7 +16,7 @@ from pathlib import Path
 from katha.text.context import SINCE, Spot, kind_of
 from katha.text.reading import namings
 
-__all__ = ["FOLDER", "Lesson", "Line", "Told", "lesson", "told"]
+__all__ = ["FOLDER", "Lesson", "Line", "Told", "lesson", "stems", "told"]
 
 FOLDER = Path(__file__).parent / "stories"
 NOWHERE = ("plain", "unknown", "-")
@@ -24,7 +24,7 @@ _MALE = frozenset(("man", "boy", "old man", "king", "prince"))
 _FEMALE = frozenset(("woman", "girl", "old woman", "queen", "princess"))
 _MANY = frozenset(("crowd", "people", "children", "team", "family", "class", "crew", "guests", "villagers", "audience"))
 _SMALL = frozenset(
-    [
+    {
         "the",
         "a",
         "an",
@@ -42,11 +42,10 @@ _SMALL = frozenset(
         "mrs",
         "ms",
         "dr",
-    ]
+    }
 )
-_WORD = re.compile(r"[a-z\u00e0-\u00ff]+")
+_WORD = re.compile(r"[a-z]+")
 _OF = re.compile(r"\s+(?:of|with|in|on|from|for)\s+")
-_ENDINGS = (("men", "man"), ("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
 
 
 @dataclass(frozen=True)
@@ -121,21 +120,22 @@ def _parts(text: str) -> list[str]:
     return [] if text == "-" else [part.strip() for part in re.split(r"[,;]", text) if part.strip()]
 
 
-def _single(word: str) -> str:
-    for many, one in _ENDINGS:
-        if word.endswith(many) and len(word) > len(many) + 1:
-            return word.removesuffix(many) + one
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
-
-
-def _stems(text: str) -> set[str]:
-    found = {_single(word) for word in _WORD.findall(text.lower().replace("'s", ""))}
+def stems(text: str) -> set[str]:
+    """The words of a text without plural endings; titles and sizes tell nobody from another."""
+    found = {_singular(word) for word in _WORD.findall(text.lower().replace("'s", "").replace("_", " "))}
     return found - _SMALL or found
+
+
+def _singular(word: str) -> str:
+    for ending, less, more in (("men", 3, "man"), ("ies", 3, "y"), ("ses", 2, ""), ("xes", 2, ""), ("hes", 2, "")):
+        if word.endswith(ending) and len(word) > 4:
+            return word[:-less] + more
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
 def _head(text: str) -> str:
     words = _WORD.findall(_OF.split(text.strip())[0].lower())
-    return _single(words[-1]) if words else ""
+    return _singular(words[-1]) if words else ""
 
 
 Meant = tuple[str, str] | None
@@ -144,12 +144,13 @@ Meant = tuple[str, str] | None
 
 def lesson(story: Told, chance: random.Random) -> Lesson:
     """Return what a story teaches, with the namings that the reading finds in it."""
-    title, text, sentences, mentions = namings(story.text(chance))
+    title, text, sentences, named = namings(story.text(chance))
+    mentions = [one for _, one in named]
     lines = _aligned(story.lines, [text[begin:end] for begin, end in sentences])
     found = Lesson(story.name, text, title, list(sentences), [])
     meant = list[Meant]()
-    for one in mentions:
-        found.spots.append(Spot(one.start, one.sentence, one.role, kind_of(one.pronoun, named=bool(one.name))))
+    for start, one in named:
+        found.spots.append(Spot(start, one.sentence, one.role, kind_of(one.pronoun, named=bool(one.name))))
         line = lines[one.sentence]
         own = _pronoun(one.pronoun, one.role, story.cast, line) if one.pronoun and not one.quoted else None
         meant.append(own if one.pronoun else _noun(one.name, one.noun, story.cast))
@@ -179,14 +180,14 @@ def _aligned(lines: Sequence[Line], sentences: Sequence[str]) -> list[Line | Non
 
 
 def _noun(name: str, noun: str, cast: Mapping[str, str]) -> Meant:
-    own = _stems(name or noun) if name or noun else set()
+    own = stems(name or noun) if name or noun else set()
     for who in cast:
-        if own & _stems(who) and (name or _head(who) in own):
+        if own & stems(who) and (name or _head(who) in own):
             return ("who", who)
     alike = [who for who, kind in cast.items() if not name and _head(kind) in own]
     if len(alike) == 1:
         return ("who", alike[0])
-    return ("what", _single(noun.lower())) if noun else None
+    return ("what", _singular(noun.lower())) if noun else None
 
 
 def _pronoun(pronoun: str, role: str, cast: Mapping[str, str], line: Line | None) -> Meant:
@@ -203,7 +204,7 @@ def _pronoun(pronoun: str, role: str, cast: Mapping[str, str], line: Line | None
     told = next((line.meant[one] for one in {"it": ("it",), "they": ("they", "them", "their")}[pronoun]
                  if one in line.meant), None)  # fmt: skip
     if told is not None:
-        who = next((one for one in cast if _stems(one) & _stems(told)), None)
+        who = next((one for one in cast if stems(one) & stems(told)), None)
         return ("who", who) if who is not None else ("what", _head(told))
     if pronoun == "it":
         fit = [who for who in seen if cast[who] not in _MALE | _FEMALE | _MANY and not _is_many(cast[who])]
@@ -223,5 +224,5 @@ def _seen(what: Meant, line: Line | None) -> bool | None:
     words = {_head(thing) for thing in line.things}
     if what[0] == "who":
         return what[1] in line.who
-    beside = set[str]().union(*map(_stems, line.things))
+    beside = set[str]().union(*map(stems, line.things))
     return None if what[1] in beside - words else what[1] in words

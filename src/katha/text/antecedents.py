@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Antecedents"]
 
 _SEX = {"he": "male", "she": "female"}
+_HARDLY = 0.02
+"""How likely what the network does not think of is all the same."""
 _UNLIKELY = -1.6
 _DOUBTFUL = -0.5
 _ASIDE = 0.5
@@ -131,29 +133,27 @@ class Antecedents:
                 taken = self._taken_from(mention)
                 who = 0.5 if last.role == "agent" else weights["own"]  # "with a boy who was gripping his leg"
                 score += (-weights["own"] if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
-        return (
-            score + self._wanted(entity, mention) + self.weights["told"] * math.log(0.02 + self._share(entity, mention))
-        )
+        share = self._shares(mention).get(entity.id, 0.0)
+        return score + self._wanted(entity, mention) + self.weights["told"] * math.log(_HARDLY + share)
 
-    def _share(self, entity: Known, mention: Mention) -> float:
-        """How likely the network takes a pronoun for an entity."""
-        mentions = self.memory.mentions
-        shares = self.memory.context.meant(mention.key).items()
-        return sum(share for key, share in shares if key in mentions and mentions[key].entity == entity.id)
+    def _shares(self, mention: Mention) -> Mapping[str, float]:
+        """Whom and what the network may take a pronoun for, and how likely each is."""
+        mentions, found = self.memory.mentions, defaultdict[str, float](float)
+        for key, share in self.memory.context.meant(mention.key).items():
+            known = self.memory.of(mentions.get(key))
+            if known is not None:
+                found[known.id] += share
+        return found
 
     def _told(self, mention: Mention, barred: set[str], fits: Callable[[Known], bool]) -> tuple[float, Known] | None:
         """Whom or what the network takes a pronoun for, if that can be, and how likely it is."""
-        mentions, entities = self.memory.mentions, self.memory.entities
         sure = self.weights["sure" if mention.pronoun in _SEX else "sure_it"]
-        shares: defaultdict[str, float] = defaultdict(float)
         for key, share in self.memory.context.meant(mention.key).items():
-            one = mentions.get(key)
-            named = one is not None and one.entity is None and one.quoted and not one.pronoun and share >= sure
-            known = self.noun(one) if one is not None and named else self.memory.of(one)  # what somebody spoke of
-            if known is not None:
-                shares[known.id] += share
-        able = [(share, entities[key]) for key, share in shares.items() if key not in barred and fits(entities[key])]
-        best = max(able, key=lambda one: (one[0], one[1].id), default=None)
+            one = self.memory.mentions.get(key)
+            if one is not None and one.entity is None and one.quoted and not one.pronoun and share >= sure:
+                self.noun(one)  # what somebody spoke of
+        able = [(share, self.memory.entities[key]) for key, share in self._shares(mention).items() if key not in barred]
+        best = max((one for one in able if fits(one[1])), key=lambda one: (one[0], one[1].id), default=None)
         return best if best is not None and best[0] >= sure else None
 
     def _clause_of(self, mention: Mention) -> Clause | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from katha.text.clauses import Clause
 
-__all__ = ["Naming", "Scene", "joint_of", "namings", "read_story"]
+__all__ = ["Scene", "joint_of", "namings", "read_story"]
 
 _FINITE = ("VBD", "VBZ", "VBP")
 _SUBJECTS = ("nsubj", "nsubjpass", "expl")
@@ -161,37 +161,19 @@ def _without_circles(entities: Sequence[Entity]) -> list[Entity]:
     return list(known.values())
 
 
-@dataclass(frozen=True)
-class Naming:
-    """A noun, name or pronoun of a text: where its word stands, in which sentence, and as what."""
-
-    start: int
-    sentence: int
-    role: str
-    pronoun: str
-    name: str
-    noun: str
-    quoted: bool
-
-
-def namings(text: str) -> tuple[str, str, list[tuple[int, int]], list[Naming]]:
-    """Return the title of a text, the rest of it, where each sentence begins and ends, and what is named in it."""
+def namings(text: str) -> tuple[str, str, list[tuple[int, int]], list[tuple[int, Mention]]]:
+    """Return the title of a text, the rest of it, where each sentence begins and ends, and what is named in it, each
+    with where its word stands."""
     title, plain = _titled(clean(text))
-    words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
-    found = [
-        Naming(
-            parsed[key[0]].piece.start + one.token.idx,
-            one.sentence,
-            one.role,
-            one.pronoun,
-            one.name,
-            one.noun,
-            one.quoted,
-        )
-        for key, one in sorted(mentions_of(parsed, words, frozenset()).items())
-    ]
-    return title, plain, _spans(parsed), found
+    found = mentions_of(parsed, about(load_words(), plain), frozenset())
+    return title, plain, _spans(parsed), [(_start(parsed, one), one) for _, one in sorted(found.items())]
+
+
+def _start(parsed: Sequence[Parsed], mention: Mention) -> int:
+    """Where the word of a mention stands in the text."""
+    start: int = parsed[mention.key[0]].piece.start + mention.token.idx
+    return start
 
 
 def _spans(parsed: Sequence[Parsed]) -> list[tuple[int, int]]:
@@ -207,14 +189,8 @@ def _context(title: str, text: str, parsed: Sequence[Parsed], mentions: Mapping[
     """The text as the network reads it, with what is named in it."""
     keys = sorted(mentions)
     spots = [
-        Spot(
-            parsed[key[0]].piece.start + one.token.idx,
-            one.sentence,
-            one.role,
-            kind_of(one.pronoun, named=bool(one.name)),
-        )
-        for key in keys
-        for one in (mentions[key],)
+        Spot(_start(parsed, one), one.sentence, one.role, kind_of(one.pronoun, named=bool(one.name)))
+        for one in map(mentions.__getitem__, keys)
     ]
     return Context(text, title, _spans(parsed), spots, keys)
 
