@@ -84,7 +84,7 @@ def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)
         stream.width, stream.height, stream.pix_fmt = frames[0].width, frames[0].height, "yuv420p"
-        # Macroblock trees come out different from run to run with x264's vector code, with one thread and equal pictures.
+        # With its vector code, x264's macroblock trees differ from run to run, even with one thread.
         stream.options = {"crf": "18", "preset": "medium", "x264-params": "mbtree=0"}
         stream.thread_count = 1
         sound = film.add_stream("aac", rate=48_000) if options.audio is not None else None
