@@ -11,6 +11,7 @@ from typing import Any
 from katha.configs import load_config
 from katha.planners.acts import Beat, Told, planning
 from katha.text import Entity, Event
+from katha.text.types import Sentence
 from katha.text.words import load_words
 
 __all__ = [
@@ -304,13 +305,17 @@ def _things(story: Told, beats: Sequence[Beat]) -> Iterator[_Named]:
             continue
         if entity.id in unreal:
             continue
-        stem = re.escape(entity.noun[:-1] if entity.noun[-1] in "yef" else entity.noun)
-        for one in re.finditer(rf"\b{stem}(?:y|e|f|s|es|ies|ves|fe)?\b", told, re.IGNORECASE):
+        for one in re.finditer(rf"\b{_stem(entity.noun)}(?:y|e|f|s|es|ies|ves|fe)?\b", told, re.IGNORECASE):
             lead = re.split(r"[.!?]\s", told[: one.start()])[-1]
             if not _LIKENED.search(lead):
                 found.append(_Named(entity, one.start(), one.end()))
                 break
     yield from sorted(found, key=lambda one: one.start)
+
+
+def _stem(noun: str) -> str:
+    """What the forms of a noun begin with, as a pattern."""
+    return re.escape(noun[:-1] if noun[-1] in "yef" else noun)
 
 
 def _is_there(event: Event) -> bool:
@@ -394,26 +399,46 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
 
 
 def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who else a picture shows whom its sentence does not name: "X stands by."."""
-    at = main.sentence
-    seen = {} if is_gone(main) else story.reading.sentences[at].seen
-    there = [key for key, share in seen.items() if share >= float(planning("named")["company"]) and key not in cast]
+    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and those of the
+    sentence before, or in hearing, who are very likely seen."""
+    at, table = main.sentence, planning("named")
+    sentence = story.reading.sentences[at]
+    seen = {} if is_gone(main) else sentence.seen
+    heard = any(speech.sentence == at for speech in story.reading.speeches)
     found = list[tuple[str, str]]()
-    for key in sorted(there, key=lambda one: -seen[one]):
+    for key in sorted((one for one in seen if one not in cast), key=lambda one: -seen[one]):
         entity, name = story.reading.entity(key), story.teller.names.get(key)
         last = max((one for one in entity.sentences if one < at), default=at)
         goes = any(
             is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
         )
-        apart = goes or at in entity.sentences or entity.sentences[-1] < at
+        here = at in entity.sentences
+        there = here or heard or last == at - 1
+        likely = there and seen[key] >= float(table["company" if here else "company_near"])
+        alone = name is not None and entity.character and not entity.members and not goes
         if (
-            name is not None
-            and entity.character
-            and not (entity.members or apart)
+            alone
+            and likely
+            and not (here and _only_told_of(story, entity, sentence))
             and len(cast) + len(found) < _CROWDED
         ):
             found.append((key, f"{name[:1].upper()}{name[1:]} {'stand' if entity.count != 1 else 'stands'} by."))
     return found
+
+
+def _only_told_of(story: Told, entity: Entity, sentence: Sentence) -> bool:
+    """Whether a sentence names somebody only in what is said or wished in it, as whose son or aunt another is, or as
+    what another is like."""
+    roles = [(event, role) for event in story.reading.of(sentence.index) for role in event.roles]
+    own = [(event, role) for event, role in roles if role.entity == entity.id]
+    if own:
+        return not any(_is_there(event) and role.role != "topic" for event, role in own)
+    kin = [one for one in story.reading.entities if sentence.index in one.sentences and one.character and one != entity]
+    if any(one.owner == entity.id or any(tie.other == entity.id for tie in one.kin) for one in kin):
+        return not any(story.reading.entity(role.entity).sort == "body" for _, role in roles if role.entity is not None
+                       and story.reading.entity(role.entity).owner == entity.id)  # fmt: skip
+    noun = None if entity.named or not entity.noun else re.search(rf"\b{_stem(entity.noun)}", sentence.text)
+    return noun is not None and _LIKENED.search(sentence.text[: noun.start()]) is not None
 
 
 def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[tuple[str, str]]:

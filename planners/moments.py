@@ -447,7 +447,8 @@ class Moment:
     def bystanders(self) -> list[tuple[str, str]]:
         """Who else is in the words of the picture, and what they do there."""
         told = self._taking_part
-        return standing_by(self.story, self.shown(), told) or company(self.story, self.main, told)
+        named = standing_by(self.story, self.shown(), told)
+        return [*named, *company(self.story, self.main, [*told, *(key for key, _ in named)])]
 
     @property
     def voices(self) -> list[Aside]:
