@@ -407,7 +407,7 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
     heard = any(speech.sentence == at for speech in story.reading.speeches)
     found = list[tuple[str, str]]()
     for key in sorted((one for one in seen if one not in cast), key=lambda one: -seen[one]):
-        entity, name = story.reading.entity(key), story.teller.names.get(key)
+        entity = story.reading.entity(key)
         last = max((one for one in entity.sentences if one < at), default=at)
         goes = any(
             is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
@@ -415,13 +415,14 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
         here = at in entity.sentences
         there = here or heard or last == at - 1
         likely = there and seen[key] >= float(table["company" if here else "company_near"])
-        alone = name is not None and entity.character and not entity.members and not goes
+        alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
             and likely
             and not (here and _only_told_of(story, entity, sentence))
             and len(cast) + len(found) < _CROWDED
         ):
+            name = story.teller.name(key)
             found.append((key, f"{name[:1].upper()}{name[1:]} {'stand' if entity.count != 1 else 'stands'} by."))
     return found
 

@@ -781,6 +781,14 @@ def test_what_is_only_likened_to_or_missing_is_not_shown() -> None:
     assert not {"bucket", "train"} & {*panel.must_show}
 
 
+def test_who_is_in_the_words_of_a_sentence_and_likely_seen_stands_by_its_deed() -> None:
+    told = plan(
+        "Emi met a ghost on the landing. She gave him a coin. It fell through his hand and rang on the stairs.", 6
+    )
+    rings = next(one for one in told.panels if "rings" in one.prompt)
+    assert "The ghost stands by." in rings.prompt
+
+
 def test_who_is_spoken_to_is_whoever_the_story_tells_of_around_it() -> None:
     said = 'A baker sat there. "I have no paper," the baker said. Joyce laughed.'
     text = f"A student slept in the corner. Joyce opened the door. {said}"

@@ -533,6 +533,12 @@ def test_a_name_may_end_in_a_number() -> None:
     assert doers(text, "lift") == doers(text, "scan") == ["Unit Six"]
 
 
+def test_who_is_called_a_numbered_unit_is_a_robot() -> None:
+    story = read_story("Unit 40 swept the square. Ana waved. The letter was addressed to the robot. Unit 40 read it.")
+    assert [(one.name, one.noun) for one in story.cast if one.named] == [("Unit 40", "robot"), ("Ana", "")]
+    assert all(one.name != "the robot" for one in story.cast)
+
+
 def test_nostrils_and_hooves_are_hardly_a_persons() -> None:
     story = read_story("The calf was born early. He did not move. Mr Webb rubbed him and blew into his nostrils.")
     (nostrils,) = [one for one in story.entities if one.noun == "nostril"]

@@ -120,8 +120,9 @@ _SHOT = re.compile(
 _GREETING = re.compile(r" (?:goodbye|good-bye|good night|farewell|hello)\b")
 """Words that the parser takes for whom is kissed or waved to."""
 _WHOLE = re.compile(
-    r"\b[Tt]he (?:whole|entire) (?:village|town|street|neighbou?rhood|school|city|room|house|building|audience|hall|"
-    r"bus|place|office|hospital|caf[eé]|restaurant|carriage)\b"
+    r"\b(?:[Tt]he (?:whole|entire)|[Hh]alf (?:of )?the) (?:village|town|street|neighbou?rhood|school|city|room|house|"
+    r"building|audience|hall|bus|place|office|hospital|caf[eé]|restaurant|carriage|valley|island|block|train|tram|boat|"
+    r"ship|stadium|theatre|market|harbour|household|queue|court|ward|church|playground)\b"
 )
 """Places that stand for all who are there."""
 _WATERS = "the lake"

@@ -19,8 +19,11 @@ _NEAR = 2
 
 
 def beast_named(name: str, titles: Sequence[str], words: Words) -> str:
-    """Return the beast in a name: "Brown Bear", "Peter Rabbit", "Mrs Hen"; "" for none, and for Tom Fox, a man."""
+    """Return the beast in a name: "Brown Bear", "Peter Rabbit", "Mrs Hen", the robot in "Unit 40"; "" for none, and for
+    Tom Fox, a man."""
     *before, last = name.lower().split() or [""]
+    if before and words.has("numbered_robots", before[0]) and (last.isdigit() or words.number(last)):
+        return "robot"
     if words.has("beasts.sure", last):
         return last
     trades = [one for title in titles if words.sort(one := title.lower()) == "person" and not words.sexes.get(one)]
