@@ -399,8 +399,8 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
 
 
 def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and those of the
-    sentence before, or in hearing, who are very likely seen."""
+    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and where
+    somebody speaks those who are very likely seen."""
     at, table = main.sentence, planning("named")
     sentence = story.reading.sentences[at]
     seen = {} if is_gone(main) else sentence.seen
@@ -413,8 +413,7 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
             is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
         )
         here = at in entity.sentences
-        there = here or heard or last == at - 1
-        likely = there and seen[key] >= float(table["company" if here else "company_near"])
+        likely = (here or heard) and seen[key] >= float(table["company" if here else "company_near"])
         alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
@@ -428,12 +427,12 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
 
 
 def _only_told_of(story: Told, entity: Entity, sentence: Sentence) -> bool:
-    """Whether a sentence names somebody only in what is said or wished in it, as whose son or aunt another is, or as
-    what another is like."""
+    """Whether a sentence names somebody only in what is said, wished or had been in it, as whose son or aunt another
+    is, or as what another is like."""
     roles = [(event, role) for event in story.reading.of(sentence.index) for role in event.roles]
     own = [(event, role) for event, role in roles if role.entity == entity.id]
     if own:
-        return not any(_is_there(event) and role.role != "topic" for event, role in own)
+        return not any(_is_there(event) and not event.perfect and role.role != "topic" for event, role in own)
     kin = [one for one in story.reading.entities if sentence.index in one.sentences and one.character and one != entity]
     if any(one.owner == entity.id or any(tie.other == entity.id for tie in one.kin) for one in kin):
         return not any(story.reading.entity(role.entity).sort == "body" for _, role in roles if role.entity is not None

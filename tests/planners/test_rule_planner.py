@@ -783,7 +783,9 @@ def test_what_is_only_likened_to_or_missing_is_not_shown() -> None:
 
 def test_who_is_in_the_words_of_a_sentence_and_likely_seen_stands_by_its_deed() -> None:
     told = plan(
-        "Emi met a ghost on the landing. She gave him a coin. It fell through his hand and rang on the stairs.", 6
+        "Emi met a ghost on the landing. She gave him a coin. The coin fell through his hand and rang on the stairs. "
+        "He asked her whether her sister was asleep.",
+        6,
     )
     rings = next(one for one in told.panels if "rings" in one.prompt)
     assert "The ghost stands by." in rings.prompt
