@@ -114,6 +114,7 @@ _ASTRIDE = frozenset({"ride", "gallop", "drive"})
 _ABOARD = frozenset({"", "on", "onto", "in", "by", "aboard", "upon", "with"})
 """How somebody is with what they ride or drive; along or over anything else they only go."""
 _RESTS = frozenset({"kneel", "crouch", "squat", "sit", "lie", "stand"})
+_ON_THE_WAY = frozenset({"run", "walk", "go", "come", "hurry", "rush", "arrive", "return", "climb", "stroll", "march"})
 """Of these a tool in the hand makes no other deed."""
 _IDLE = frozenset({"stand", "sit", "kneel", "wait", "listen", "look", "think", "cry"})
 """Deeds beside which it is seen where hands and head are."""
@@ -181,9 +182,12 @@ _SPOKEN = frozenset({"talk", "call"})
 _VOICES = frozenset({"speech", "blast", "notes", "ha"})
 """Signs of who is heard."""
 _BECOMING = frozenset(
-    {"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn", "look", "sound", "stay"}
+    {"be", "get", "become", "seem", "feel", "lie", "fall", "keep", "grow", "turn", "look", "sound", "stay", "go"}
 )
 """What a state goes with ("grew thin" is no gardening)."""
+_BECOME = frozenset({"be", "become", "seem", "feel", "grow", "turn", "look", "sound"})
+_BECOME_ALONE = frozenset({"get", "fall", "keep"})
+"""What nobody is seen to do whose state is told; the second do something where something is told that they do it to."""
 
 
 class Doing(Having):
@@ -260,7 +264,8 @@ class Doing(Having):
         if verb in _BECOMING and event.state:
             told_words = [word.lower() for text in event.state for word in text.split()]
             named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
-            if named is not None or verb in ("be", "become", "seem", "feel", "grow", "turn", "look", "sound"):
+            alone = verb in _BECOME_ALONE and not event.all("patient")  # "fell silent"
+            if named is not None or verb in _BECOME or alone:
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
@@ -274,7 +279,7 @@ class Doing(Having):
             return "swim"
         ways = [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
         foot = next((found for way in (predicate, *ways, verb) if (found := on_foot(way)) is not None), None)
-        if foot is not None and self._human(doers):
+        if foot is not None and self._human(doers) and not event.all("patient"):
             return foot
         hindered = _hindered(event, verb)
         if hindered is not None:
@@ -291,7 +296,8 @@ class Doing(Having):
         about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
         told_ways = [f"{verb} {role.preposition}" for role in whereto if role.preposition and not patients]
         special = next((found for way in (*told_ways, predicate) if (found := object_deed(way, about))), None)
-        special = special or (object_deed(verb, about) if not event.particle else None)
+        goes = not patients and in_table("transitive", verb)  # who slides through a door slides no door
+        special = special or (object_deed(verb, about) if not event.particle and not goes else None)
         if special is not None and any(self._alive(role.entity) for role in patients if role.entity):
             special = deed_of_verb(*(f"{verb} {word}" for word in event.state)) or special  # "shook the boy awake"
         if special == "pocket" and self._touched(event):
@@ -325,11 +331,14 @@ class Doing(Having):
         if not event.all("patient", "goal", "recipient") and (alone := alone_deed(predicate)) is not None:
             return alone
         near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
-        means = [role.head for role in (*event.all("instrument", "companion"), *near)] if verb not in _RESTS else []
+        with_it = (*event.all("instrument", "companion"), *near)
+        means = [role.head for role in with_it] if verb not in _RESTS | _ON_THE_WAY else []
         if verb == "play" and not event.who("patient") and self._make_music(doers):
             return "play_music"
         meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
-        found = meant or deed_of_verb(*phrases, verb) or near_deed(verb) or object_deed(verb, about)
+        moved = object_deed(verb, about) if event.particle and patients else None  # "slid the drawer out"
+        found = meant or deed_of_verb(*phrases) or moved or deed_of_verb(verb) or near_deed(verb)
+        found = found or (object_deed(verb, about) if not goes else None)
         if found == "drive_on" and verb == "drive" and not any(self._alive(key) for key in event.who("patient")):
             found = "drive"  # out to the lake, and no cattle
         if meant is None and self._handled(event) and (found is None or (found in _LEGS and self._human(doers))):

@@ -150,6 +150,7 @@ _LISTS = (
     "boats",
     "winds",
     "flames",
+    "transitive",
 )
 _BESIDE = re.compile(r"^(?:outside|beside|next to|near|behind(?! the wheel)|in front of|alongside) ")
 """Who is there is not in the vehicle."""
