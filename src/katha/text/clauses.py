@@ -442,6 +442,8 @@ class _Builder:
                 clause.add("recipient", whom, "" if noun else child.lower_)
             elif child.dep_ == "advmod" and child.lower_ in ("last", "first", "most", "least"):
                 continue  # "got there at last", "Last of all came a man"
+            elif child.dep_ == "attr" and clause.lemma == "feel" and child.pos_ == "NOUN" and _is_the(child):
+                self._object(clause, child)  # "felt his coat"
             elif child.dep_ in ("acomp", "attr", "oprd") or (child.dep_ == "advmod" and child.pos_ == "ADJ"):
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
@@ -1014,3 +1016,8 @@ def clauses_of(doc: Doc, quoted: Sequence[bool]) -> list[Clause]:
     words = load_words()
     repair(doc, quoted, words)
     return _Builder(doc, quoted, words).build()
+
+
+def _is_the(noun: Token) -> bool:
+    """Whether a noun is a certain thing, somebody's or "the": nobody feels themselves to be that."""
+    return any(child.dep_ == "poss" or child.lower_ == "the" for child in noun.children)
