@@ -242,10 +242,13 @@ class Doing(Having):
     def _held_so(self, event: Event, words: Sequence[str]) -> str | None:
         """The deed of who does nothing but hold a part of the body somewhere: "sat with her hands over her mouth"."""
         for role in event.all("instrument"):
-            if role.entity is not None and _is_body(self._entity(role.entity)):
-                found = placed_deed(object_deed("put", [role.head]) or "", words)
-                if found is not None:
-                    return found
+            if role.entity is None or not (_is_body(self._entity(role.entity)) or load_words().has("parts", role.head)):
+                continue
+            held = object_deed("put", [role.head]) or ""
+            others = held == "pocket" and any(self._others_body(one, event) for one in event.all("goal", "place"))
+            found = "lay_hand" if others else placed_deed(held, words)
+            if found is not None:
+                return found
         seated = base_form(event.verb) in ("sit", "kneel", "lie")
         return None if seated else posture_deed(self.prompt if len(self.prompt) < _ONE_SENTENCE else event.text)
 
