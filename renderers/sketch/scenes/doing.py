@@ -267,8 +267,8 @@ class Doing(Having):
         if verb in _BECOMING and event.state:
             told_words = [word.lower() for text in event.state for word in text.split()]
             named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
-            alone = verb in _BECOME_ALONE and not event.all("patient")  # "fell silent"
-            if named is not None or verb in _BECOME or alone:
+            undone = verb in _BECOME_ALONE and not event.all("patient")  # "fell silent"
+            if named is not None or verb in _BECOME or undone:
                 return named or "stand"
         doers = event.who("agent") or event.who("patient")
         if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
