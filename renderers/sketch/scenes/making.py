@@ -320,7 +320,8 @@ class Making:
             return there
         if noun is None:
             if (
-                entity.kind in ("abstract", "place")
+                in_table("parts", head)  # a handle of nobody knows what
+                or entity.kind in ("abstract", "place")
                 or place_of(head) is not None
                 or entity.sort in ("abstract", "time", "event")
                 or (not entity.sort and holder is None)

@@ -616,7 +616,8 @@ def concept_of(*phrases: str) -> str | None:
     """The figure of the vocabulary (lion, king, sun) that the first known phrase names."""
     for phrase in phrases:
         words = _AFTER.sub("", phrase.lower().strip()).split()
-        whole = find_noun(" ".join(words))
+        spelt = " ".join(words)
+        whole = find_noun(spelt) or (find_noun(singular(spelt)) if len(words) > 1 else None)  # hot dogs are no dogs
         for at in range(len(words)):
             if at and whole is not None and (whole.kind != "animal" or in_table("by_picture", "_".join(words))):
                 return None  # a team captain is no captain, a hot dog no dog, a teddy bear no bear

@@ -84,6 +84,7 @@ class _Meaning:
     like: tuple[tuple[tuple[_Part, bool], ...], ...]
     kind: str
     usual: bool
+    single: bool
 
     @property
     def close(self) -> frozenset[str]:
@@ -160,6 +161,8 @@ def lives_from(sentence: str, story: str) -> list[str]:
 def _meaning(word: str, sentence: str, story: str) -> _Meaning | None:
     """The sense of a word in a sentence: the one for which most speaks there, else where the story tells it best."""
     meanings = _tables()[1][word]
+    if _only_many(word, sentence):
+        meanings = tuple(one for one in meanings if not one.single)
     at = story.find(sentence) if sentence else -1
     around = story[max(0, at - _WINDOW) : at + len(sentence) + _WINDOW] if at >= 0 else ""
     best, value = _best(word, meanings, sentence, around, story)
@@ -170,6 +173,12 @@ def _meaning(word: str, sentence: str, story: str) -> _Meaning | None:
     if firm:
         return min(firm, key=lambda pair: pair[0])[1]
     return best if value > 0 else next((one for one in meanings if one.usual), None)
+
+
+def _only_many(word: str, sentence: str) -> bool:
+    """Whether a sentence has a word in the plural alone: a car has one boot, and a ship one wheel."""
+    texts = {token.text for token in _tokens(sentence)}
+    return word not in texts and inflected(word) in texts
 
 
 def _best(
@@ -538,7 +547,15 @@ def _tables() -> tuple[tuple[_Theme, ...], Mapping[str, tuple[_Meaning, ...]]]:
 def _meant(said: str, row: Mapping[str, Any]) -> _Meaning:
     listed = {part: frozenset(str(row.get(part, "")).split()) for part in ("near", "tale")}
     like = tuple(_like(one) for one in str(row.get("like", "")).split(", ") if one)
-    return _Meaning(said, listed["near"], listed["tale"], like, str(row.get("kind", "")), bool(row.get("usual")))
+    return _Meaning(
+        said,
+        listed["near"],
+        listed["tale"],
+        like,
+        str(row.get("kind", "")),
+        bool(row.get("usual")),
+        bool(row.get("single")),
+    )
 
 
 def _like(pattern: str) -> tuple[tuple[_Part, bool], ...]:
