@@ -156,8 +156,9 @@ class Cast:
         if entity.noun and character is None and not entity.named and noun_of(entity.noun) is None:
             phrases = [entity.name, *phrases]  # the spaceship Orion
         whole = find_noun(bare(entity.name))
-        if whole is not None and whole.kind != "person" and bare(entity.name).endswith(f" {entity.noun}"):
-            phrases = [bare(entity.name), *phrases]  # the cuckoo clock, the fox cub
+        if whole is not None and entity.noun and bare(entity.name).endswith(f" {entity.noun}"):
+            named = whole.kind == "person" and character is None  # a team captain is no captain
+            phrases = [bare(entity.name), *([] if named else phrases)]  # the cuckoo clock, the fox cub
         looks = " ".join([*entity.looks, character.appearance if character else "", called])
         name = bare(character.name if character else entity.name)
         if (hair := re.search(_HAIR % re.escape(name), self.request.prompt.lower())) is not None:
