@@ -335,7 +335,7 @@ def test_a_bubble_shows_that_somebody_asks_and_a_vehicle_that_acts_is_seen_from_
         verb: scene_of(request(f"The boy {verb} the woman.")).actors[0].says for verb in ("asks", "thanks", "tells")
     }
     assert said == {"asks": "red-question-mark", "thanks": "red-heart", "tells": None}
-    assert scene_of(request("The woman asks for a cake.")).actors[0].says == "shortcake"
+    assert scene_of(request("The woman asks for a cake.")).actors[0].says == "birthday-cake"
     assert scene_of(request("The bus stops.")).setting != "bus"
     written = frame_scene(scene_of(request("The woman writes.")), 384, 256, 1)
     assert "page-facing-up" in {sprite.id.rpartition(":")[2] for sprite in written.sprites}
@@ -1205,8 +1205,16 @@ def test_a_piece_of_glass_is_no_drinking_glass() -> None:
 
 def test_a_team_captain_is_no_soldier() -> None:
     captain = Character(name="team captain", kind="team captain", appearance="a team captain")
-    scene = scene_of(request("The team captain throws the ball.", characters=(captain,)))
-    assert scene.actors[0].look.features == ("footballer",)
+    for known in ((captain,), ()):
+        scene = scene_of(request("The team captain throws the ball.", characters=known))
+        assert scene.actors[0].look.features == ("footballer",)
+        assert scene.actors[0].look.outfit is None
+
+
+def test_a_plural_of_two_words_is_looked_up_whole() -> None:
+    scene = scene_of(request("Two construction cranes stand in the harbour."))
+    assert not scene.actors
+    assert [one.pictogram for one in scene.things] == ["stage_crane"]
 
 
 def test_several_small_things_share_one_table() -> None:
