@@ -16,12 +16,20 @@ from katha.planners.narrated import raw_sentences
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
 from katha.schema import Frame, FrameKind, Panel, Plan
 
-__all__ = ["frame_request", "in_words", "inserted_request", "scene_request", "stand_ins", "with_stand_ins"]
+__all__ = [
+    "frame_request",
+    "in_words",
+    "inserted_request",
+    "panel_request",
+    "scene_request",
+    "stand_ins",
+    "with_stand_ins",
+]
 
 
 def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
     """Return what one panel is drawn from: its prompt, fields and characters."""
-    return in_words(_of_panel(context.plan(), panel, seed, context.size), context.plugins.renderer.capabilities)
+    return in_words(panel_request(context.plan(), panel, seed, context.size), context.plugins.renderer.capabilities)
 
 
 def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameRequest:
@@ -29,7 +37,7 @@ def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameReque
     change a pixel, as far as the plan still says it."""
     panel = next((panel for panel in plan.panels if panel.index == frame.scene), None)
     if panel is not None and frame.transition is None:
-        return replace(_of_panel(plan, panel, frame.seed, size), prompt=frame.prompt)
+        return replace(panel_request(plan, panel, frame.seed, size), prompt=frame.prompt)
     around = [panel for panel in plan.panels if panel.index in (frame.transition or (1, 2))]
     same = next((panel for panel in around if panel.prompt == frame.prompt), None)
     names = dict.fromkeys(name for panel in ([same] if same is not None else around) for name in panel.characters)
@@ -75,7 +83,8 @@ def inserted_request(
     return in_words(request, context.plugins.inserter.capabilities)
 
 
-def _of_panel(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) -> FrameRequest:
+def panel_request(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) -> FrameRequest:
+    """Return what a renderer that draws the panels' fields is asked for a panel."""
     what = Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters))
     return replace(
         _placed(_request(plan, what, seed, size, scene=panel.index), panel),
@@ -158,7 +167,7 @@ def _within(piece: str, sentence: str) -> bool:
 
 def _wish(plan: Plan, panel: Panel) -> str:
     """What tells the requests of two panels apart, whatever their size and seed."""
-    return repr(_of_panel(plan, panel, 0, (0, 0)))
+    return repr(panel_request(plan, panel, 0, (0, 0)))
 
 
 def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:

@@ -51,6 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("reader")
     command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
     sizes = ["--frames", str(FRAMES), "--test-frames", "8", "--effort", "0.2", "--workers", "1", "--pictograms", "40"]
+    sizes += ["--stories", "3"]
     done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
@@ -66,6 +67,24 @@ def test_a_toy_run_trains_exports_and_writes_its_card(made: Path) -> None:
     assert card["bytes"] == sum(path.stat().st_size for path in files) < 12_000_000
     assert set(card["prop_macro_f1"]) == {"learnt", "never learnt"}
     assert "macro-F1" in (made / "CARD.md").read_text()
+    assert card["in_stories_f1"]["setting"] > 0  # the reader it begins from knows them
+
+
+def test_moments_of_stories_are_drawn_beside_random_ones(module: Any, made: Path, tmp_path: Path) -> None:
+    """As planned; a split without stories has none, and the same stories are planned once."""
+    from training.text.told import FOLDER, told
+
+    drawing, scenes = module("drawing"), module("scenes")
+    file = drawing.told_file(made / "data", "train")
+    planned = scenes.told_scenes(file)
+    assert len(planned) > 12
+    assert {actor.deed for scene in planned for actor in scene.actors} > {"stand"}
+    assert scenes.told_scenes(drawing.told_file(made / "data", "test")) == ()
+    plain, mixed = ([drawing.sample(seed, "train", told).labels for seed in range(12)] for told in ((), planned))
+    assert sum(one != other for one, other in zip(plain, mixed, strict=True)) in range(2, 12)
+    stamp = file.stat().st_mtime_ns
+    scenes.tell_stories(file, list(told(FOLDER))[:3], scenes.pickle.loads(file.read_bytes())[0].rpartition("/")[0], 1)
+    assert file.stat().st_mtime_ns == stamp
 
 
 def test_what_it_exports_reads_pictures(made: Path) -> None:

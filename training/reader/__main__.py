@@ -13,18 +13,20 @@ import numpy as np
 
 from katha.eval_bridge.reader.network import ACT, VECTOR, Concepts, Gallery, Reader
 from katha.jsonio import write_bytes_atomic, write_json
+from katha.planners.rule import RulePlanner
 from katha.renderers.sketch import SketchRenderer
 from katha.renderers.sketch.deeds import deed, deed_ids
 from katha.renderers.sketch.pictograms import ACTS, MOODS, pictograms
 from katha.renderers.sketch.places import place_data, place_ids
 from training.reader.card import card_text, measure_card
-from training.reader.drawing import TRAIN, draw_set
+from training.reader.drawing import TRAIN, draw_set, told_file
 from training.reader.fit import Task, train_both
 from training.reader.gallery import gallery_bytes, make_gallery
 from training.reader.labels import person_classes
 from training.reader.measure import alike_groups, calibrate, sharpest
-from training.reader.scenes import creatures, drawn_pictograms, held_out
+from training.reader.scenes import creatures, drawn_pictograms, held_out, tell_stories
 from training.reader.words import words_table
+from training.text.told import FOLDER, told
 
 __all__ = ["drawn_concepts", "main", "train"]
 
@@ -52,7 +54,7 @@ def _losses(name: str, losses: list[float]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Plan:
     """What to make where: `counts` are training, calibration and test frames, `pictograms` how many the gallery holds
-    (all); see `Task` for the rest."""
+    (all), `stories` how many of those read are drawn (all); see `Task` for the rest."""
 
     out: Path
     data: Path
@@ -62,16 +64,27 @@ class Plan:
     workers: int = 2
     start: Path | None = None
     pictograms: int | None = None
+    stories: int | None = None
+
+
+def _tell(plan: Plan, key: str) -> None:
+    """Plan the read stories whose moments are drawn: to train on, and of those that nobody trains on one half to
+    calibrate with and one to measure on."""
+    plan.data.mkdir(parents=True, exist_ok=True)
+    learnt, unseen = (list(told(folder))[: plan.stories] for folder in (FOLDER, FOLDER / "unseen"))
+    for split, stories in ((TRAIN, learnt), ("calibration", unseen[::2]), ("stories", unseen[1::2])):
+        tell_stories(told_file(plan.data, split), stories, key, plan.workers)
 
 
 def train(plan: Plan) -> dict[str, Any]:
     """Make the reader and its card in `plan.out`. Returns the card."""
     begun = time.perf_counter()
     drawings = dict(SketchRenderer().spec())
-    key = f"{drawings['version']}/{drawings['vocabulary']}"
+    key = f"{drawings['version']}/{drawings['vocabulary']}/{RulePlanner.version}"
+    _tell(plan, key)
     sets = {
         split: draw_set(plan.data, split, count, key, plan.workers)
-        for split, count in zip((TRAIN, "calibration", "test"), plan.counts, strict=True)
+        for split, count in zip((TRAIN, "calibration", "test", "stories"), (*plan.counts, plan.counts[2]), strict=True)
     }
     print(f"drawn in {time.perf_counter() - begun:.0f} s", flush=True)
     concepts, windows = drawn_concepts(), sets[TRAIN].windows
@@ -98,7 +111,7 @@ def train(plan: Plan) -> dict[str, Any]:
         "core_minutes": round(sum(os.times()[:4]) / 60, 1),
         "bytes": sum(map(len, models.values())),
     }
-    card = measure_card(Reader(finder, namer, concepts, gallery), sets["test"], facts, held_out)
+    card = measure_card(Reader(finder, namer, concepts, gallery), sets["test"], sets["stories"], facts, held_out)
     for name, model in models.items():
         write_bytes_atomic(plan.out / name, model)
     write_json(plan.out / "concepts.json", asdict(concepts))
@@ -124,11 +137,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=40.0, help="the most that training may take")
     parser.add_argument("--workers", type=int, default=2, help="processes that draw")
     parser.add_argument("--pictograms", type=int, help="how many pictograms the gallery holds (all)")
+    parser.add_argument("--stories", type=int, help="how many of the read stories are drawn (all)")
     parser.add_argument("--afresh", action="store_true", help="begin from nothing, not from the reader that ships")
     given = parser.parse_args()
     counts = (given.frames, given.test_frames, given.test_frames)
     start = None if given.afresh else shipped
-    plan = Plan(given.out, given.data, counts, given.effort, given.minutes, given.workers, start, given.pictograms)
+    kept = (given.effort, given.minutes, given.workers, start, given.pictograms, given.stories)
+    plan = Plan(given.out, given.data, counts, *kept)
     card = train(plan)
     print(card["macro_f1"], card["taken_for_sketches"], f"{card['core_minutes']} core-minutes, {card['bytes']:,} bytes")
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from katha.eval_bridge.reader.network import FINER, HEIGHT, WIDTH, coarse, fit_into, to_input
 from katha.jsonio import write_json
 from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.scenes import frame_scene
+from katha.renderers.sketch.scenes import Scene, frame_scene
 from katha.renderers.sketch.style import LOOKS, in_look
 from training.reader.labels import FrameLabels, Item, label_frame
 from training.reader.negatives import TEST_PHOTOS, TRAIN_PHOTOS, jpeg, negative, photographs, softened
-from training.reader.scenes import pose_set, random_scene
+from training.reader.scenes import pose_set, random_scene, told_scenes
 from training.reader.windows import Windows, cut_windows, load_windows, save_windows
 
-__all__ = ["TRAIN", "Drawn", "Sample", "draw_set", "sample"]
+__all__ = ["TRAIN", "Drawn", "Sample", "draw_set", "sample", "told_file"]
 
 TRAIN = "train"
 _SIZES = ((768, 512), (768, 512), (768, 512), (512, 512), (640, 360), (1024, 768))
@@ -33,6 +33,8 @@ _SHARE_STYLED = 0.08
 _SHARE_LOOSE = 0.15
 _SHARE_FULL = 0.75
 _SHARE_WORN = 0.3
+_SHARE_TOLD = {TRAIN: 0.5, "calibration": 0.5, "stories": 1.0}
+"""How many of a split's frames are moments of stories."""
 _STEP = 100
 
 
@@ -51,12 +53,20 @@ def _worn(pixels: NDArray[np.uint8], rng: Random) -> NDArray[np.uint8]:
     return softened(pixels, rng.uniform(0.38, 0.9))
 
 
-def sample(seed: int, split: str) -> Sample:
-    """The picture number `seed` of a split; the same call draws the same picture."""
+def told_file(folder: Path, split: str) -> Path:
+    """Where the scenes of stories are kept that a split draws beside random ones."""
+    return folder / f"{split}.told"
+
+
+def sample(seed: int, split: str, told: Sequence[Scene] = ()) -> Sample:
+    """The picture number `seed` of a split, now and then a scene of `told`; the same call draws the same picture."""
     rng = Random(f"{split}/{seed}")
     training = split == TRAIN
     width, height = rng.choice(_SIZES)
-    scene = random_scene(rng, training and rng.random() < _SHARE_FULL)
+    if told and rng.random() < _SHARE_TOLD[split]:
+        scene = rng.choice(told)
+    else:
+        scene = random_scene(rng, training and rng.random() < _SHARE_FULL)
     frame = frame_scene(scene, width, height, rng.randrange(2**32), loose=rng.random() < _SHARE_LOOSE)
     style = rng.choice(sorted(LOOKS)) if rng.random() < _SHARE_STYLED else "colour"
     fit = fit_into(width, height)
@@ -99,8 +109,9 @@ def _chunk(folder: str, split: str, key: str, start: int, stop: int) -> None:
     pixels = np.memmap(Path(folder) / f"{split}.u8", dtype=np.uint8, mode="r+", offset=offset, shape=shape)
     rows: list[dict[str, Any] | None] = []
     found: list[Windows] = []
+    told = told_scenes(told_file(Path(folder), split))
     for index in range(start, stop):
-        one = sample(index, split)
+        one = sample(index, split, told)
         pixels[index - start] = coarse(one.pixels) if split == TRAIN else one.pixels
         if split == TRAIN and one.labels is not None:
             found.append(cut_windows(one.pixels, one.labels))

@@ -1,11 +1,14 @@
-"""Random moments to draw: everybody, every deed, every pictogram and every place equally often.
+"""Moments to draw: random ones with everybody, every deed, every pictogram and every place equally often, and those of
+stories, as the program plans them.
 
-Training frames are fuller than the frames of a story, for the sake of what they teach; frames to measure on are not.
+Random training frames are fuller than the frames of a story, for the sake of what they teach; frames to measure on are
+not.
 """
 
 from __future__ import annotations
 
 import io
+import pickle
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -18,22 +21,35 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from katha import KathaError, plan_story
+from katha.agents.requests import panel_request
 from katha.renderers.sketch import rasterise
 from katha.renderers.sketch.deeds import Look, by_rig, deed, deed_ids, has_hands, people
 from katha.renderers.sketch.pictograms import MOODS, draw_pictogram, nouns, pictograms
 from katha.renderers.sketch.places import TIMES, WEATHERS, place_ids
-from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing
+from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, tell
 from katha.renderers.sketch.svg import el, group
 from katha.vocabulary import load_vocabulary
 from training.reader.windows import CLOSE, ROOM
+from training.text.told import Told
 
-__all__ = ["creature_deeds", "creatures", "drawn_pictograms", "held_out", "pose_set", "random_scene"]
+__all__ = [
+    "creature_deeds",
+    "creatures",
+    "drawn_pictograms",
+    "held_out",
+    "pose_set",
+    "random_scene",
+    "tell_stories",
+    "told_scenes",
+]
 
 _ONE_IN = 20
 _ACTORS, _FULL_ACTORS = (0, 1, 1, 1, 2, 2, 3), (1, 2, 2, 3, 3, 4)
 _THINGS, _FULL_THINGS = (0, 1, 1, 2, 2), (1, 2, 3, 3, 4)
 _KINDS = ("person",) * 5 + ("figure",) * 3 + ("pictogram",) * 2
 _COLOURS = ("#d8584f", "#5f8fc4", "#f0bf4c", "#7fae6a", "#8d6aa8", "#4a4852", "#fffdf6")
+_SIZE = (768, 512)
 _FEW = ("crawl", "kneel", "lie", "wake", "smell", "listen", "celebrate", "shiver", "faint")
 """What creatures without hands do beside the older actions, which every rig draws."""
 
@@ -148,6 +164,34 @@ def random_scene(rng: Random, full: bool = False) -> Scene:
         tuple(things),
         rng.choice(("wide", "medium", "close")) if rng.random() < 0.3 else None,
     )
+
+
+def _moments(story: Told) -> list[Scene]:
+    """The scenes of a story; none where it cannot be planned."""
+    try:
+        plan = plan_story(story.text(Random(story.name)))
+    except KathaError:
+        return []
+    return [tell(panel_request(plan, panel, 0, _SIZE)).scene for panel in plan.panels]
+
+
+def tell_stories(file: Path, stories: Sequence[Told], key: str, workers: int) -> None:
+    """Save the scenes of read stories in `file`, unless it holds those of the same `key`."""
+    key = f"{key}/{len(stories)}"
+    if file.exists() and pickle.loads(file.read_bytes())[0] == key:
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        found = [scene for scenes in pool.map(_moments, stories, chunksize=4) for scene in scenes]
+    file.write_bytes(pickle.dumps((key, found)))
+
+
+@cache
+def told_scenes(file: Path) -> Sequence[Scene]:
+    """The scenes that `tell_stories` saved; none where it did not."""
+    if not file.exists():
+        return ()
+    found: list[Scene] = pickle.loads(file.read_bytes())[1]
+    return found
 
 
 Bytes = NDArray[np.uint8]
