@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("reader")
     command = [sys.executable, "-m", "training.reader", "--out", str(out), "--data", str(out / "data")]
     sizes = ["--frames", str(FRAMES), "--test-frames", "8", "--effort", "0.2", "--workers", "1", "--pictograms", "40"]
-    sizes += ["--stories", "3"]
+    sizes += ["--stories", "3", "--afresh"]
     done = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
@@ -61,13 +61,13 @@ def test_a_toy_run_trains_exports_and_writes_its_card(made: Path) -> None:
     card = loads((made / "card.json").read_text())
     for network in ("finder", "namer"):
         assert card[f"{network}_steps"] >= 2
-        assert 0 < card[f"{network}_last_loss"] < 1.3 * card[f"{network}_first_loss"]  # the jitter grows meanwhile
+        assert 0 < card[f"{network}_last_loss"] < card[f"{network}_first_loss"]
     assert card["train_frames"] == FRAMES
     files = [path for path in made.iterdir() if path.suffix in (".onnx", ".npz")]
     assert card["bytes"] == sum(path.stat().st_size for path in files) < 12_000_000
     assert set(card["prop_macro_f1"]) == {"learnt", "never learnt"}
     assert "macro-F1" in (made / "CARD.md").read_text()
-    assert card["in_stories_f1"]["setting"] > 0  # the reader it begins from knows them
+    assert set(card["in_stories_f1"]) == set(card["overall_f1"])
 
 
 def test_moments_of_stories_are_drawn_beside_random_ones(module: Any, made: Path, tmp_path: Path) -> None:
