@@ -218,7 +218,7 @@ def _begun(story: Told, event: Event) -> dict[str, _Hold]:
 
 def carried(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
     """Return what those in a picture have in their hands since an earlier deed: "Ann holds the box."; nothing where the
-    main deed needs the hands, or tells of the thing."""
+    main deed needs the hands, or tells of the thing, or a picture is unlikely to show it."""
     table = planning("carrying")
     held: dict[str, tuple[str, int]] = {}
     for event in story.reading.events[: main.id]:
@@ -227,23 +227,40 @@ def carried(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
         if story.passes(event.sentence):
             held = {}
         things = {*event.who("patient")}
-        busy = {*story.doers(event)} if things else set()  # who does something else with something has put it down
+        busy = {*story.doers(event)} if _needs_hands(story, event) else set()  # who does something else puts it down
         held = {who: one for who, one in held.items() if one[0] not in things and who not in busy | things}
-        begins = event.verb in table["takes"] or event.predicate in table["takes"]
-        for who in story.teller.people(event.who("agent")) if begins and len(things) == 1 else ():
-            thing = story.reading.entity(*things)
-            if _can_be_carried(story, thing) and story.reading.entity(who).count == 1:
-                held[who] = (thing.id, event.sentence)
-    free = main.verb in {*table["free"], *planning("verbs")["talk"]} and not main.who("patient")
+        for who, key in _taken(story, event):
+            held[who] = (key, event.sentence)
     seen = {role.entity for role in main.roles}
+    shares = story.reading.sentences[main.sentence].seen
     told = []
     for who in cast:
         what, since = held.get(who, ("", 0))
-        in_use = who in story.doers(main) and not free
-        if what and what not in seen and not in_use and main.sentence - since <= int(table["sentences"]):
+        in_use = who in story.doers(main) and _needs_hands(story, main)
+        late = main.sentence - since > int(table["sentences"])
+        if what and what not in seen and not (in_use or late) and shares.get(what, 1.0) >= float(table["least"]):
             name, what = story.teller.name(who), story.teller.name(what)
             told.append(f"{name[:1].upper()}{name[1:]} holds {what}.")
     return told
+
+
+def _needs_hands(story: Told, event: Event) -> bool:
+    """Whether who does something has no hand free for what they carry: they do more than go, look or speak."""
+    table = planning("carrying")
+    free = event.verb in {*table["free"], *planning("verbs")["talk"]} or event.predicate in table["free"]
+    things = [key for key in event.who("patient") if not story.reading.entity(key).character]
+    return bool(things) and event.verb not in table["seeing"] if free else True
+
+
+def _taken(story: Told, event: Event) -> list[tuple[str, str]]:
+    """Who has what in the hands after an event: who takes it, who goes or stands somewhere with it."""
+    table, said = planning("carrying"), {event.verb, event.predicate}
+    what = event.who("patient") if said & {*table["takes"]} else ()
+    if said & {*table["free"]} and not event.who("patient"):
+        what = event.who("instrument", "companion")
+    people, things = story.teller.people(event.who("agent")), [story.reading.entity(key) for key in what]
+    alone = [key for key in people if story.reading.entity(key).count == 1]
+    return [(key, things[0].id) for key in alone if len(things) == 1 and _can_be_carried(story, things[0])]
 
 
 def _can_be_carried(story: Told, thing: Entity) -> bool:
@@ -252,6 +269,7 @@ def _can_be_carried(story: Told, thing: Entity) -> bool:
     fits = (
         thing.kind == "thing" and thing.count == 1 and bool(thing.noun) and not sorts & {*planning("carrying")["never"]}
     )
+    fits = fits and thing.noun not in planning("carrying")["things"]
     return fits and not thing.character and not load_words().has("parts", thing.noun)
 
 

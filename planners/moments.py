@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
+from katha.planners.afforded import with_things
 from katha.planners.lasting import (
     carried,
     company,
@@ -81,7 +82,7 @@ class Story:
     """A reading with names, beats, and the worth of every event."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading = reading = _with_errands(reading)
+        self.reading = reading = with_things(_with_errands(reading))
         self.teller = Teller(reading)
         self.title = reading.title or ""
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
@@ -618,8 +619,8 @@ class Moment:
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
         said = " ".join((*told, *self.prompt())).lower()
-        told += things_by(self.story, self.shown(), said)
-        told += in_play(self.story, self.main.sentence, said)
+        beside = [*things_by(self.story, self.shown(), said), *in_play(self.story, self.main.sentence, said)]
+        told += [self.said(text) for text in beside]
         return [*told, *key]
 
     def source(self) -> tuple[int, int]:

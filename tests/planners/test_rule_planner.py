@@ -797,3 +797,12 @@ def test_who_is_spoken_to_is_whoever_the_story_tells_of_around_it() -> None:
     spoken = [panel.prompt for panel in plan(text, 5).panels if "talks" in panel.prompt]
     assert spoken
     assert all("to Joyce" in one for one in spoken)
+
+
+def test_a_deed_without_an_object_is_done_with_what_is_in_play() -> None:
+    text = (
+        "Ann found a violin in the attic. She tuned it slowly and sat down on a box. Then she played for her brother."
+    )
+    assert "Ann plays the violin for Ann's brother." in [panel.prompt for panel in plan(text, 4).panels]
+    text = "Ann found a violin in the attic. She swallowed and nodded. Her brother swallowed."
+    assert not any("swallows the" in panel.prompt for panel in plan(text, 4).panels)

@@ -1451,3 +1451,17 @@ def test_a_room_has_walls_and_what_hangs_on_one_is_on_the_rooms() -> None:
     assert [thing.word for thing in told.things] == ["plug"]
     told = scene_of(FrameRequest("In the garden, Ben sat on the wall.", 1, 768, 512))
     assert "wall" in [thing.word for thing in told.things]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "doing", "thing"),
+    [
+        ("Ann runs. Ann holds the torch.", "run", "torch"),
+        ("The mayor stands with a carrot. The mayor points at the tree.", "point", "carrot"),
+    ],
+)
+def test_what_is_held_is_in_the_hand_of_who_does_something_else(prompt: str, doing: str, thing: str) -> None:
+    scene = scene_of(FrameRequest(prompt=prompt, width=768, height=512, seed=42))
+    (actor,) = scene.actors
+    (held,) = [one for one in scene.things if one.word == thing]
+    assert (actor.deed, held.held_by) == (doing, actor.id)

@@ -131,3 +131,8 @@ def test_what_a_story_lives_from_is_seen_where_its_words_are() -> None:
 )
 def test_modern_words_have_their_usual_sense(noun: str, sort: str) -> None:
     assert load_words().sort(noun) == sort
+
+
+def test_what_is_carried_on_means_what_it_meant_where_it_was_named() -> None:
+    story = "She spat out a piece of glass. The waiter poured some water and juice for the others."
+    assert said_plainly("glass", "The waiter poured some water and juice for the others.", story) == "broken glass"

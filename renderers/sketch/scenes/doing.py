@@ -86,9 +86,14 @@ _INSIDE = frozenset({"ride", "gallop", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
 _TOOLS = frozenset({"tool", "device", "thing", "toy", "container", "sport"})
 _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
-_FREE_HANDED = frozenset(
-    {"stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall", "fight"}
-)
+_FREE_HANDED = frozenset({
+    "stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall", "fight",
+    "wait", "await", "listen", "think", "cry", "point", "teach", "nod", "sigh", "whisper", "shiver", "smile", "gasp",
+    "freeze", "sweat", "sneak", "limp", "step_back", "step_over", "stand_up", "sit_floor", "tiptoe", "wade", "trudge",
+    "turn_round", "look_up", "look_down", "argue", "sing", "bow", "kneel", "follow", "enter", "leave", "glare", "wink",
+    "blush", "pout", "flinch", "ignore", "hop", "get_off",
+})  # fmt: skip
+"""Deeds that leave a hand for what is held beside them."""
 _MUTUAL = frozenset(
     {"exchange", "hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
 )
@@ -200,7 +205,16 @@ class Doing(Having):
             for key in self._spread(event.who("agent") or event.who("patient")):
                 if key not in best or self._worth(event) >= self._worth(best[key]):
                     best[key] = event
+        for key, event in best.items():  # what is held is seen in the hand of who runs with it
+            others = [one for one in events if key in self._spread(one.who("agent")) and self._leaves_a_hand(one)]
+            if others and event.verb == "hold" and self._deed(event) == "hold":
+                best[key] = max(others, key=self._worth)
         return list(dict.fromkeys(best.values()))
+
+    def _leaves_a_hand(self, event: Event) -> bool:
+        """Whether what somebody does is seen as well with something in the hand."""
+        name = self._deed(event)
+        return name in _FREE_HANDED and name != "stand"
 
     def _worth(self, event: Event) -> float:
         name = self._deed(event)
@@ -654,7 +668,7 @@ class Doing(Having):
     def _carried_along(self, event: Event) -> None:
         """Whoever took something and then ran, climbed or spoke has it in the hand, and so has who sits with it."""
         name = self._deed(event)
-        rests = event.all("instrument") if name in ("sit", "sit_floor", "stand", "walk") else ()
+        rests = event.all("instrument") if name in _FREE_HANDED else ()
         if name not in _TAKING and not rests:
             return
         for key in self._spread(event.who("agent")):

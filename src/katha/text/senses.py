@@ -159,14 +159,15 @@ def lives_from(sentence: str, story: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _meaning(word: str, sentence: str, story: str) -> _Meaning | None:
-    """The sense of a word in a sentence: the one for which most speaks there, else where the story tells it best."""
+    """The sense of a word in a sentence: the one for which most speaks there, else where the story tells it best. Of
+    what is carried on into a sentence without the word, the sentences that have it say first what it is."""
     meanings = _tables()[1][word]
     if _only_many(word, sentence):
         meanings = tuple(one for one in meanings if not one.single)
     at = story.find(sentence) if sentence else -1
     around = story[max(0, at - _WINDOW) : at + len(sentence) + _WINDOW] if at >= 0 else ""
     best, value = _best(word, meanings, sentence, around, story)
-    if value >= _NEAR:
+    if value >= _NEAR and (not sentence or _has(sentence, word)):
         return best
     told = [(abs(start - max(at, 0)), *_best(word, meanings, one, "", "")) for start, one in _sentences(story, word)]
     firm = [(-strength if at < 0 else far, other) for far, other, strength in told if strength >= _NEAR]
@@ -179,6 +180,11 @@ def _only_many(word: str, sentence: str) -> bool:
     """Whether a sentence has a word in the plural alone: a car has one boot, and a ship one wheel."""
     texts = {token.text for token in _tokens(sentence)}
     return word not in texts and inflected(word) in texts
+
+
+def _has(sentence: str, word: str) -> bool:
+    """Whether a sentence has a word, in whatever form."""
+    return any(word in token.forms for token in _tokens(sentence))
 
 
 def _best(
