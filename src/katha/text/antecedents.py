@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from katha.jsonio import shipped_table
@@ -291,6 +291,9 @@ class Antecedents:
         if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
             asked.votes[sex] += 1.0
             return asked
+        mine = self._own_body(mention, sex, barred)
+        if mine is not None:
+            return mine
         told = self._told(mention, barred, lambda e: e.sex in (sex, None) and not (e.narrator or e.plural or e.members))
         if told is not None:
             self.total += told[0]
@@ -351,6 +354,26 @@ class Antecedents:
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
+
+    def _own_body(self, mention: Mention, sex: str, barred: Container[str]) -> Known | None:
+        """Whose a part of the body is with which somebody acts: "The vicar, who had come out, shook his head"."""
+        owned = self.memory.owned.get(mention.key)
+        if mention.form != "poss" or owned is None or owned.clause is None or owned.clause.passive:
+            return None
+        if (
+            self.words.sort(owned.noun) != "body"
+            or owned.role not in ("patient", "instrument")
+            or self._taken_from(mention)
+        ):
+            return None
+        doers = self.memory.beside(mention, self._head_agents(mention))
+        own = self.memory.of(doers[0]) if len(doers) == 1 and not doers[0].pronoun else None
+        able = own is not None and own.kind == "person" and not (own.plural or own.members or own.narrator)
+        if own is None or not able or own.sex not in (sex, None) or own.id in barred:
+            return None
+        own.votes[sex] += 1.0
+        self.total += _MOST
+        return own
 
     def _is_his(self, entity: Known, mention: Mention) -> bool:
         """Whether somebody was just called the pronoun's own: "When his partner fell ill, he got ready alone"."""

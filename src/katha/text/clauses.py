@@ -32,6 +32,7 @@ _BEHIND = frozenset(("though", "although", "after", "before", "until", "where", 
 """What begins a clause that tells the background of the deed that it hangs from."""
 _JUST = frozenset(("only", "even", "just", "then"))  # "only one boy" is called one boy
 _WHOM = frozenset(("him", "her", "me", "us", "them", "you"))
+_SOMEBODY = frozenset(("he", "she", "i", "we", "who"))
 _PORTABLE = frozenset(("tool", "container", "thing", "device", "document", "toy", "food", "drink", "music"))
 """Sorts of things that somebody has in the hand, one at a time: "with glasses", "with freckles" tell of looks."""
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
@@ -198,7 +199,7 @@ def _heads(doc: Doc, words: Words) -> list[Clause]:
         clausal = token.dep_ not in _NOT_CLAUSE or any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         if token.pos_ not in ("VERB", "AUX") or not clausal or gerund or token.tag_ == "MD":
             continue  # "as fast as she could" is no deed
-        if token.dep_ == "acl" and words.has("naming", lemma_of(token)):
+        if token.lower_ == "according" or (token.dep_ == "acl" and words.has("naming", lemma_of(token))):
             continue
         fold = _folded(token, words)
         if fold is not None:
@@ -242,6 +243,7 @@ class _Builder:
                     self._modifier(clause, child)
         for clause in self.clauses:
             self._lighten(clause)
+            self._turn(clause)
         for clause in self.clauses:
             self._share(clause)
             self._negation(clause)
@@ -318,7 +320,9 @@ class _Builder:
         had = verb.dep_ == "ccomp" and any(self.words.has(name, lemma_of(verb.head)) for name in ("make", "found_so"))
         had = had and verb.head.i < verb.i
         left = child_of(verb, "nsubj") is None or any(one.lower_ == "with" for one in verb.children)
-        if bare and (had or verb.dep_ == "acl" or (verb.dep_ == "advcl" and left)):
+        alone = self.words.has("acts_alone", clause.lemma) and not had
+        clause.aside = clause.aside and not (bare and alone and verb.dep_ == "acl")
+        if bare and not alone and (had or verb.dep_ == "acl" or (verb.dep_ == "advcl" and left)):
             clause.passive = True
         if bare and verb.dep_ == "conj" and clause.parent is not None and clause.parent.passive:
             clause.passive = child_of(verb, "nsubj") is None
@@ -383,7 +387,8 @@ class _Builder:
             return []
         if top.dep_ in ("acl", "relcl") and top.head.pos_ in ("NOUN", "PROPN", "PRON"):
             to = any(child.lower_ == "to" for child in top.children)
-            return conjuncts(top.head) if not to else self._agent_of(parent)
+            # "a weight made from a stone, and a bell": the bell is not
+            return [one for one in conjuncts(top.head) if one.i < top.i] if not to else self._agent_of(parent)
         if parent is None:
             clause.imperative = top.tag_ == "VB" and top.dep_ in ("ROOT", "ccomp")
             return []
@@ -444,6 +449,8 @@ class _Builder:
                 continue  # "got there at last", "Last of all came a man"
             elif child.dep_ == "attr" and clause.lemma == "feel" and child.pos_ == "NOUN" and _is_the(child):
                 self._object(clause, child)  # "felt his coat"
+            elif child.dep_ == "attr" and words.has("bears", clause.lemma):
+                self._object(clause, child)  # "grew pumpkins"
             elif child.dep_ in ("acomp", "attr", "oprd") or (child.dep_ == "advmod" and child.pos_ == "ADJ"):
                 self._state(clause, child)
             elif child.dep_ == "ccomp" and child.pos_ == "ADJ" and not any(w.dep_ in _SUBJECTS for w in child.children):
@@ -478,6 +485,19 @@ class _Builder:
                 clause.add("patient", [each for head in heads for each in conjuncts(head)])
             elif prep.dep_ == "prep":
                 self._preposition(clause, prep)
+
+    def _turn(self, clause: Clause) -> None:
+        """Say what becomes of who or what goes so: "went quiet", "turned pale", "went as red as a beet"."""
+        so = next((token.lower_ for token in clause.state if self.words.group("turned", token.lower_)), "")
+        if clause.lemma not in ("go", "turn") or clause.particle or not so:
+            return
+        done = str(self.words.group("turned", so))
+        alive = any(self._lives(one) or one.lower_ in _SOMEBODY for one in clause.of("agent"))
+        if alive and done != "turn":
+            clause.lemma, clause.state = done, []
+        elif not alive and not any(self.words.has("group", lemma_of(one)) for one in clause.of("agent")):
+            clause.lemma = "turn"
+        clause.fillers = [one for one in clause.fillers if one.role != "goal"]  # "pink to the top of his head"
 
     def _outing(self, clause: Clause) -> Token | None:
         """What somebody goes or takes another for: "took the dog for a walk"."""
@@ -639,6 +659,8 @@ class _Builder:
                 self._place_noun(clause, nested, "out" if whole == "of" and word == "out" else child.lower_)
         for joined in [child for child in prep.children if child.dep_ == "conj" and child.tag_ == "IN"]:
             self._preposition(clause, joined)  # "under the tables, behind the radiator and in the tray"
+        if prep.i and prep.nbor(-1).lower_ == "not" and clause.lemma != "be":
+            return  # "not to the lion but to a cupboard"
         heads = [child for child in prep.children if child.dep_ == "pobj"]
         before = prep.nbor(-1) if prep.i else prep
         held = word == "in" and before.dep_ == "pobj" and self.words.sort(lemma_of(before)) != "body"
@@ -648,7 +670,7 @@ class _Builder:
             # "stood there with his helmet in his hands"
         for head in heads:
             self._place_noun(clause, head, word)
-            if head.dep_ == "pobj":
+            if head.dep_ == "pobj" and word != "like":  # "watched like an old man at a bus stop"
                 for late in head.children:
                     # "across the field, away from the hunters", "to the shop in the village"
                     target = child_of(late, "pobj")
@@ -722,6 +744,9 @@ class _Builder:
         whole = child_of(of, "pobj") if of is not None else None
         sort = self.words.sort(lemma_of(whole or head))
         group = self.words.has("group", lemma_of(head)) and (whole is None or self.words.has("group", lemma_of(whole)))
+        off = sort == "clothing" and head.i + 1 < len(head.doc) and head.nbor(1).lower_ == "off"
+        if off:
+            return  # "sat there with her shoes off"
         if sort in ("person", "animal", "being") or group or head.pos_ in ("PRON", "PROPN"):
             clause.add("companion", nouns, "with")
         elif sort in ("feeling", "abstract") or lemma_of(head) in self.words.feelings:
@@ -873,8 +898,11 @@ class _Builder:
             return "imagined"
         if top.dep_ == "advcl" and "before" in marks and clause.modality == "can":
             return "intended"  # "shut the window before the wasp could get in"
-        if top.dep_ == "pcomp" and parent is not None and top.head.head.i == parent.verb.i < top.i:
+        above = top.head.head
+        above = above.head if above.dep_ == "acomp" else above
+        if top.dep_ == "pcomp" and parent is not None and above.i == parent.verb.i < top.i:
             spoken = any(words.has(name, parent.lemma) for name in ("think", "wish", "intend", "report"))
+            spoken |= words.feelings.get(top.head.head.lower_) == "afraid"  # "so afraid of dropping it"
             spoken = spoken and top.head.lower_ in ("of", "about")
             return "imagined" if spoken else "told"  # "dreamed of sailing"
         thought = parent is not None and words.has("think", parent.lemma) and not words.has("perceive", parent.lemma)
@@ -887,6 +915,8 @@ class _Builder:
             return "intended" if not {"so", "that"} <= marks or clause.modality or clause.verb.tag_ == "VB" else "told"
         if top.dep_ in ("acl", "relcl") and has_to(top):
             return "intended"
+        if top.dep_ in ("acl", "relcl") and top.head.dep_ == "pobj" and top.head.head.lower_ == "like":
+            return "imagined"  # "like a man leading an elephant"
         if parent is None or clause.link != "content":
             return "told"
         return self._content(clause, parent, top)

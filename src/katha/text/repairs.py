@@ -64,6 +64,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_looks(token, words)
         _repair_counted(token, words)
     for token in doc:
+        _repair_had(token, words)
         _repair_results(token, words)
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
@@ -544,11 +545,25 @@ def _goes_on(doc: Doc, at: int) -> bool:
     return False
 
 
+def _repair_had(token: Token, words: Words) -> None:
+    """Leave with a thing what tells how somebody has it: "stood with her arms out", "ran with his eyes shut"."""
+    had = token.nbor(-1) if token.i else token
+    if had.dep_ != "pobj" or had.head.lower_ != "with" or token.head != had.head.head or token.head.i > had.i:
+        return
+    so = token.dep_ in ("prt", "advmod", "prep") and words.has("away", token.lower_) and not list(token.children)
+    if so or (words.has("results", token.lower_) and child_of(token, *_SUBJECTS, "aux") is None):
+        token.head, token.dep_ = had, "advmod"
+
+
 def _repair_results(token: Token, words: Words) -> None:
     """Make what something ends up as a particle of its verb: "the door creaked open", "she pushed the window open"."""
     if token.i == 0 or not words.has("results", token.lower_) or words.has("make", lemma_of(token.head)):
         return
     before, thing = token.nbor(-1), child_of(token, "nsubj")
+    if any(one.lower_ == "with" and one.dep_ == "mark" for one in token.children):
+        for child in [one for one in token.children if one.dep_ in ("prep", "conj", "cc")]:
+            child.head = token.head  # "ran with her eyes shut, through the gate"
+        return
     verb = before if before.pos_ == "VERB" else token.head
     bound = verb is before or (thing is not None and verb.i < thing.i) or token.dep_ in ("acomp", "oprd", "advmod")
     bound |= token.dep_ == "advcl" and before.dep_ == "dobj" and not list(token.children)  # "pulled the door shut"

@@ -22,7 +22,8 @@ _OF_SOMEBODY = re.compile(r"\s+of (?:me|you|him|her|it|us|them)$", re.IGNORECASE
 _WORD = re.compile(r"[a-z']+")
 _BARE_PRONOUN = re.compile(
     r"^(?:(?:all|both|one|some|each|half) of )?(?:i|me|you|he|him|she|her|it|we|us|they|them|this|that|these|those|"
-    r"my|mine|his|hers|ours|theirs|\w+self|\w+selves|who|whom|which|one|ones|each other|one another|both|all)$",
+    r"my|mine|his|hers|ours|theirs|\w+self|\w+selves|who|whom|which|what|"
+    r"whatever|whichever|one|ones|each other|one another|both|all)$",
     re.IGNORECASE,
 )
 _OWN = re.compile(r"\b(the|\w+'s?) own (?=\w)")
@@ -32,6 +33,7 @@ _CROWD = frozenset(("everyone", "everybody", "anyone", "anybody", "nobody"))
 _BROKEN = frozenset(("can", "could", "will", "would", "shall", "should", "may", "might", "must"))
 """What the parser makes of a clause whose verb was left out ("as fast as she could")."""
 _REFLEXIVE = frozenset(("himself", "herself", "itself", "themselves"))
+_WHAT = frozenset(("what", "whatever", "whichever"))
 _POINTED = frozenset(("it", "this", "that", "they", "these", "those"))
 _NO_THINGS = frozenset(("", "abstract", "time", "feeling", "person", "animal", "being", "body", "weather", "place"))
 _GENERAL = frozenset(("thing", "one", "way", "time", "reason", "part"))
@@ -51,7 +53,7 @@ _NEEDS_OBJECT = frozenset(
     ("find", "take", "give", "bring", "put", "hold", "carry", "buy", "catch", "throw", "show", "hug", "push", "want")
 )
 _STATES = frozenset(
-    ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain", "stand", "lie", "hang")
+    ("be", "feel", "become", "seem", "look", "get", "turn", "fall", "stay", "remain", "stand", "lie", "hang", "go")
 )
 """Verbs that tell in what state somebody or something is."""
 _TAKES_PART: tuple[RoleName, ...] = (
@@ -373,6 +375,9 @@ class Teller:
             done = self.reading.surface(event)
             return f"{present('be', plural=plural)} {'not ' * event.negated}{done} {rest}"
         whole = event.particle or (event.all("place") and not self.people(doers))
+        objects = event.all("patient")
+        if objects and all(role.text.lower() in _WHAT for role in objects):
+            return ""  # "saved what he was holding"
         if verb in _NEEDS_OBJECT and not event.all("patient") and not whole:
             return ""  # but "the plane took off", "the kite caught on a branch"
         speaks = verb in _TALK and not event.particle and not event.negated
@@ -413,6 +418,8 @@ class Teller:
                 continue
             if child.verb in _TALK and event.verb in _TALK:
                 continue  # "asked her to say nothing"
+            if any(role.text.lower() in _WHAT for role in child.all("patient")):
+                continue  # "told him what to do"
             asked = load_words().has("control", event.verb)  # how to do it is only explained
             if asked and child.standing == "intended" and event.who("recipient") and child.id not in event.purpose:
                 return f"{'not ' * child.negated}to {self.infinitive(child)}"
@@ -529,7 +536,11 @@ class Teller:
                 before = "out of" if role.role == "source" and role.preposition == "out" else role.preposition
                 before = _PLAINER.get(before, before)
                 # "with Ann and Bo" are two of a kind, "in a tree in the forest" is one place within the other
-                same = (texts for lead, texts in listed if before and lead == before and role.role != "place")
+                same = (
+                    texts
+                    for lead, texts in listed
+                    if before and lead == before and (role.role != "place" or lead == "between")
+                )
                 if (texts := next(same, None)) is not None:
                     texts.append(text)
                 else:
