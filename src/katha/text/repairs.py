@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["child_of", "has_to", "is_time", "lemma_of", "repair"]
 
 _MEASURES = frozenset(("size", "colour", "color", "shape", "height", "length", "weight", "age"))
+_BEHIND_IT = frozenset(("it", "him", "her", "them", "me", "us", "that", "this"))
 _HELD = ("dobj", "advcl", "pobj", "ccomp")
 _SUBJECTS = frozenset(("nsubj", "nsubjpass", "csubj", "expl"))
 
@@ -59,6 +60,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_compared(token)
         _repair_done(token, words)
         _repair_watched(token, words)
+        _repair_inverted(token, words)
         _take_subject(token)
         _repair_series(token, words)
         _repair_looks(token, words)
@@ -430,6 +432,30 @@ def _repair_plural(token: Token) -> None:
         token.head, token.dep_ = head, "conj"
 
 
+def _repair_inverted(token: Token, words: Words) -> None:
+    """Make a doer of what stands behind the verb: "Behind it walked a woman", "and on it sat the groom", "In it were a
+    banker and a bride"."""
+    verb, prep = token.head, token.nbor(-1) if token.i else token
+    if token.dep_ != "nsubj" or token.lower_ not in _BEHIND_IT or verb.i != token.i + 1 or prep.head != verb:
+        return
+    opens = prep.i == 0 or prep.nbor(-1).is_punct or prep.nbor(-1).tag_ == "CC"
+    lemma = words.lemmas.get(lemma_of(verb), lemma_of(verb))
+    still = verb.lower_ == "lay" or any(words.has(name, lemma) for name in ("intransitive", "motion"))
+    known = words.has("prep_place", prep.lower_) or prep.lower_ in ("after", "from")
+    known &= not (lemma == "be" and prep.lower_ in ("inside", "outside"))  # "Outside it was all one noise"
+    if not (opens and known and (still or lemma == "be")):
+        return
+    nouns = [one for one in verb.rights if one.dep_ in ("dobj", "attr", "nsubj", "oprd", "npadvmod")]
+    nouns = [one for one in nouns if one.pos_ in ("NOUN", "PROPN", "NUM") and not is_time(one, words)]
+    if not nouns or nouns[0].left_edge.i != verb.i + 1:
+        return
+    for late in nouns[1:]:
+        late.head, late.dep_ = nouns[0], "conj"
+    nouns[0].dep_, token.head, token.dep_ = "nsubj", prep, "pobj"
+    prep.pos_, prep.tag_, prep.dep_ = "ADP", "IN", "prep"
+    verb.lemma_ = "lie" if verb.lower_ == "lay" else verb.lemma_
+
+
 def _repair_series(token: Token, words: Words) -> None:
     """Make one deed of several what was taken for a state or a noun: "took off the panel, put on his glasses and
     shone a lamp", "turned left because the road ended, and found a gate", "a smell of paint, and rain"."""
@@ -797,7 +823,7 @@ def _find_subject(verb: Token, words: Words) -> None:
     first = min((child.i for child in verb.subtree if child.dep_ != "punct"), default=verb.i)
     ahead = any(child.dep_ in ("prep", "advmod", "prt", "expl") and child.i < verb.i for child in verb.children)
     still = lemma_of(verb) in ("live", "be", "lay") or words.has("intransitive", lemma_of(verb))
-    moves = still or (words.has("motion", lemma_of(verb)) and not joined)
+    moves = still or (words.has("motion", lemma_of(verb)) and not (joined and words.has("carrying", lemma_of(verb))))
     if joined:  # "and in it lay a banana", "and there stood a dog"
         ahead = any(child.dep_ in ("prep", "expl") and child.i < verb.i for child in verb.children)
     speaker = thing.pos_ in ("PROPN", "PRON") or words.sort(lemma_of(thing)) in ("person", "animal", "being")
