@@ -710,6 +710,7 @@ class _Builder:
         elif (
             (is_time(head, words) and prep not in ("to", "with", "from", "into", "onto"))
             or (prep == "at" and (head.pos_ == "NUM" or head.lower_ == "past"))
+            or (prep == "by" and _is_hour(head))
             or phrase in _AT_LAST
             or ({prep} <= _SPAN and not alive and not (prep == "before" and self._stops_before(clause, head)))
         ):
@@ -981,6 +982,12 @@ class _Builder:
             clause.lemma, clause.particle, clause.passive = "be", "", False  # "tied on"
             for filler in clause.fillers:
                 filler.role = "agent" if filler.role == "patient" else filler.role
+
+
+def _is_hour(number: Token) -> bool:
+    """Whether a bare number is an hour by which something is so: "By nine he was cold", not "by one of them"."""
+    bare = all(child.dep_ in ("punct", "advmod") or child.lower_ == "in" for child in number.children)
+    return number.lower_ in ("half", "past") or (number.pos_ == "NUM" and bare)
 
 
 def _likened(prep: Token) -> bool:

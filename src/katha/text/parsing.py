@@ -357,6 +357,7 @@ _TIMED = re.compile(
 )
 """Times that open a clause and that the parser takes for a part of what follows: "by half past ten only two"."""
 _ANYBODY = ("nobody", "somebody", "someone", "everybody", "everyone")
+_CLOCK = ("at", "by", "before", "after", "until")
 _AT_LAST = ("at last", "at first", "at once")
 
 
@@ -420,6 +421,8 @@ def _unparted(doc: Doc, words: Words) -> frozenset[int]:
             told = told or (before.tag_ == "CD" and first.lower_ in ("at", "in"))  # "at half past four Oscar sat"
             named = name or token.lower_ in _ANYBODY or (token.tag_ == "JJ" and token.head.tag_ == "NNP")
             inside = inside or (named and told and before.head.i >= token.i)
+            clock = before.tag_ == "CD" and before.i > 1 and before.nbor(-1).lower_ in _CLOCK
+            hour |= clock and (name or token.tag_ in ("DT", "PRP$"))  # "every morning at six Ludmila climbs"
             if hour or (inside and any(one.tag_ in ("VBD", "MD") for one in doc[token.i :])):
                 found.add(token.i)
                 break

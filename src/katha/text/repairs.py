@@ -60,6 +60,7 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_compared(token)
         _repair_done(token, words)
         _repair_watched(token, words)
+        _repair_paired(token)
         _repair_inverted(token, words)
         _take_subject(token)
         _repair_series(token, words)
@@ -430,6 +431,17 @@ def _repair_plural(token: Token) -> None:
     if head.pos_ == "NOUN" and verb.tag_ == "VBD" and head.dep_ in ("dobj", "pobj", "conj"):
         token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]
         token.head, token.dep_ = head, "conj"
+
+
+def _repair_paired(token: Token) -> None:
+    """Take out of the clause what only says how several do it: "One by one they left", "sat side by side"."""
+    if token.i + 2 >= len(token.doc) or token.nbor(1).lower_ not in ("by", "in", "to"):
+        return
+    like, again = token.nbor(1), token.nbor(2)
+    if again.lower_ == token.lower_ and token.pos_ in ("NOUN", "NUM", "PRON", "ADV") and token.dep_ != "pobj":
+        token.dep_, like.dep_, like.pos_ = "dep", "dep", "ADP"
+        for child in [one for one in (*token.children, *again.children) if one.i > again.i]:
+            child.head = token.head
 
 
 def _repair_inverted(token: Token, words: Words) -> None:
