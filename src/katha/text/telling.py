@@ -26,6 +26,8 @@ _BARE_PRONOUN = re.compile(
     r"whatever|whichever|one|ones|each other|one another|both|all)$",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"^(?:the |every )?(\w+) of (?:them|us|these|those)$", re.IGNORECASE)
+_ONE_OF = re.compile(r"^one of ", re.IGNORECASE)
 _OWN = re.compile(r"\b(the|\w+'s?) own (?=\w)")
 _BE_DONE = r"\b(?:am|is|are|was|were|been|being|be|get|gets|got)\s+(?:\w+ly\s+|not\s+|so\s+|all\s+)?(\w+)"
 _UNKNOWN = "someone"
@@ -112,7 +114,13 @@ class Teller:
         for entity in cast:
             other = self._other(entity, cast)
             name = self._named(entity, alone=nouns[self._noun(entity)] == 1)
-            other = other or next((key for key, known in self.names.items() if known == name and entity.named), None)
+            part = _ONE_OF.match(entity.name) is not None and not entity.noun  # "one of Ben and Anna"
+            alike = (
+                key
+                for key, known in self.names.items()
+                if (known == name and entity.named) or (part and known in entity.name)
+            )
+            other = other or next(alike, None)
             if other is not None:
                 self._same[entity.id] = other
                 continue
@@ -182,6 +190,8 @@ class Teller:
         if called and load_words().has("relations", entity.noun) and called not in self.names.values():
             return called  # "their owner, a girl of thirteen"
         bare, noun = self._lower(_ONLY.sub("", _ARTICLE.sub("", entity.name))), self._noun(entity)
+        if _ONE_OF.match(entity.name) and entity.noun:
+            return entity.noun  # "one of the tourists"
         if not alone or entity.count > 1 or "'s " in bare:
             return bare
         age = next((word for word in bare.split() if word in _AGES), "")
@@ -221,6 +231,11 @@ class Teller:
         if entity.name == _UNKNOWN and entity.id not in self.names and _BARE_PRONOUN.match(role.text):
             return ""
         # A name stands for its bearer; for a part of somebody ("a basket of fish") the text's own words do.
+        many = _COUNTED.match(role.text)
+        if many is not None and entity.count != 1 and not entity.members and entity.noun:
+            return self._counted(entity, many[1].lower(), doers)
+        if many is not None and _ONE_OF.match(entity.name) and entity.noun and entity.id not in self.names:
+            return f"{'an' if entity.noun[0] in 'aeiou' else 'a'} {entity.noun}"
         if entity.members or entity.id in self.names:
             counted = " of " in role.text and not _BARE_PRONOUN.match(role.text)
             if counted and load_words().has("relational", role.head):
@@ -231,6 +246,13 @@ class Teller:
         if _OF_SOMEBODY.search(role.text) and front is not None:
             return f"{front[1]} {self._owned(entity, entity.name, doers)}"
         return f"{front[1]} {text}" if front is not None and not text.startswith(front[1]) else text
+
+    def _counted(self, entity: Entity, count: str, doers: Sequence[str]) -> str:
+        """Some of several, by what they are: "two of them" are "two letters"."""
+        whole = self.name(entity.id) if entity.id in self.names else self._owned(entity, entity.name, doers)
+        first, _, rest = whole.partition(" ")
+        told = rest and (first.lower() in ("the", "a", "an", "some", "all") or first.lower() in load_words().numbers)
+        return f"{count} {rest if told else whole}" if count in load_words().numbers and count != "one" else whole
 
     def _owned(self, entity: Entity, text: str, doers: Sequence[str]) -> str:
         """A thing's words with its owner's name in place of "his", or "the" where the owner is the doer."""
