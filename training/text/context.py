@@ -6,7 +6,7 @@ ENCODER is a folder with a transformers encoder and its tokenizer.json (sentence
 trained on with the stories of `stories/`, and with two heads: the likelihood of all namings together that a pronoun can
 mean (Lee et al. 2017), and whether a picture of a sentence shows what is named. One story in ten is held back; what is
 right of those is printed after each epoch. The word pieces and the first layers stay as they are, so that rare words
-keep their neighbours.
+keep their neighbours. What places are told by is then made anew (`training.text.placing`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from katha.text.context import KINDS, ROLES, SINCE, apart, near, pieces
+from training.text import placing
 from training.text.told import FOLDER, Lesson, lesson, told
 
 __all__ = ["Net", "export", "main", "train"]
@@ -351,7 +352,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     net.train()
     train(net, rest, held, chosen.epochs)
     export(net, vocabulary, chosen.out)
-    return 0
+    return placing.main([]) if chosen.out == OUT else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 from katha.text.context import SINCE, Spot, kind_of
 from katha.text.reading import namings
 
-__all__ = ["FOLDER", "Lesson", "Line", "Told", "lesson", "stems", "told"]
+__all__ = ["FOLDER", "NOWHERE", "Lesson", "Line", "Told", "aligned", "lesson", "stems", "told"]
 
 FOLDER = Path(__file__).parent / "stories"
 NOWHERE = ("plain", "unknown", "-")
@@ -146,7 +146,7 @@ def lesson(story: Told, chance: random.Random) -> Lesson:
     """Return what a story teaches, with the namings that the reading finds in it."""
     title, text, sentences, named = namings(story.text(chance))
     mentions = [one for _, one in named]
-    lines = _aligned(story.lines, [text[begin:end] for begin, end in sentences])
+    lines = aligned(story.lines, [text[begin:end] for begin, end in sentences])
     found = Lesson(story.name, text, title, list(sentences), [])
     meant = list[Meant]()
     for start, one in named:
@@ -167,7 +167,7 @@ def lesson(story: Told, chance: random.Random) -> Lesson:
     return found
 
 
-def _aligned(lines: Sequence[Line], sentences: Sequence[str]) -> list[Line | None]:
+def aligned(lines: Sequence[Line], sentences: Sequence[str]) -> list[Line | None]:
     """The line of each sentence as the reading cuts them."""
     flat = [re.sub(r"\W", "", line.text.lower()) for line in lines]
     found, at = list[Line | None](), 0

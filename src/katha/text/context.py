@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -21,7 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "ROLES", "SINCE", "Context", "Spot", "apart", "kind_of", "near", "pieces", "read_network"]
+__all__ = [
+    "KINDS",
+    "ROLES",
+    "SINCE",
+    "Context",
+    "Spot",
+    "apart",
+    "kind_of",
+    "near",
+    "pieces",
+    "read_network",
+    "rows_of",
+]
 
 Floats = NDArray[np.float32]
 ROLES = ("", "agent", "patient", "recipient", "companion", "instrument", "place", "goal", "source", "topic")
@@ -121,6 +133,18 @@ def read_network(folder: Traversable) -> _Network:
     return _Network(layers, heads, {word: at for at, word in enumerate(vocabulary)})
 
 
+@lru_cache(maxsize=8)
+def _read(numbers: tuple[int, ...]) -> Floats:
+    """What the network gives of word pieces, kept for who asks for places after the reading has asked for people."""
+    return _network().read(numbers)
+
+
+def rows_of(text: str, title: str, sentences: Sequence[tuple[int, int]]) -> Floats:
+    """Return four rows for each sentence: its pieces by how much each tells, all its pieces alike, those of the whole
+    text, and those of the title."""
+    return Context(text, title, sentences, (), ()).four
+
+
 class Context:
     """A text as the network has read it.
 
@@ -139,12 +163,12 @@ class Context:
         keys: Sequence[tuple[int, int]],
     ) -> None:
         """Read the text."""
-        self.spots, self._net = tuple(spots), _network()
+        self.spots, network = tuple(spots), _network()
         self._keys, self._numbers = tuple(keys), {key: at for at, key in enumerate(keys)}
         self._meant: dict[tuple[int, int], Mapping[tuple[int, int], float]] = {}
-        self._weigh = self._net.heads
+        self._weigh = network.heads
         before = f"{title}. " if title else ""
-        numbers, starts = pieces(before + text, self._net.vocabulary)
+        numbers, starts = pieces(before + text, network.vocabulary)
         self._starts = np.array(starts) - len(before)
         self._rows = self._read(numbers)
         self._of = np.full(len(numbers), -1)
@@ -154,10 +178,10 @@ class Context:
 
     def _read(self, numbers: Sequence[int]) -> Floats:
         """The rows of all pieces; of a long text window by window, each with some of what came before."""
-        rows = [self._net.read(numbers[:_WINDOW])]
+        rows = [_read(tuple(numbers[:_WINDOW]))]
         for begin in range(_WINDOW, len(numbers), _WINDOW - _BEFORE):
             end = begin + _WINDOW - _BEFORE
-            rows.append(self._net.read(numbers[begin - _BEFORE : end])[_BEFORE:])
+            rows.append(_read(tuple(numbers[begin - _BEFORE : end]))[_BEFORE:])
         return np.concatenate(rows)
 
     @cached_property
@@ -174,6 +198,16 @@ class Context:
         own = (self._of[None] == np.arange(self._count)[:, None]) * told[None]
         rows: Floats = own / np.maximum(own.sum(axis=1, keepdims=True), 1e-6) @ self._rows
         return rows
+
+    @property
+    def four(self) -> Floats:
+        """Four rows for each sentence, as `rows_of` gives them."""
+        own = (self._of[None] == np.arange(self._count)[:, None]).astype(np.float32)
+        alike = own / np.maximum(own.sum(axis=1, keepdims=True), 1.0) @ self._rows
+        parts = [self._rows[self._starts >= 0], self._rows[self._starts < 0]]
+        whole, title = (rows.mean(axis=0) if len(rows) else np.zeros(self._rows.shape[1]) for rows in parts)
+        again = (np.broadcast_to(row, alike.shape) for row in (whole, title))
+        return np.asarray(np.stack([self._heard, alike, *again], axis=1), dtype=np.float32)
 
     def _part(self, name: str, rows: Floats) -> Floats:
         return np.asarray(rows @ self._weigh[f"{name}.weight"].T + self._weigh[f"{name}.bias"], dtype=np.float32)
