@@ -37,7 +37,7 @@ __all__ = ["Example", "Net", "described", "example", "main", "train", "write"]
 OUT = Path(__file__).parents[2] / "planners"
 RANK, INNER = 32, 16
 BATCH = 32
-RATES = {"clues": (5e-2, 1e-3), "inner": (1e-2, 1e-2), "rows": (2e-3, 0.1)}
+RATES = {"clues": (5e-2, 1e-3), "inner": (1e-2, 1e-2), "rows": (2e-3, 0.1), "toward": (2e-3, 0.1)}
 """How fast each part is learned, and how much of it decays."""
 LISTED, ALONE = 60, 25
 """How many of a place's words describe it together, and how many one by one."""
@@ -106,21 +106,22 @@ class Net(nn.Module):
         self.steps = nn.Parameter(torch.tensor([-3.0] + [0.0] * (len(STEPS) - 1)))
         self.enters = nn.Parameter(torch.zeros(len(ENTERS)))
         self.inner = nn.Sequential(nn.Linear(width, INNER), nn.ReLU(), nn.Dropout(0.1), nn.Linear(INNER, 1))
-        self.rows = nn.ModuleList([nn.Linear(part.size, RANK, bias=False) for part in (centre, places[:, 0])])
-        for one in self.rows:
+        self.rows = nn.Linear(centre.size, RANK, bias=False)
+        self.toward = nn.Linear(places[:, 0].size, RANK, bias=False)
+        for one in (self.rows, self.toward):
             nn.init.normal_(one.weight, std=0.02)
         self.drop = nn.Dropout(0.5)
 
     def directions(self) -> Tensor:
         """Return a few numbers for each place."""
         both = torch.from_numpy(np.concatenate(list(self.places), axis=1)).float()
-        found: Tensor = self.rows[1](self.drop(5 * both))
+        found: Tensor = self.toward(self.drop(5 * both))
         return found
 
     def forward(self, words: Tensor, rows: Tensor, told: Tensor) -> tuple[Tensor, Tensor]:
         """Return what speaks for each place in each sentence, and what for being there after another place."""
         speaks = words @ self.clues + self.inner(words)[..., 0]
-        speaks = speaks + F.pad(self.rows[0](self.drop(5 * rows)) @ self.directions().T, (0, 1))
+        speaks = speaks + F.pad(self.rows(self.drop(5 * rows)) @ self.directions().T, (0, 1))
         return speaks, (told @ self.steps)[..., None] + words[..., ENTERS] @ self.enters - np.log(words.shape[2])
 
 
@@ -194,7 +195,7 @@ def write(net: Net, folder: Path) -> None:
     one, _, _, two = net.inner
     parts = {
         "centre": net.centre, "described": net.places, "clues": net.clues, "steps": net.steps, "enters": net.enters,
-        "inner": one.weight, "inner_bias": one.bias, "outer": two.weight[0], "rows": 5 * net.rows[0].weight,
+        "inner": one.weight, "inner_bias": one.bias, "outer": two.weight[0], "rows": 5 * net.rows.weight,
         "places": net.directions(),
     }  # fmt: skip
     held = {name: np.asarray(part.detach() if isinstance(part, Tensor) else part) for name, part in parts.items()}
