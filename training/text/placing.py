@@ -192,10 +192,10 @@ def counts(net: Net, stories: Sequence[Example]) -> str:
 
 def write(net: Net, folder: Path) -> None:
     """Write placing.npz."""
-    one, _, _, two = net.inner
+    inner, bias, outer, _ = net.inner.parameters()
     parts = {
         "centre": net.centre, "described": net.places, "clues": net.clues, "steps": net.steps, "enters": net.enters,
-        "inner": one.weight, "inner_bias": one.bias, "outer": two.weight[0], "rows": 5 * net.rows.weight,
+        "inner": inner, "inner_bias": bias, "outer": outer[0], "rows": 5 * net.rows.weight,
         "places": net.directions(),
     }  # fmt: skip
     held = {name: np.asarray(part.detach() if isinstance(part, Tensor) else part) for name, part in parts.items()}
