@@ -1,17 +1,19 @@
 """What is in a picture beside its events: what lasts of earlier deeds (clothes put on, a broken cup, who sits at the
-table, what somebody carries), and what its words name (what somebody holds, what else lies or stands there)."""
+table, what somebody carries), what its words name (what somebody holds, what else lies or stands there), and what a
+deed is done to or with that its sentence does not name: the rope of "We pulled"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
 
 from katha.configs import load_config
 from katha.planners.acts import Beat, Told, planning
-from katha.text import Entity, Event
-from katha.text.types import Sentence
+from katha.text import Entity, Event, Reading
+from katha.text.types import Role, Sentence
 from katha.text.words import load_words
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "standing_by",
     "still_so",
     "things_by",
+    "with_things",
     "worn",
 ]
 
@@ -36,6 +39,9 @@ _WHOLE = re.compile(
 """What sounds like breaking and breaks nothing."""
 _GARMENTS = frozenset(("glasses", "spectacles", "sunglasses", "helmet", "mask", "crown", "veil"))
 """What is worn and no clothing by WordNet."""
+_LIVING = frozenset(("person", "animal", "being", "group"))
+_PREPOSITIONS: Mapping[str, Literal["patient", "instrument", "place", "topic"]] = {"": "patient", "with": "instrument"}
+"""Which role a thing has behind a preposition; any other is a place."""
 
 
 def is_gone(event: Event) -> bool:
@@ -474,3 +480,78 @@ def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list
                 if key not in cast:
                     found.setdefault(key, story.teller.sentence(event) if does else by)
     return list(found.items())[: int(planning("named")["people"])]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The things that afford some verbs, and what stands before them then."""
+
+    things: frozenset[str]
+    preposition: str
+
+
+@lru_cache(maxsize=1)
+def _rows() -> Mapping[str, tuple[_Row, ...]]:
+    """The rows of a verb or predicate, in the table's order."""
+    found: dict[str, tuple[_Row, ...]] = {}
+    for row in planning("affords")["rows"]:
+        things = frozenset(one.replace("_", " ") for one in row["things"].split())
+        one = _Row(things, row.get("before", ""))
+        for verb in row["verbs"].split():
+            name = verb.replace("_", " ")
+            found[name] = (*found.get(name, ()), one)
+    return found
+
+
+def with_things(reading: Reading) -> Reading:
+    """Return the reading in which deeds without an object are done to or with what is in play and affords them:
+    "We pulled" the rope that was lowered two sentences before."""
+    events = list(reading.events)
+    for event in reading.events:
+        if _is_bare(reading, event) and (role := _afforded(reading, event)) is not None:
+            events[event.id] = replace(event, roles=(*event.roles, role))
+    return replace(reading, events=tuple(events))
+
+
+def _is_bare(reading: Reading, event: Event) -> bool:
+    """Whether somebody is seen to do something, and nothing says to what or with what."""
+    if not event.happens or event.speech is not None or event.passive or event.modality or event.perfect:
+        return False
+    doers = [reading.entity(key) for key in event.who("agent")]
+    if not doers or not all(one.kind in _LIVING for one in doers):
+        return False
+    if event.all("patient", "instrument", "topic") or event.state:
+        return False
+    where = [reading.entity(key) for key in event.who("goal", "place", "source")]
+    return all(one.kind != "thing" or one.sort in ("furniture", "building", "vehicle") for one in where)
+
+
+def _afforded(reading: Reading, event: Event) -> Role | None:
+    """The thing in play that an event is done with, as its role; the likeliest to be seen of those of the first row
+    that has any."""
+    placed = bool(event.all("place"))
+    for row in _rows().get(event.predicate, ()):
+        if placed and row.preposition not in ("", "with"):
+            continue  # who sits on the bed sits on nothing else
+        found = [(share, at, one) for share, at, one in _near_things(reading, event) if one.noun in row.things]
+        if found:
+            thing = max(found, key=lambda item: item[:2])[2]
+            role = _PREPOSITIONS.get(row.preposition, "place")
+            return Role(role, f"the {thing.noun}", thing.noun, thing.id, row.preposition, event.start)
+    return None
+
+
+def _near_things(reading: Reading, event: Event) -> Iterator[tuple[float, int, Entity]]:
+    """The things that were named before an event and may be seen in a picture of it: how likely, and since when."""
+    least = float(planning("affords")["least"])
+    doers = {*event.who("agent")}
+    for key, share in reading.sentences[event.sentence].seen.items():
+        thing = reading.entity(key)
+        here = [role.start for one in reading.of(event.sentence) for role in one.roles if role.entity == key]
+        if share < least or thing.kind != "thing" or thing.character or thing.members or not thing.noun:
+            continue
+        if key in doers or (here and min(here) > event.start):
+            continue
+        last = max((at for at in thing.sentences if at <= event.sentence), default=-1)
+        if last >= 0 and (last < event.sentence or here):
+            yield share, last, thing

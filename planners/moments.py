@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from katha.planners.acts import Beat, acts_of, planning
-from katha.planners.afforded import with_things
 from katha.planners.lasting import (
     carried,
     company,
@@ -20,6 +19,7 @@ from katha.planners.lasting import (
     standing_by,
     still_so,
     things_by,
+    with_things,
     worn,
 )
 from katha.schema import StoryRecord

@@ -1,18 +1,27 @@
-"""The planners that pass the story's own words on: `direct` and `caption`."""
+"""The planners that pass on what others wrote: the story's own words (`direct`, `caption`), and another planner's plan,
+its prompts written as VinaBench feeds constraints to a renderer (`constrained:INNER`).
+
+Sec. S3 of VinaBench: the description with its links, then `[Characters] ... [Time of Day] ... [Location] ...`. Nothing
+is planned anew there: the constraints are the plan's own fields, so that every other planner can write them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
-from katha.errors import PlanError
+from katha.border import checked, spec_of
+from katha.errors import PlanError, UsageError
 from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
 from katha.planners.cuts import parts_of
 from katha.planners.moments import Story
-from katha.protocols import PlanRequest
+from katha.protocols import Planner, PlanRequest
+from katha.registry import default_registry
 from katha.schema import Panel, Plan, StoryRecord
+from katha.schema.narratives import narrative_of, serialise
 from katha.text import read_text
 
 _END = re.compile(
@@ -99,3 +108,32 @@ def _main_words(told: Story, part: Sequence[Beat]) -> str:
 
 def _worth(beat: Beat) -> tuple[float, int]:
     return beat.best, beat.sentence.index
+
+
+class ConstrainedPlanner:
+    """Another planner's plan with VinaBench's constraints in its prompts; `constrained:rule` unless told."""
+
+    def __init__(self, inner: str | None = None) -> None:
+        """Make the inner planner.
+
+        Raises:
+            UsageError: it is this one. UnknownPluginError: there is none of that name.
+        """
+        name = inner or "rule"
+        if name.partition(":")[0] == "constrained":
+            raise UsageError("The planner 'constrained' cannot plan by itself.", hint="Write constrained:rule.")
+        self._inner: Planner = checked(default_registry("planners").create(name), Planner, f"planner {name!r}")
+
+    def spec(self) -> Mapping[str, Any]:
+        """Name, version and the inner planner's own."""
+        return {"name": "constrained", "version": 1, "inner": spec_of(self._inner, "planner")}
+
+    def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
+        """Return the inner plan with the constraints written into each prompt."""
+        plan = self._inner.plan(story, request)
+        narrative = narrative_of(plan)
+        panels = [
+            panel.model_copy(update={"prompt": serialise(scene, narrative.profile)})
+            for panel, scene in zip(plan.panels, narrative.scenes, strict=True)
+        ]
+        return plan.model_copy(update={"planner": f"constrained:{plan.planner}", "panels": panels})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from katha.errors import UsageError
-from katha.planners.constrained import ConstrainedPlanner
+from katha.planners.narrated import ConstrainedPlanner
 from katha.planners.rule import RulePlanner
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from types import ModuleType
 
-from katha.renderers.sketch.settings import air, buildings, halls, indoors, over, plants, terrain, water
+from katha.renderers.sketch.settings import air, buildings, indoors, over, plants, terrain, water
 from katha.renderers.sketch.settings.stage import Motif
 
 __all__ = ["motifs"]
 
-_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, halls, over)
+_MODULES: tuple[ModuleType, ...] = (terrain, plants, water, buildings, indoors, over)
 
 
 def motifs() -> Mapping[str, Motif]:

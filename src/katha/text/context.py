@@ -133,7 +133,7 @@ def read_network(folder: Traversable) -> _Network:
     return _Network(layers, heads, {word: at for at, word in enumerate(vocabulary)})
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def _read(numbers: tuple[int, ...]) -> Floats:
     """What the network gives of word pieces, kept for who asks for places after the reading has asked for people."""
     return _network().read(numbers)
