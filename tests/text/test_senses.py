@@ -136,3 +136,11 @@ def test_modern_words_have_their_usual_sense(noun: str, sort: str) -> None:
 def test_what_is_carried_on_means_what_it_meant_where_it_was_named() -> None:
     story = "She spat out a piece of glass. The waiter poured some water and juice for the others."
     assert said_plainly("glass", "The waiter poured some water and juice for the others.", story) == "broken glass"
+
+
+def test_the_plural_of_what_a_car_has_one_of_is_none_of_it() -> None:
+    """ "Bonnets" has one sense in the table, and no plural means it."""
+    assert sense_of("bonnet", "The engine steamed under the bonnet of the car.", "") == "car bonnet"
+    assert sense_of("bonnet", "Two ladies in bonnets leaned on the car.", "") is None
+    story = "At the Fair\n\nTwo ladies in bonnets bought a cake. Ann drove them home in her car."
+    assert "bonnets" in said_plainly("Two ladies in bonnets bought a cake.", "Two ladies in bonnets bought a cake.", story)

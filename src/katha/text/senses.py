@@ -164,6 +164,8 @@ def _meaning(word: str, sentence: str, story: str) -> _Meaning | None:
     meanings = _tables()[1][word]
     if _only_many(word, sentence):
         meanings = tuple(one for one in meanings if not one.single)
+    if not meanings:
+        return None
     at = story.find(sentence) if sentence else -1
     around = story[max(0, at - _WINDOW) : at + len(sentence) + _WINDOW] if at >= 0 else ""
     best, value = _best(word, meanings, sentence, around, story)
