@@ -1465,3 +1465,11 @@ def test_what_is_held_is_in_the_hand_of_who_does_something_else(prompt: str, doi
     (actor,) = scene.actors
     (held,) = [one for one in scene.things if one.word == thing]
     assert (actor.deed, held.held_by) == (doing, actor.id)
+
+
+def test_a_game_on_a_table_that_is_named_is_drawn() -> None:
+    """The table of the words takes the place of the one that belongs to the game."""
+    scene = tell(FrameRequest("The two old men play chess on the stone table in the park.", 42, 768, 512)).scene
+    svg = frame_scene(scene, 768, 512, 42).svg
+    assert svg.count("</svg>") == 1
+    assert {actor.deed for actor in scene.actors} == {"play_board"}

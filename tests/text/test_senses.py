@@ -142,5 +142,5 @@ def test_the_plural_of_what_a_car_has_one_of_is_none_of_it() -> None:
     """ "Bonnets" has one sense in the table, and no plural means it."""
     assert sense_of("bonnet", "The engine steamed under the bonnet of the car.", "") == "car bonnet"
     assert sense_of("bonnet", "Two ladies in bonnets leaned on the car.", "") is None
-    story = "At the Fair\n\nTwo ladies in bonnets bought a cake. Ann drove them home in her car."
-    assert "bonnets" in said_plainly("Two ladies in bonnets bought a cake.", "Two ladies in bonnets bought a cake.", story)
+    said = "Two ladies in bonnets bought a cake."
+    assert "bonnets" in said_plainly(said, said, f"At the Fair\n\n{said} Ann drove them home in her car.")

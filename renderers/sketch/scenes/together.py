@@ -55,11 +55,18 @@ def resting(pose: Pose, actor: SceneActor) -> Pose:
     return replace(pose, leg_near=rest.leg_near, leg_far=rest.leg_far, turn=0.0, lift=0.0, emanata=signs)
 
 
+def _board(one: Cluster) -> Sprite | None:
+    """The table at which somebody sits; None where there is none, or it was put away for the one of a goal."""
+    return next((sprite for sprite in one.sprites if sprite.id == one.board), None) if one.board is not None else None
+
+
 def across(one: Cluster, others: Sequence[Cluster]) -> None:
     """Put the first of the others on the far side of the table at which one sits, and the next beside the two."""
-    own = next(sprite for sprite in one.sprites if sprite.id == one.board)
+    own = _board(one)
     for nth, other in enumerate(others):
-        their = next(sprite for sprite in other.sprites if sprite.id == other.board)
+        their = _board(other)
+        if own is None or their is None:
+            continue
         x0, _, x1, _ = own.box
         y0, _, y1, _ = their.box
         along = 0.5 * (x0 + x1 - y0 - y1) - other.facing * _ABREAST * ((nth + 1) // 2)
@@ -152,7 +159,7 @@ def join(one: Cluster, other: Cluster, *others: Cluster) -> None:
     who are beside somebody of the group come last."""
     near = [guest for guest in (other, *others) if guest.actor.at is not None and _host(guest, (one, other, *others))]
     rest = [cluster for cluster in (other, *others) if cluster not in near]
-    dining = [cluster for cluster in rest if one.board is not None and cluster.board is not None]
+    dining = [cluster for cluster in rest if _board(one) is not None and _board(cluster) is not None]
     if dining:
         across(one, dining)
     elif rest:

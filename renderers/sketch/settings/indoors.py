@@ -1,4 +1,4 @@
-"""Rooms and great insides: walls, floors, windows, shelves, a hearth, roof timbers, arches, pillars, a carpet, a cave's mouth."""
+"""Insides: walls, floors, windows, shelves, a hearth, roof timbers, arches, pillars, a carpet, the mouth of a cave."""
 
 from __future__ import annotations
 
