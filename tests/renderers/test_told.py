@@ -1473,3 +1473,8 @@ def test_a_game_on_a_table_that_is_named_is_drawn() -> None:
     svg = frame_scene(scene, 768, 512, 42).svg
     assert svg.count("</svg>") == 1
     assert {actor.deed for actor in scene.actors} == {"play_board"}
+
+
+@pytest.mark.parametrize("carried", ["The crane carries the fish to a mountain.", "The crane carries the crab."])
+def test_a_crane_that_carries_is_the_bird_unless_something_tells_of_the_machine(carried: str) -> None:
+    assert "crane" in {actor.concept for actor in tell(FrameRequest(carried, 0, 768, 512)).scene.actors}
