@@ -22,7 +22,7 @@ from katha.schema import Character
 
 __all__ = ["LOOSE", "SketchRenderer", "layered_svg"]
 
-_VERSION = "12"
+_VERSION = "13"
 LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
 _MOST_READ = 256
