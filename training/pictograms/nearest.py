@@ -88,6 +88,18 @@ goal destination laughingstock goofball jackass bonanza windfall chains irons ho
 lingua vitals gland mug physiognomy visage cyberspace internet pouch condom till goner substance organs backer copycat
 gringo deportee pullet wimp birthplace provenance judiciary fastener closer sucker patsy chump diver confessional
 applesauce tripe skunk git calculator max cuprimine ag cadmium fe lucifer signet truncheon applicant
+one extra heavy powerhouse bogy unknown sweetener clique coterie ingroup hoy shook female male young animal biped
+critter seedbed cowling fore deadwood subdivision marc ling sable upper barilla coca kali outback actuary launcher pix
+dame legume fraternity guild society sorority coating gilding gilt patina plating nucleus rookie sonny vandal viand
+chichi bureau borer throwaway flier congregation dodger bod chassis chit lightweight timothy alexander angelica benny
+pia sang sesame simple wort hobgoblin hoodlum thug tough horde tiddler gig cilium thong cusp eyelid spunk facing leo
+forelock scavenger prater maria shooter matting monstrosity crude balm miniature nude monochrome tract superhighway
+thruway mainstay hurler southpaw twirler cud mere outpost ticker ghetto profligate drifter nomad vagrant wanderer amir
+emir caliph calif hakim inca basileus scorpio blinder turnkey lowlife puke horizon parasite spine ambler grinder
+commutator oiler yearling john gunman gunslinger laggard straggler sender torso vanguard vas veteran veterinary
+laundryman entanglement generic longer straight shaker browser anti user super feeler bruiser samson goliath colossus
+johnny reb murphy cole billy buster dick belle bobby nan ma lem dak rex sis sens hops quirt unfortunate individual
+modern mortal seeker brittle shoddy literate immune neutral national native creche mini brute
 """,
 }
 """Words for which what WordNet has beside them would be a wrong picture: worse than none."""

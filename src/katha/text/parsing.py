@@ -152,7 +152,8 @@ class Parser:
                 found[token.i] = Hint("forty", "CD", low)
                 continue
             last = token.i + 1 == len(doc) or doc[token.i + 1].tag_ not in ("NN", "NNS", "JJ", "NNP", "VB")
-            tin = before if (low, tag) == ("can", "MD") and last else None
+            cannot = token.i + 1 < len(doc) and doc[token.i + 1].lower_ in ("not", "n't", "n\u2019t")
+            tin = before if (low, tag) == ("can", "MD") and last and not cannot else None
             lives = tin is None or tin.tag_ not in ("NN", "VBG") or self._words.sort(tin.lower_) in ("person", "animal")
             if tin is not None and not lives and _opens(tin) is not None:
                 found[token.i] = Hint("box", "NN", low)  # "filled the watering can"
