@@ -423,12 +423,10 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
 
 
 def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and where
-    somebody speaks those who are very likely seen."""
+    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen."""
     at, table = main.sentence, planning("named")
     sentence = story.reading.sentences[at]
     seen = {} if is_gone(main) else sentence.seen
-    heard = any(speech.sentence == at for speech in story.reading.speeches)
     found = list[tuple[str, str]]()
     for key in sorted((one for one in seen if one not in cast), key=lambda one: -seen[one]):
         entity = story.reading.entity(key)
@@ -436,18 +434,28 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
         goes = any(
             is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
         )
-        here = at in entity.sentences
-        likely = (here or heard) and seen[key] >= float(table["company" if here else "company_near"])
+        likely = at in entity.sentences and seen[key] >= float(table["company"])
+        lives = entity.kind != "thing" and _is_somebody(story, entity)  # a door that flew open is no company
         alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
+            and lives
             and likely
-            and not (here and _only_told_of(story, entity, sentence))
+            and not _only_told_of(story, entity, sentence)
             and len(cast) + len(found) < _CROWDED
         ):
             name = story.teller.name(key)
             found.append((key, f"{name[:1].upper()}{name[1:]} {'stand' if entity.count != 1 else 'stands'} by."))
     return found
+
+
+def _is_somebody(story: Told, entity: Entity) -> bool:
+    """Whether a name is of somebody who does anything or is "he" or "she" anywhere, and not of a town or a day."""
+    if not entity.named or entity.noun or entity.titles or entity.kin or entity.narrator or entity.sex is not None:
+        return True
+    spoke = any(speech.speaker == entity.id for speech in story.reading.speeches)
+    acts = ("agent", "recipient", "companion")
+    return spoke or any(entity.id in event.who(*acts) for event in story.reading.events if event.speech is None)
 
 
 def _only_told_of(story: Told, entity: Entity, sentence: Sentence) -> bool:
@@ -477,7 +485,7 @@ def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list
                 name = story.teller.name(key)
                 by = f"{name[:1].upper()}{name[1:]} {'stand' if story.reading.entity(key).count != 1 else 'stands'} by."
                 does = key in doers and {*story.people(event)} <= {*cast, key} and story.teller.shows(event)
-                if key not in cast:
+                if key not in cast and _is_somebody(story, story.reading.entity(key)):
                     found.setdefault(key, story.teller.sentence(event) if does else by)
     return list(found.items())[: int(planning("named")["people"])]
 

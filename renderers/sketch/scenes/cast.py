@@ -176,7 +176,7 @@ class Cast:
         ):
             count = 1
         if character is not None and entity.count == 1:
-            count = NUMBERS.get(character.appearance.lower().split(" ")[0], 1)
+            count = NUMBERS.get(character.appearance.lower().split(" ")[0], count)
         many = how_many(entity.noun) or (how_many(f"{entity.noun}s") if entity.count == 0 and count > 1 else None)
         count = self._told(entity) or many or count
         actor = self.one(name, [phrase for phrase in phrases if phrase], looks, entity)

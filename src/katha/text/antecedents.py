@@ -34,12 +34,16 @@ _DOUBTFUL = -0.5
 _ASIDE = 0.5
 """What a role in "when ..." is worth in the sentence after it, beside one in the main clause."""
 _NOBODY = -2.0
+_THINGS, _PEOPLE = -1.2, 1.3
+"""Below which score things are hardly "they" who act, and what two people are likelier then."""
 _OPENS = 3
 _UNKNOWN = -4.0
 _MOST = 1.5
 _EVERYBODY = ("everyone", "everybody", "all", "others", "both", "rest", "some", "most", "many", "few", "several")
 _COUNTS = ("some", "most", "many", "few", "several")
 _WHOM = ("him", "her", "them")
+_PAIR, _SHOWN, _TOGETHER = 2, 5, 6
+"""More than a pair and up to how many "three of them" are named one by one, and in how many sentences before."""
 _ONES = ("one", "each", "another", "none", "other")
 
 
@@ -530,6 +534,8 @@ class Antecedents:
         if one is None:
             return None
         barred = self._barred(mention) - {one.id}
+        if (crowd := self._so_many(mention, [one])) is not None:
+            return crowd
         groups = (memory.entities[key] for key in memory.groups)
         mine = [group for group in groups if one.id in group.members and not barred & set(group.members)]
         known = memory.nearest(mine, mention)
@@ -558,6 +564,22 @@ class Antecedents:
         included = (group for group in groups if any(kin.other == one.id for kin in group.kin))
         return next(included, None) or memory.crowd(one)
 
+    def _so_many(self, mention: Mention, own: list[Known]) -> Known | None:
+        """Those of "the three of them", "the four of us", if so many were spoken of one by one. own: who is one."""
+        memory, beside = self.memory, child_of(mention.token, "appos")  # "we sat there, the three of us"
+        told = mention.token.head.head if mention.part else beside
+        count = self.words.number(told.lower_) if told is not None and told.is_alpha else 0
+        if not _PAIR < count <= _SHOWN:
+            return None
+        near = [e for e in memory.near(mention, _TOGETHER) if e.alive and not (e.unreal or e.vague or e.members)]
+        free = [e for e in near if e.id not in {one.id for one in own} and not e.narrator]
+        ranked = self._best((self._score(e, mention) + (e.kind == "person") - 0.5 * self._past(e), e) for e in free)
+        chosen = [*own, *(e for _, e in ranked[: count - len(own)])]
+        if len(chosen) < count:
+            return None
+        chosen.sort(key=lambda e: e.last.key if e.last is not None else (0, 0))
+        return memory.group(tuple(e.id for e in chosen), mention)
+
     def _mine(self, entity: Known, narrator: Known) -> float:
         return 0.8 if any(kin.other == narrator.id for kin in entity.kin) else 0.0
 
@@ -574,6 +596,8 @@ class Antecedents:
             near = tuple(e.id for e in single if mention.sentence - e.at(mention.sentence) <= 5 and e.id not in barred)
             if len(near) > 1:
                 return memory.group(near, mention)
+        if (crowd := self._so_many(mention, [])) is not None:
+            return crowd
         states = mention.clause.state if mention.clause is not None and mention.clause.lemma == "be" else []
         things = any(self.words.sort(one.lemma_) in ("thing", "food", "clothing", "text") for one in states)
         best = self._best(self._several(mention, barred))
@@ -585,7 +609,7 @@ class Antecedents:
         done = any(one.dep_ in ("dobj", "nsubj") and one.lower_ in _WHOM[:2] for one in doing)
         # "They pushed him": he is none of them. "They were his invitations."
         pair = self._pair(single, mention, barred) if not (done or things) else None
-        if best and best[0][0] > (pair[0] if pair is not None else _UNLIKELY):
+        if best and best[0][0] > (pair[0] + self._rather(best[0], mention) if pair is not None else _UNLIKELY):
             return best[0][1]
         if pair is not None:
             return memory.group(pair[1], mention)
@@ -620,6 +644,12 @@ class Antecedents:
             score -= 1.5 if kin and self.words.sort(entity.noun) == "animal" else 0.0
             score -= 0.0 if entity.plural or town else 0.1 if _each(entity) else 0.4
             yield score + (self.weights["together"] if entity.members and living else 0.0), entity
+
+    def _rather(self, best: tuple[float, Known], mention: Mention) -> float:
+        """How much likelier two people do something than things of which it is unlikely: lamps that "went in"."""
+        score, entity = best
+        living = entity.kind in ("group", *ALIVE) or entity.acts
+        return _PEOPLE if mention.role == "agent" and not living and score < _THINGS else 0.0
 
     def _done(self, clause: Clause) -> bool:
         """Whether a deed is one that no thing does."""
@@ -682,7 +712,9 @@ class Antecedents:
         return known or (memory.crowd() if mention.pronoun not in _COUNTS else None)
 
     def _one(self, mention: Mention) -> Known | None:
-        """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball."""
+        """ "One of them": somebody new of the group's kind; "each of them": the group; "a smaller one": a ball.
+
+        "Every one of them" is the group as well."""
         other = self._of(mention)
         if any(child.lower_ in ("no", "each") for child in mention.token.children):
             return None  # "no one", "each other"
@@ -694,7 +726,8 @@ class Antecedents:
         if mention.pronoun == "none":
             return None
         group = self.noun(other)
-        if group is None or mention.pronoun == "each":
+        every = any(child.lower_ == "every" for child in mention.token.children)
+        if group is None or mention.pronoun == "each" or every:
             return group
         return self._part(group, self._kind_of(group), whole=group)
 

@@ -570,7 +570,7 @@ class Resolver:
             (entity.nouns, filter(None, nouns)),
             (entity.titles, mention.titles),
             (entity.adjectives, mention.adjectives),
-            (entity.phrases, [mention.text]),
+            (entity.phrases, [_in_words(mention)]),
         )
         for known, new in told:
             known += [one for one in dict.fromkeys(new) if one not in known]
@@ -627,6 +627,13 @@ def _acts(mention: Mention, words: Words) -> bool:
     idle = verb in ("", "be", "have", "lie", "become") or words.has("motion", verb)
     given = mention.role == "recipient" and mention.preposition != "for"
     return (mention.role == "agent" and not idle) or given or mention.role == "companion" or mention.speaks
+
+
+def _in_words(mention: Mention) -> str:
+    """How a text calls it; a noun that only begins a sentence has no capital: "Men in overalls came"."""
+    text, first = mention.text, mention.token.left_edge
+    begins = not mention.name and first.is_sent_start and first.pos_ == "NOUN" and text.startswith(first.text)
+    return f"{text[:1].lower()}{text[1:]}" if begins and first.text.istitle() else text
 
 
 def _bears_words(noun: str, mention: Mention, words: Words) -> bool:
