@@ -572,8 +572,10 @@ class Antecedents:
         if not _PAIR < count <= _SHOWN:
             return None
         near = [e for e in memory.near(mention, _TOGETHER) if e.alive and not (e.unreal or e.vague or e.members)]
-        free = [e for e in near if e.id not in {one.id for one in own} and not e.narrator]
-        ranked = self._best((self._score(e, mention) + (e.kind == "person") - 0.5 * self._past(e), e) for e in free)
+        barred = {one.id for one in own} | self._barred(mention)
+        free = [e for e in near if e.id not in barred and not e.narrator]
+        here = {e.id for e in free if e.at(mention.sentence) == mention.sentence}
+        ranked = self._best((self._score(e, mention) + (e.kind == "person") + 1.5 * (e.id in here), e) for e in free)
         chosen = [*own, *(e for _, e in ranked[: count - len(own)])]
         if len(chosen) < count:
             return None

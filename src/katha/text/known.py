@@ -23,6 +23,7 @@ ALIVE = ("person", "animal", "being")
 FAR = 7
 """For how many sentences somebody may be meant by "he" or "the girl"."""
 _DEEPEST = 3
+_ALL = re.compile(r"^(?:all|both) (?=(?:the|of|his|her|their|its|my|our|these|those)\b)(?:of )?", re.IGNORECASE)
 
 
 @dataclass
@@ -237,7 +238,8 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         return f"one of the {group}" if " " not in group and group.islower() else f"one of {group}"
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
     phrase = next((phrase for phrase in entity.phrases if phrase), "")
-    phrase = re.sub(r"^all (?=the |of )(?:of )?", "", phrase, flags=re.IGNORECASE)  # "All the boys"
+    phrase = _ALL.sub("", phrase)  # "All the boys", "all her aunts"
+    phrase = re.sub(r"^both (?:of )?", "the two ", phrase, flags=re.IGNORECASE)  # "Both boys"
     first, _, rest = phrase.partition(" ")
     owns = words.has("pronouns", first.lower()) or first.lower() == "whose"
     if owns and owner is not None and owner in entities and depth < _DEEPEST:
@@ -249,7 +251,7 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
             return f"the {rest}"
         who = _called(whose, entities, words, depth + 1, whole=whole)
         return f"{who}' {rest}" if whose.plural and who.endswith("s") else f"{who}'s {rest}"
-    if first.lower() in ("a", "an", "the", "some", "this", "that", *words.sets["pronouns"]):
+    if first.lower() in ("a", "an", "the", "some", "this", "that", "these", "those", *words.sets["pronouns"]):
         return f"the {rest}" if rest else "someone"
     if not phrase:
         return "everyone" if entity.plural else "someone"
