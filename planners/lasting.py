@@ -423,10 +423,12 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
 
 
 def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen."""
+    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and where
+    somebody speaks those whom the story names often and who are very likely seen."""
     at, table = main.sentence, planning("named")
     sentence = story.reading.sentences[at]
     seen = {} if is_gone(main) else sentence.seen
+    heard = any(speech.sentence == at for speech in story.reading.speeches)
     found = list[tuple[str, str]]()
     for key in sorted((one for one in seen if one not in cast), key=lambda one: -seen[one]):
         entity = story.reading.entity(key)
@@ -434,14 +436,16 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
         goes = any(
             is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
         )
-        likely = at in entity.sentences and seen[key] >= float(table["company"])
+        here = at in entity.sentences
+        near = heard and entity.named and len(entity.sentences) > int(table["often"])
+        likely = (here or near) and seen[key] >= float(table["company" if here else "company_near"])
         lives = entity.kind != "thing" and _is_somebody(story, entity)  # a door that flew open is no company
         alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
             and lives
             and likely
-            and not _only_told_of(story, entity, sentence)
+            and not (here and _only_told_of(story, entity, sentence))
             and len(cast) + len(found) < _CROWDED
         ):
             name = story.teller.name(key)
@@ -454,8 +458,8 @@ def _is_somebody(story: Told, entity: Entity) -> bool:
     if not entity.named or entity.noun or entity.titles or entity.kin or entity.narrator or entity.sex is not None:
         return True
     spoke = any(speech.speaker == entity.id for speech in story.reading.speeches)
-    acts = ("agent", "recipient", "companion")
-    return spoke or any(entity.id in event.who(*acts) for event in story.reading.events if event.speech is None)
+    told = (event for event in story.reading.events if event.speech is None)
+    return spoke or any(entity.id in event.who("agent", "recipient", "companion") for event in told)
 
 
 def _only_told_of(story: Told, entity: Entity, sentence: Sentence) -> bool:
