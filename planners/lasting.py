@@ -439,7 +439,10 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
         here = at in entity.sentences
         near = heard and entity.named and len(entity.sentences) > int(table["often"])
         likely = (here or near) and seen[key] >= float(table["company" if here else "company_near"])
-        lives = entity.kind != "thing" and _is_somebody(story, entity)  # a door that flew open is no company
+        noun = re.search(rf"\b{_stem(entity.noun)}", sentence.text) if entity.noun else None
+        lives = (entity.kind != "thing" or entity.named or noun is not None) and _is_somebody(
+            story, entity
+        )  # an "it" that once did something is no company
         alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
