@@ -597,3 +597,22 @@ def test_one_more_is_one_more_of_what_can_be_counted() -> None:
 def test_measures_halves_of_words_and_likenesses_are_read_for_what_they_say(text: str, told: str) -> None:
     story = read_story(text)
     assert told in [Teller(story).sentence(one) for one in story.events]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The children brought stones. Every one of them walked to the window.", "The children walk to the window."),
+        (
+            "I met Hank. Lou came with a dog. We sat in the cab, the three of us.",
+            "The narrator, Hank and Lou sit in the cab.",
+        ),
+        ("Barb met Tiny. Consuelo came. All three of them bent down.", "Barb, Tiny and Consuelo bend down."),
+        ("Men in overalls came along the street.", "The men come along the street."),
+        ("Both boys fell over.", "The two boys fall over."),
+        ("Out came a wasp. All her aunts sat down.", "The wasp's aunts sit down."),
+    ],
+)
+def test_of_several_all_are_meant(text: str, told: str) -> None:
+    story = read_story(text)
+    assert told in [Teller(story).sentence(one) for one in story.events]
