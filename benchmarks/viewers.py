@@ -13,9 +13,11 @@ A viewer answers with one JSON file: `{BOARD: {"answers": {QUESTION: option}, "f
 "story": "yes"|"partly"|"no"}}`: `answers` after `board.png`, `frames` after `told.png`, `story` at the end.
 
 `score --key KEY.json VIEWER.json...` (each viewer may have seen some of the boards) prints shares right (judge and
-viewers over the questions that both answered, overall and by dimension) and rank correlations over boards (judge with
-viewers, one half of a board's viewers with the other, "this is that story" with the judge). A board's score is the
-mean over its questions, a question's the mean over its viewers. In brackets: 95% intervals, boards drawn anew.
+viewers over the questions that both answered, overall and by dimension) and rank correlations: of judge with viewers
+over questions and over boards, of one half of a board's viewers with the other, who answered the same questions, of one
+half of its questions with the other, which is as far as viewers' answers tell one board from another whatever is asked,
+and of "this is that story" with the judge. A board's score is the mean over its questions, a question's the mean over
+its viewers. In brackets: 95% intervals, boards drawn anew.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ _WIDTH, _COLUMNS = 480, 3
 _LEAST = 2
 """Different values on either side, without which nothing is ranked."""
 _RESAMPLES = 1000
+_SPLITS = 100
+"""Random halves of each board's questions."""
 _VERDICTS = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 
 
@@ -202,6 +206,33 @@ def _ranked(left: Mapping[str, float], right: Mapping[str, float]) -> str:
     return _with_interval(partial(_rank, left, right), sorted(set(left) & set(right)), 2)
 
 
+def _by_question(left: _Right, right: _Right) -> str:
+    """Return the rank correlation over the questions of `right`."""
+    items: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for item in right:
+        items[item[0]].append(item)
+
+    def measure(boards: Sequence[str]) -> float:
+        asked = [item for board in boards for item in items[board]]
+        ours, theirs = ({str(at): side[item] for at, item in enumerate(asked)} for side in (left, right))
+        return _rank(ours, theirs, list(ours))
+
+    return _with_interval(measure, sorted(items), 2)
+
+
+def _other_questions(right: _Right) -> float:
+    """Return how one half of each board's questions ranks the boards as its other half does: the mean over random
+    halves, of boards with two questions or more."""
+    chance, found = random.Random(42), []
+    boards = {board: values for board, values in _by_board(right).items() if len(values) > 1}
+    for _ in range(_SPLITS):
+        mixed = {board: chance.sample(values, len(values)) for board, values in boards.items()}
+        first, second = ({board: mean(values[at::2]) for board, values in mixed.items()} for at in (0, 1))
+        value = _rank(first, second, sorted(boards)) if boards else float("nan")
+        found += [value] if value == value else []
+    return mean(found) if found else float("nan")
+
+
 def _share(right: _Right) -> str:
     sums = {board: (sum(values), len(values)) for board, values in _by_board(right).items()}
     return _with_interval(
@@ -235,7 +266,9 @@ def _answers(key: Mapping[str, Any], judge: _Right, seen: Sequence[_Right]) -> N
         print(f"  {kind} ({count}): {_compared(judge, together, (item for item in together if kinds[item] == kind))}")
     ours = _scores({item: judge[item] for item in together})
     print(f"questions behind a board: {_behind(together)}; answers by viewers: {sum(map(len, seen))}")
+    print(f"rank correlation over {len(together)} questions: judge with viewers {_by_question(judge, together)}")
     print(f"rank correlation over {len(ours)} boards: judge with viewers {_ranked(ours, _scores(together))}")
+    print(f"  half of the questions with the other half, by viewers: {_other_questions(together):.2f}")
     first, second = map(_scores, halves := _halves(seen))
     if len(second) > 2:
         behind = " and ".join(map(_behind, halves))

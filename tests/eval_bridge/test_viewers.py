@@ -127,6 +127,10 @@ def test_single_viewers_are_pooled_by_board(tmp_path: Path, capsys: pytest.Captu
     # Ranks of fox, crow, hen, owl: 4, 3, 2, 1 with 3.5, 1, 3.5, 2; of the halves 3, 1, 3, 3 with 3.5, 1.5, 3.5, 1.5.
     assert "over 4 boards: judge with viewers 0.21 (" in said
     assert "half of the viewers with the other half 0.58 (" in said
+    # Of the owl's questions two thirds, a third and a half are right: whichever are asked, it is above crow alone.
+    assert "half of the questions with the other half, by viewers: 1.00\n" in said
+    # Seven of the judge's twelve are right (rank 9, the others 3); ranks by viewers: 9.5 six times, 6, 5, 4, 2.
+    assert "over 12 questions: judge with viewers 0.32 (" in said
     assert "frames:" not in said
     assert "questions behind a board: 3.0 (2 to 4) and 3.0 (2 to 4)\n" in said
 

@@ -130,6 +130,8 @@ def test_what_nature_does_can_be_seen() -> None:
         ("He burned his fingers and swore.", ["burn", "swear"]),
         ("Anjali and her boss were in the lift.", ["be"]),
         ("She hands me the phone and smiles.", ["hand", "smile"]),
+        ("Unit 40 reads the letter.", ["read"]),
+        ("Unit 40 fixes the lamp.", ["fix"]),
     ],
 )
 def test_a_sentence_whose_verb_or_name_the_tagger_missed_is_parsed_again(text: str, verbs: list[str]) -> None:

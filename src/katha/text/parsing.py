@@ -169,7 +169,8 @@ class Parser:
             if before is None or token.text != low or not (base or low in self._past):
                 continue
             hint = self._shown_to_act(token, base) if told and base and tag in ("NN", "JJ", "RB") else None
-            hint = hint or self._hint(token, base, named=before.tag_ == "NNP" or before.i in found, told=told)
+            named = before.tag_ == "NNP" or before.i in found or _numbers(before)
+            hint = hint or self._hint(token, base, named=named, told=told)
             if hint is not None:
                 found[token.i] = hint
         return found
@@ -214,6 +215,7 @@ class Parser:
         doer = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
         bare = not any(child.dep_ in ("aux", "cop") for child in token.children)
         things = before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)
+        things = things and not _numbers(before)
         if tag == "VBZ" and told and not token.is_stop and things:
             return Hint("things", "NNS", base)  # "both chairs", "from the church steps"
         if tag == "VBG" and before.text == "," and before.i > 1 and after is not None and after.tag_ == "NN":
@@ -368,6 +370,14 @@ class Hint(NamedTuple):
     word: str
     tag: str
     lemma: str
+
+
+def _numbers(token: Token) -> bool:
+    """Whether a number belongs to a name with which the sentence begins: "Unit 40 reads the letter"."""
+    if token.i != 1 or not token.text.isdigit():
+        return False
+    name = token.nbor(-1)
+    return name.text[0].isupper() and name.tag_[:2] == "NN"
 
 
 def _opens(noun: Token) -> Token | None:
