@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from katha.renderers.sketch.deeds import Deed
 from katha.renderers.sketch.scenes.making import LIVING, Making, phrase_of
+from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import base_form, features_of, hollow_of, in_table, noun_of, object_deed
+from katha.renderers.sketch.scenes.things import worn_where
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
 
@@ -209,10 +211,22 @@ class Wearing(Making):
     def _dress(self, event: Event) -> None:
         """Who wears something while doing something else; a hat that is held is not on the head."""
         for role in event.all("patient"):
-            if role.entity in self.things and self.things[role.entity].held_by is not None:
+            thing = self.things.get(role.entity or "")
+            if thing is not None and thing.held_by is not None:
                 continue
-            if role.entity is not None and self._put_on(role, self._spread(event.who("agent"))):
+            wearers = self._spread(event.who("agent"))
+            if role.entity is not None and self._put_on(role, wearers):
                 self.things.pop(role.entity, None)
+            elif role.entity is not None and (thing is None or thing.held_by is None):
+                self._around_neck(role.entity, role, wearers)
+
+    def _around_neck(self, key: str, role: Role, wearers: Sequence[str]) -> None:
+        """Put a tie, a medal or a necklace that somebody wears around the neck."""
+        noun = noun_of(role.head, f"{role.head}s")
+        worn = [self.actors[one] for one in wearers if one in self.actors and self.actors[one].kind == "person"]
+        if noun is not None and worn and worn_where(noun.pictogram) == "neck":
+            found = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object")
+            self.things[key] = replace(found, at=worn[0].id, where="neck")
 
 
 def _last(word: str, text: str) -> int:
