@@ -86,6 +86,8 @@ _INSIDE = frozenset({"ride", "gallop", "drive", "board", "row", "sail"})
 """Deeds whose vehicle is drawn from outside, so that it is not the place."""
 _TOOLS = frozenset({"tool", "device", "thing", "toy", "container", "sport"})
 _TAKING = frozenset({"take", "carry", "hold", "serve", "lift", "pick", "show"})
+_WRITTEN_ON = {"in": ("document",), "on": ("document", "container", "food", "clothing", "toy")}
+"""Kinds of what is written in and on, in the place of a sheet of paper."""
 _FREE_HANDED = frozenset({
     "stand", "walk", "run", "chase", "jump", "climb", "fly", "sit", "talk", "shout", "laugh", "look", "fall", "fight",
     "wait", "await", "listen", "think", "cry", "point", "teach", "nod", "sigh", "whisper", "shiver", "smile", "gasp",
@@ -130,6 +132,9 @@ _HIDES = 150.0
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on, a larger one sat in (centimetres)."""
 _IN_HAND = frozenset({"hand", "hands"})
+_HELD = frozenset({"hand", "hands", "table"})
+"""Where a deed has what hands hold."""
+_PARTICLES = frozenset({"up", "off", "out", "over", "away", "back", "down", "on", "in"})
 _ROBBING = frozenset({"snatch", "tug", "take", "bite"})
 """Deeds that are done to the owner of a thing."""
 OUT = re.compile(r"\b(?:out (?:of )?|from )(?:the |a |an |his |her |their |its |my |our )?(?:[\w-]+ )?windows?\b")
@@ -246,7 +251,8 @@ class Doing(Having):
             f"{beside_of(one.preposition, one.head)} {self._entity(one.entity).noun}" for one in roles if one.entity
         ]
         if name in ("put", "look", "stand") and any(self._others_body(one, event) for one in roles):
-            return "fit" if name == "put" else name  # round the boy's neck, over her shoulder
+            name = "fit" if name == "put" else name  # round the boy's neck, over her shoulder
+            return (placed_deed(name, words) if name == "fit" else None) or name  # into her hands
         return placed_deed(name, [*words, *event.state, *event.manner, self.place or ""]) or name
 
     def _others_body(self, role: Role, event: Event) -> bool:
@@ -311,9 +317,10 @@ class Doing(Having):
             return undergone or ("take" if got else "stand")
         goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
         whereto = [role for role in goals if role.entity is None or not self._alive(role.entity)]
-        told_of = patients or (*event.all("recipient"), *whereto)
+        parted = self._parted(event)
+        told_of = patients or parted or (*event.all("recipient"), *whereto)
         about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
-        told_ways = [f"{verb} {role.preposition}" for role in whereto if role.preposition and not patients]
+        told_ways = [f"{verb} {role.preposition}" for role in parted or whereto if role.preposition and not patients]
         special = next((found for way in (*told_ways, predicate) if (found := object_deed(way, about))), None)
         goes = not patients and in_table("transitive", verb)  # who slides through a door slides no door
         special = special or (object_deed(verb, about) if not event.particle and not goes else None)
@@ -363,6 +370,27 @@ class Doing(Having):
         if meant is None and self._handled(event) and (found is None or (found in _LEGS and self._human(doers))):
             return "handle"  # who skims a stone or shuffles cards goes nowhere
         return found
+
+    def _parted(self, event: Event) -> list[Role]:
+        """What somebody does something to that stands behind a particle which is read as a preposition: "scooped up the
+        baby", "wound down the window"."""
+        verb, roles = base_form(event.verb), event.all("goal", "place", "source")
+        if event.all("patient"):
+            return []
+        ways = [(role, f"{verb} {role.preposition}") for role in roles if role.preposition]
+        return [
+            role
+            for role, way in ways
+            if (
+                (role.preposition in _PARTICLES or self._holdable(role))
+                and object_deed(way, self._sorts(role, event.who("agent"))) is not None
+            )
+            or (
+                role.preposition in _PARTICLES - {"down", "on", "in"}
+                and self._holdable(role)
+                and deed(deed_of_verb(way) or "stand").thing in _HELD
+            )
+        ]
 
     def _make_music(self, keys: Sequence[str]) -> bool:
         return any(in_table("musicians", self._entity(key).noun) for key in keys)
@@ -417,7 +445,7 @@ class Doing(Having):
 
     def _sorts(self, role: Role, doers: Sequence[str] = ()) -> list[str]:
         """The words of by_object for a thing or somebody: its noun, `self` for who does it to nobody else, `own_body`
-        or `other_body` for a part of that one or of somebody else, and its kind."""
+        or `other_body` for a part of that one or of somebody else, its kind, and `any` for what it is done to."""
         found = [role.head]
         if (last := role.text.lower().rsplit(" ", 1)[-1]) in _BOTH:
             found.insert(0, last)  # the reader's "hand" of "both hands"
@@ -437,7 +465,9 @@ class Doing(Having):
         own = self._entity(role.entity).noun if role.entity is not None else ""
         found += [own] if own and own != role.head else []  # a pair of boots is boots
         noun = noun_of(role.head) or noun_of(own)
-        return [*found, noun.kind] if noun is not None else found
+        bodily = noun is not None and noun.kind == "thing" and in_table("skip", role.head)  # a hand is no thing to put
+        found += [noun.kind] if noun is not None and not bodily else []
+        return [*found, "any"] if role.role == "patient" else found
 
     def _drawable(self, role: Role) -> bool:
         return role.entity is not None and not in_table("skip", role.head) and noun_of(role.head) is not None
@@ -730,7 +760,8 @@ class Doing(Having):
     def _objects(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> str | None:
         """Put the event's things into the scene; the id of the one that is the verb's object."""
         main: str | None = None
-        patients = [role for role in event.all("patient") if role.entity not in agents and row.thing != "none"]
+        done_to = event.all("patient") or self._parted(event)
+        patients = [role for role in done_to if role.entity not in agents and row.thing != "none"]
         patients = [role for role in patients if not self._stays_on(role, row)]
         if row.id == "point" and any(role.preposition in _AT_IT for role in event.all("goal", "place")):
             for role in patients:  # the stick that is pointed at something
@@ -779,8 +810,8 @@ class Doing(Having):
             noun = noun_of(role.head)
             if role.preposition == "by" and noun is not None and noun.kind == "clothing":
                 continue  # held by the collar that they have on
-            filled = row.id == "write" and noun is not None and noun.kind == "document"
-            on = on or (main is None and filled and role.preposition in ("in", "on"))  # fills in a form
+            filled = row.id == "write" and noun is not None and noun.kind in _WRITTEN_ON.get(role.preposition, ())
+            on = on or (main is None and filled)  # fills in a form, writes on a bag
             spoken = role.preposition == "into" and in_table("voiced", base_form(event.verb))
             if (role.preposition in ("through", "with") or spoken) and noun is not None and noun.kind in _TOOLS:
                 self._role_thing(role, holder, "instrument")
