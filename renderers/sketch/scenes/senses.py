@@ -622,6 +622,10 @@ def concept_of(*phrases: str) -> str | None:
             if at and whole is not None and (whole.kind != "animal" or in_table("by_picture", "_".join(words))):
                 return None  # a team captain is no captain, a hot dog no dog, a teddy bear no bear
             spelt = " ".join(words[at:])
+            more = find_noun(spelt) if 0 < at < len(words) - 1 else None
+            pictured = more is not None and in_table("by_picture", "_".join(words[at:]))
+            if more is not None and (more.kind not in ("animal", "person") or pictured):
+                return None  # nor is a yellow construction crane a crane
             found = _concepts().get(spelt) or _concepts().get(singular(spelt))
             if found is not None:
                 return None if found in _NOT_FIGURES else found
