@@ -321,7 +321,10 @@ def _things(story: Told, beats: Sequence[Beat]) -> Iterator[_Named]:
     told = _words(story, beats)
     sentences = {beat.sentence.index for beat in beats}
     events = [event for at in sentences for event in story.reading.of(at)]
-    real = {role.entity for event in events if _is_there(event) for role in event.roles}
+    seen = {key: share for at in sentences for key, share in story.reading.sentences[at].seen.items()}
+    likely = {key for key, share in seen.items() if share >= float(planning("named")["aimed"])}
+    aims = {role.entity for event in events if _is_aim(event) for role in event.roles}
+    real = {role.entity for event in events if _is_there(event) for role in event.roles} | (aims & likely)
     unreal = {role.entity for event in events for role in event.roles} - real
     found: list[_Named] = []
     for entity in story.reading.entities:
@@ -344,6 +347,12 @@ def _stem(noun: str) -> str:
 
 def _is_there(event: Event) -> bool:
     return event.happens and event.speech is None
+
+
+def _is_aim(event: Event) -> bool:
+    """Whether it is what a deed is done for ("to light the lamp"): the lamp is there."""
+    plain = not event.negated and not event.modality and event.speech is None
+    return plain and event.standing == "intended" and event.within is None
 
 
 def _can_be_seen(entity: Entity) -> bool:
@@ -371,10 +380,14 @@ def in_play(story: Told, sentence: int, told: str) -> list[str]:
         (share, entity)
         for key, share in story.reading.sentences[sentence].seen.items()
         if share >= float(table["in_play"]) and _can_be_seen(entity := story.reading.entity(key))
-        and sentence not in entity.sentences and key not in story.teller.names
+        and sentence not in entity.sentences and key not in story.teller.names and not _is_clothing(entity)
         and not re.search(rf"\b{re.escape(entity.noun)}", told)
     ]  # fmt: skip
     return [_bare(one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1].id))[: int(table["carried_on"])]]
+
+
+def _is_clothing(entity: Entity) -> bool:
+    return "clothing" in (entity.sort, load_words().sort(entity.noun)) or entity.noun in planning("named")["worn"]
 
 
 def _bare(entity: Entity) -> str:
@@ -388,9 +401,7 @@ def had(story: Told, beats: Sequence[Beat], cast: Sequence[str], told: str) -> l
     text, found = _words(story, beats), list[str]()
     for thing in _things(story, beats):
         lead, rest = text[: thing.start], text[thing.end :]
-        sorts = {thing.entity.sort, load_words().sort(thing.entity.noun)}
-        clothes = "clothing" in sorts or thing.entity.noun in planning("named")["worn"]
-        worn = clothes and (_PUT_ON.search(lead) or _HELD.search(lead))
+        worn = _is_clothing(thing.entity) and (_PUT_ON.search(lead) or _HELD.search(lead))
         verb = "wears" if worn else "holds" if _HELD.search(lead) and _IN_HAND.match(rest) else ""
         if re.search(rf"\b{'wears [^.]*' * bool(worn)}{re.escape(thing.entity.noun)}", told):
             continue

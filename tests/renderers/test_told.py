@@ -1502,3 +1502,11 @@ def test_a_game_on_a_table_that_is_named_is_drawn() -> None:
 @pytest.mark.parametrize("carried", ["The crane carries the fish to a mountain.", "The crane carries the crab."])
 def test_a_crane_that_carries_is_the_bird_unless_something_tells_of_the_machine(carried: str) -> None:
     assert "crane" in {actor.concept for actor in tell(FrameRequest(carried, 0, 768, 512)).scene.actors}
+
+
+def test_a_garment_that_nobody_wears_is_a_thing() -> None:
+    """A scarf that has to be seen is drawn, unless somebody in the picture has it on."""
+    lying = scene_of(FrameRequest("Ada slides out of the basket.", 1, 400, 300, must_show=("scarf",)))
+    assert "scarf" in {thing.word for thing in lying.things}
+    worn = scene_of(FrameRequest("Ada walks. Ada wears the scarf.", 1, 400, 300, must_show=("scarf",)))
+    assert "scarf" not in {thing.word for thing in worn.things}

@@ -38,6 +38,7 @@ from katha.renderers.sketch.scenes.senses import (
     whole_of,
     worn_in,
 )
+from katha.renderers.sketch.scenes.wearing import CLAUSE
 from katha.renderers.sketch.scenes.where import Where
 from katha.text.types import Entity, Event
 from katha.text.words import load_words
@@ -65,6 +66,8 @@ _FREE_HANDED = frozenset(
 """Deeds for which one hand is enough."""
 _LARGE = 80.0
 """What is larger (centimetres) nobody passes on by hand."""
+_EVERYBODYS = frozenset({"top", "dress", "trousers"})
+"""What each figure has on, whatever is told."""
 _MOST = 5
 """More actors than this are too small to tell apart."""
 
@@ -432,8 +435,7 @@ class _Teller(Nested):
                 continue
             noun = find_noun(words) or _measured(words) or noun_of(_meant(words))
             ids = {word for actor in self.actors.values() for word in actor.id.split()}
-            worn = features_of(words) and (noun is None or noun.kind == "clothing")
-            if worn and any(actor.kind == "person" for actor in self.actors.values()):
+            if self._is_dressed(words, noun):
                 continue
             if words in ids or _TO_BE.search(words) or (len(words.split()) > 1 and words.split()[0] in ids):
                 continue
@@ -452,6 +454,18 @@ class _Teller(Nested):
                     self.things[f"shown {words}"] = SceneThing(
                         f"shown {words}", noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object"
                     )
+
+    def _is_dressed(self, words: str, noun: Noun | None) -> bool:
+        """Whether somebody is drawn in a garment; a shirt of another colour is none that they have on."""
+        own, on = {*features_of(words)}, {one for actor in self.actors.values() for one in actor.look.features}
+        if not own or (noun is not None and noun.kind != "clothing"):
+            return False
+        if noun is None:
+            return any(actor.kind == "person" for actor in self.actors.values())
+        told = re.compile(rf"\b{re.escape(words.split()[-1])}\b")
+        kinds = {one.partition(":")[0] for one in on} - _EVERYBODYS
+        worn = own & on or {one.partition(":")[0] for one in own} & kinds
+        return bool(worn) or any(told.search(one) for one in CLAUSE.findall(self.prompt))
 
     def _holds(self, key: str | None) -> bool:
         """Whether a thing is drawn with those who are in it, wherever that is: a rowing boat on a pond."""

@@ -14,11 +14,11 @@ from katha.renderers.sketch.scenes.things import worn_where
 from katha.text.types import Entity, Event, Role
 from katha.text.words import load_words
 
-__all__ = ["Having", "Wearing"]
+__all__ = ["CLAUSE", "Having", "Wearing"]
 
 _ROWS = frozenset({"chain", "line", "row"})
 """What hands form that pass things along; it is no thing beside them."""
-_CLAUSE = re.compile(
+CLAUSE = re.compile(
     r"\b(?:wears?|wearing|dressed in|puts? on) (.+?)"
     r"(?=[,.;!?]|$| and [a-z]+s (?:an?|the|his|her|its|their|to)\b| while | when )"
 )
@@ -166,7 +166,7 @@ class Wearing(Making):
 
     def _clothe(self, event: Event) -> None:
         """Put all on somebody that a row of garments tells, what is over another last: "a coat over her pyjamas"."""
-        found = _CLAUSE.search(event.text) or _CLAUSE.search(self.prompt)
+        found = CLAUSE.search(event.text) or CLAUSE.search(self.prompt)
         if found is None or event.verb not in ("wear", "put"):
             return
         held = [one.word for one in self.things.values() if one.held_by is not None and event.verb == "wear"]
