@@ -207,6 +207,20 @@ def _beside(room: _Room) -> tuple[Sprite, float]:
     return replace(sprite, x=edge - room.facing * (sprite.local[2] + _APART)), 0.0
 
 
+def _between(room: _Room) -> tuple[Sprite, float]:
+    """Among several of the same there is one on each side; a single one is at the back."""
+    if room.thing.count < 2:
+        return _beside(room)
+    height = _natural(room, 24.0, _TALLEST)
+    plain = draw_thing(room.thing, height, room.facing)
+    x0, y0, x1, y1 = plain.bbox
+    apart = 0.5 * room.wide + 0.5 * (x1 - x0) + _APART
+    svg = gathered(plain.svg, transform=f"translate({number(-apart)} 0)")
+    svg += gathered(plain.svg, transform=f"translate({number(apart)} 0)")
+    box = (x0 - apart, y0, x1 + apart, y1)
+    return Sprite(room.thing.id, svg, box, -1.0 if height > 60 else 0.4, room.middle, 0.0, key=True), 0.0
+
+
 def _against(room: _Room) -> tuple[Sprite, float]:
     sprite, lift = _beside(room)
     return replace(sprite, x=sprite.x + room.facing * _ASLANT * room.wide, depth=-1.0), lift
@@ -253,6 +267,6 @@ def _around(room: _Room) -> tuple[Sprite, float]:
 
 _WAYS: Mapping[str, Callable[[_Room], tuple[Sprite, float]]] = {
     "under": _under, "behind": _behind, "in": _inside, "on": _on, "atop": _atop, "over": _over, "beside": _beside,
-    "against": _against, "before": _before, "around": _around, "covered": _covered, "between": _beside,
+    "against": _against, "before": _before, "around": _around, "covered": _covered, "between": _between,
 }  # fmt: skip
 """The thing, and how far the actor is raised, by how the actor is beside it."""

@@ -94,6 +94,8 @@ _FREE_HANDED = frozenset({
     "blush", "pout", "flinch", "ignore", "hop", "get_off",
 })  # fmt: skip
 """Deeds that leave a hand for what is held beside them."""
+_HAVING = frozenset({None, "hold", "board"})
+"""What those do of whom no more is told than that they have something: "is with a torch in the hatch"."""
 _MUTUAL = frozenset(
     {"exchange", "hug", "kiss", "hold_hands", "shake_hands", "fight", "argue", "dance", "talk", "play", "play_board"}
 )
@@ -668,15 +670,21 @@ class Doing(Having):
     def _carried_along(self, event: Event) -> None:
         """Whoever took something and then ran, climbed or spoke has it in the hand, and so has who sits with it."""
         name = self._deed(event)
-        rests = event.all("instrument") if name in _FREE_HANDED else ()
+        rests = event.all("instrument") if name in (*_FREE_HANDED, *_HAVING) else ()
         if name not in _TAKING and not rests:
             return
         for key in self._spread(event.who("agent")):
             actor = self.actors.get(key)
-            if actor is not None and deed(actor.deed).own is None and actor.deed in _FREE_HANDED:
+            if actor is not None and self._has_a_hand(actor):
                 for role in rests or event.all("patient"):
                     if role.entity not in self.things:
                         self._role_thing(role, actor.id, "instrument")
+
+    def _has_a_hand(self, actor: SceneActor) -> bool:
+        """Whether somebody has a hand for what they have along: by what they do, or because they have nothing else."""
+        row = deed(actor.deed)
+        free = row.far == "hand" and row.set is None and all(one.held_by != actor.id for one in self.things.values())
+        return row.own is None and (actor.deed in _FREE_HANDED or free)
 
     def _fits(self, key: str, name: str) -> bool:
         """Whether an agent is an actor; a thing that cannot do it of its own accord stands there as a thing."""

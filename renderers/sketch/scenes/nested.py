@@ -42,6 +42,8 @@ _TREE = 150.0
 _STRADDLED = 135.0
 """A vehicle lower than this is sat on (centimetres)."""
 _GAMES = frozenset({"chess_set", "board_game", "deck_of_cards"})
+_CARRIED = 60.0
+"""What is larger (centimetres) nobody has in the hand with something in it."""
 _LAP = 62.0
 """An animal no taller (centimetres) sits on a lap."""
 _CROWDED = re.compile(
@@ -102,6 +104,13 @@ class Nested(Relations):
         thing = self.things[what]
         if thing.at is not None or there.at == what or there.pictogram == thing.pictogram:
             return
+        covers = in_table("covers", there.pictogram or "")  # under a blanket it would not be seen in the hand
+        if thing.role == "instrument" and thing.held_by and not covers and self._has_along(what, where):
+            boxed = hollow_of(there.pictogram) is not None or there.kind == "container"
+            if way != "in" or not boxed or there.cm > _CARRIED or there.at is not None:
+                return  # who sits with a basket on a wall has it in hand
+            self._carries(thing, there)
+            return
         wanted = {what, *self._listed(what)}
         looked = next((one for one in self.actors.values() if one.target in wanted), None)
         laying = looked is not None and in_table("laid", looked.deed)
@@ -120,6 +129,22 @@ class Nested(Relations):
             self.things[where] = replace(there, held_by=looked.id, role="object")
             key = next(key for key, one in self.actors.items() if one is looked)
             self.actors[key] = replace(looked, target=where)
+
+    def _has_along(self, what: str, where: str) -> bool:
+        """Whether a thing is what somebody has along who is at the other: "kneels with a lamp beneath the clock"."""
+        for event in self.reading.events if self.reading is not None else ():
+            along = any(one.entity == what and one.preposition == "with" for one in event.all("instrument"))
+            if along and not event.who("patient") and where in event.who("place", "goal"):
+                return True
+        return False
+
+    def _carries(self, thing: SceneThing, box: SceneThing) -> None:
+        """Put what somebody has along into what they carry it in: "comes with a ring in a packet"."""
+        self.things[thing.id] = replace(thing, at=box.id, where="in", held_by=None)
+        self.things[box.id] = replace(box, held_by=thing.held_by, role="instrument")
+        for key, actor in self.actors.items():
+            if actor.id == thing.held_by and box.id in (actor.target, actor.at):
+                self.actors[key] = replace(actor, target=None, at=None, where=None)
 
     def _rests(self, key: str, there: SceneThing, way: str) -> None:
         """Who lies in a bed, rides on a bicycle or is under a table of whom nothing else is told."""
@@ -171,9 +196,16 @@ class Nested(Relations):
         for entity in self.reading.entities if self.reading is not None else ():
             keys = [key for key in (entity.id, *entity.members) if key in self.things]
             laid = next((self.things[key] for key in keys if self.things[key].at is not None), None)
+            bearing = {one.at for one in (*self.things.values(), *self.actors.values())}
             for key in keys if laid is not None and len(keys) > 1 else ():
                 thing = self.things[key]
-                if thing.at is None and thing.held_by is None and laid is not None and laid.at not in keys:
+                if (
+                    key not in bearing
+                    and thing.at is None
+                    and thing.held_by is None
+                    and laid is not None
+                    and laid.at not in keys
+                ):
                     self.things[key] = replace(thing, at=laid.at, where=laid.where)
 
     def _led(self) -> None:

@@ -10,7 +10,7 @@ from katha.renderers.sketch.places import place_data
 from katha.renderers.sketch.scenes.cast import thing_of
 from katha.renderers.sketch.scenes.doing import OUT, Doing
 from katha.renderers.sketch.scenes.making import HEAVENLY, LIVING
-from katha.renderers.sketch.scenes.record import Beside, Laid, SceneThing
+from katha.renderers.sketch.scenes.record import Beside, Laid, SceneActor, SceneThing
 from katha.renderers.sketch.scenes.senses import (
     base_form,
     beside_of,
@@ -133,6 +133,8 @@ class Relations(Doing):
                 )
                 if where == "in" and there is not None and in_table("pits", there.word):
                     there = self.things[at] = replace(there, pictogram="hole", stands="ground")
+                if where == "between" and there is not None:
+                    there = self._flanked(event, actor, there)
                 if where == "on" and there is not None and self._is_roof(role, there):
                     where = "atop"
                 if where == "on" and large:
@@ -177,6 +179,15 @@ class Relations(Doing):
             if len(others) > 1 and self.actors[others[1]].at is None:
                 self.actors[others[1]] = replace(self.actors[others[1]], at=actor.id, where="before")
         return bool(others)
+
+    def _flanked(self, event: Event, actor: SceneActor, near: SceneThing) -> SceneThing:
+        """The first of two things between which somebody is; the second is put on their other side."""
+        for role in event.all("place", "goal"):
+            other = self.things.get(role.entity or "") if self._beside(role) == "between" else None
+            if other is not None and other.id != near.id and other.held_by is None and other.at is None:
+                self.things[other.id] = replace(other, at=actor.id, where="before")
+                return replace(near, count=1)
+        return near
 
     def _ajar(self, thing: SceneThing, where: Beside | Laid | None) -> tuple[str, ...]:
         """The states of a thing, open where somebody or something is in it, so that this is seen."""
@@ -458,9 +469,10 @@ class Relations(Doing):
                 continue
             for role in event.all("place", "goal"):
                 where = self._beside(role)
-                if where == "between" and role.preposition != "between":
-                    where = "beside"  # among trees
                 there = self.things.get(role.entity or "")
+                if where == "between" and there is not None and there is not thing and there.held_by is None:
+                    self._amid(event, thing, there)
+                    break
                 if (
                     where is not None
                     and where in _LAID
@@ -471,6 +483,18 @@ class Relations(Doing):
                     self.things[thing.id] = replace(thing, at=there.id, where=_LAID[where], held_by=None)
                     self.things[there.id] = replace(there, states=self._ajar(there, where))
                     break
+
+    def _amid(self, event: Event, thing: SceneThing, there: SceneThing) -> None:
+        """Put a thing between two others or among several of the same, one to each side."""
+        named = [one.entity for one in event.all("place", "goal") if self._beside(one) == "between"]
+        others = [self.things[key] for key in named if key in self.things and key not in (thing.id, there.id)]
+        far = others[0] if others else replace(there, id=f"{there.id} too", count=1)
+        if far.held_by is not None or far.at is not None:
+            return
+        self.things.pop(far.id, None)
+        self.things[there.id] = replace(there, count=1)
+        self.things[thing.id] = replace(thing, at=there.id, where="beside", held_by=None)
+        self.things[far.id] = replace(far, at=thing.id, where="beside")
 
     def _on_head(self, event: Event, thing: SceneThing) -> bool:
         """Whether the thing is told to be on somebody's head: "the boot is on the puppy's head"."""

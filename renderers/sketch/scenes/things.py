@@ -114,7 +114,7 @@ _SEATS: Mapping[str, float] = {"animal": 0.66, "vehicle": 0.58, "plant": 0.62}
 _BACKED: Mapping[str, float] = {
     "chair": 0.42, "sofa": 0.46, "armchair": 0.44, "bed": 0.42, "bench": 0.42, "throne": 0.4, "cradle": 0.42,
     "swing": 0.3, "roof": 0.6, "well": 0.34, "deckchair": 0.4, "toilet": 0.45, "seat": 0.42, "windowsill": 0.38,
-    "stretcher": 0.72,
+    "stretcher": 0.72, "stairs": 0.36,
 }  # fmt: skip
 """How high the seat of a kind of things is beside their height, and of furniture that has a back; on all other things
 one is on the top."""
@@ -635,6 +635,8 @@ def lay(thing: SceneThing, there: Sprite, host: SceneThing | None = None) -> Spr
     if there.acts:
         if thing.where == "neck":
             return _at_neck(thing, there)
+        if thing.where == "before":
+            return _at_foot(thing, there)
         return _across_body(thing, there) if thing.where == "across" else _at_head(thing, there)
     wide, high = x1 - x0, y1 - y0
     natural = stage_height(thing.cm)
@@ -708,6 +710,16 @@ def _at_neck(thing: SceneThing, there: Sprite) -> Sprite:
     return Sprite(
         thing.id, drawn.svg, drawn.bbox, there.depth + 0.3, cx, cy + 0.75 * r + height, key=True, grounded=False
     )
+
+
+def _at_foot(thing: SceneThing, there: Sprite) -> Sprite:
+    """A thing on the ground right before somebody."""
+    x0, _, x1, _ = there.box
+    height = min(max(stage_height(thing.cm), 20.0), _LARGEST)
+    drawn = draw_thing(thing, height, 1)
+    apart = 0.5 * (drawn.bbox[2] - drawn.bbox[0]) + 4.0
+    x = x1 + apart if there.facing >= 0 else x0 - apart
+    return Sprite(thing.id, drawn.svg, drawn.bbox, -1.0 if height > 60 else 0.4, x, 0.0, key=True)
 
 
 def _at_head(thing: SceneThing, there: Sprite) -> Sprite:
