@@ -599,6 +599,36 @@ def test_clothes_are_on_those_who_wear_them() -> None:
     assert {actor.id: actor.states for actor in seen.actors} == {"tom": (), "ben": ("torn",)}
 
 
+def test_what_somebody_wears_and_has_along_is_on_them_or_in_the_hand() -> None:
+    hat = scene_of(request("The man sits with the hat on the bench. The man wears the hat."))
+    assert (only(hat).look.features, [thing.word for thing in hat.things]) == (("hat",), ["bench"])
+    shoe = scene_of(request("The man runs with one shoe. The man wears the one shoe."))
+    assert [thing.held_by for thing in shoe.things] == ["man"]  # of which nobody sees that it is worn
+    own = scene_of(request("The girl's glove touches the melon. The girl stands by."))
+    assert own.actors[0].look.features == ("gloves",)
+    tie = scene_of(request("The man drinks tea. The man wears a tie."))
+    assert [(thing.at, thing.where) for thing in tie.things if thing.word == "tie"] == [("man", "neck")]
+    lamp = scene_of(request("The man kneels with a hammer beneath the clock."))
+    assert {thing.word: thing.held_by for thing in lamp.things} == {"hammer": "man", "clock": None}
+    ring = scene_of(request("The boy comes with a ring in a basket."))
+    assert {thing.word: (thing.at is not None, thing.held_by) for thing in ring.things} == {
+        "ring": (True, None), "basket": (False, "boy"),
+    }  # fmt: skip
+
+
+def test_what_is_between_has_something_on_each_side() -> None:
+    drum = scene_of(request("The drum stands between the two beds."))
+    assert [(one.word, one.count, one.where, one.at is None) for one in drum.things] == [
+        ("drum", 1, "beside", False), ("bed", 1, "on", True), ("bed", 1, "beside", False),
+    ]  # fmt: skip
+    cook = scene_of(request("The cook stands between the fridge and the table."))
+    assert {one.word: (one.at, one.where) for one in cook.things} == {
+        "fridge": (None, "on"),
+        "table": ("cook", "before"),
+    }
+    assert only(cook).where == "between"
+
+
 @pytest.mark.parametrize(
     ("prompt", "features"),
     [

@@ -196,7 +196,7 @@ class Nested(Relations):
         for entity in self.reading.entities if self.reading is not None else ():
             keys = [key for key in (entity.id, *entity.members) if key in self.things]
             laid = next((self.things[key] for key in keys if self.things[key].at is not None), None)
-            bearing = {one.at for one in (*self.things.values(), *self.actors.values())}
+            bearing = {one.at for one in self.things.values()} | {one.at for one in self.actors.values()}
             for key in keys if laid is not None and len(keys) > 1 else ():
                 thing = self.things[key]
                 if (
