@@ -599,7 +599,13 @@ def test_clothes_are_on_those_who_wear_them() -> None:
     assert {actor.id: actor.states for actor in seen.actors} == {"tom": (), "ben": ("torn",)}
 
 
-def test_what_somebody_has_along_is_in_the_hand_and_a_tie_around_the_neck() -> None:
+def test_what_somebody_wears_and_has_along_is_on_them_or_in_the_hand() -> None:
+    hat = scene_of(request("The man sits with the hat on the bench. The man wears the hat."))
+    assert (only(hat).look.features, [thing.word for thing in hat.things]) == (("hat",), ["bench"])
+    shoe = scene_of(request("The man runs with one shoe. The man wears the one shoe."))
+    assert [thing.held_by for thing in shoe.things] == ["man"]  # of which nobody sees that it is worn
+    own = scene_of(request("The girl's glove touches the melon. The girl stands by."))
+    assert own.actors[0].look.features == ("gloves",)
     tie = scene_of(request("The man drinks tea. The man wears a tie."))
     assert [(thing.at, thing.where) for thing in tie.things if thing.word == "tie"] == [("man", "neck")]
     lamp = scene_of(request("The man kneels with a hammer beneath the clock."))

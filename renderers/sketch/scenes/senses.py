@@ -107,6 +107,7 @@ _NAMING = frozenset(
 )
 """Sorts of nouns that stand before another to say which it is."""
 _LISTS = (
+    "off_body",
     "materials",
     "parts",
     "vessels",

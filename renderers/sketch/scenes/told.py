@@ -148,6 +148,7 @@ class _Teller(Nested):
         for event in [*events, *wearing]:
             self._clothe(event)
             self._clothed_in(event)
+        self._on_own_body()
         self._told_about()
         self._bystanders(events)
         self._at_it()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from katha.renderers.sketch.deeds import Deed
+from katha.renderers.sketch.deeds import Deed, deed
 from katha.renderers.sketch.scenes.making import LIVING, Making, phrase_of
 from katha.renderers.sketch.scenes.record import SceneThing
 from katha.renderers.sketch.scenes.senses import base_form, features_of, hollow_of, in_table, noun_of, object_deed
@@ -27,6 +27,7 @@ _OVER = re.compile(r" (?:over|on top of|above) ")
 _SEEN_ON = frozenset({"bite", "look", "point", "laugh", "mock", "talk", "photograph", "shout", "tug", "pat"})
 """Deeds for which a garment stays on whose it is."""
 _INTO = frozenset({"in", "into", "inside", "under", "beneath", "within"})
+_ARMS = frozenset({"hand", "arm"})
 _ONTO = frozenset({"over", "on", "onto", "around", "round", "about"})
 
 
@@ -212,7 +213,7 @@ class Wearing(Making):
         """Who wears something while doing something else; a hat that is held is not on the head."""
         for role in event.all("patient"):
             thing = self.things.get(role.entity or "")
-            if thing is not None and thing.held_by is not None:
+            if thing is not None and thing.held_by is not None and not self._only_along(thing):
                 continue
             wearers = self._spread(event.who("agent"))
             if role.entity is not None and self._put_on(role, wearers):
@@ -227,6 +228,31 @@ class Wearing(Making):
         if noun is not None and worn and worn_where(noun.pictogram) == "neck":
             found = SceneThing(key, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, "object")
             self.things[key] = replace(found, at=worn[0].id, where="neck")
+
+    def _only_along(self, thing: SceneThing) -> bool:
+        """Whether what somebody wears and has in hand is there for no use of it: "sits with the hat"."""
+        events = self.reading.events if self.reading is not None else ()
+        for event in events:
+            told = [role for role in event.roles if role.entity == thing.id]
+            carried = any(role.preposition in ("in", "under") and role.head in _ARMS for role in event.roles)
+            along = any(role.preposition == "with" for role in told) and not carried and not event.who("patient")
+            if told and event.verb != "wear" and not along:
+                return False
+        holder = next((one for one in self.actors.values() if one.id == thing.held_by), None)
+        if thing.count == 1 and worn_where(thing.pictogram) in ("feet", "hand"):
+            return False  # one shoe of two is not seen on the feet
+        return thing.role == "instrument" and holder is not None and deed(holder.deed).own is None
+
+    def _on_own_body(self) -> None:
+        """The garment of somebody who is there, of which something is told that it does on the body, is on them."""
+        for event in self.reading.events if self.reading is not None else ():
+            if in_table("off_body", base_form(event.verb)) or event.standing != "told":
+                continue
+            for role in event.all("agent"):
+                thing, owner = self.things.get(role.entity or ""), self._owner(role)
+                loose = thing is not None and thing.held_by is None and thing.at is None
+                if loose and owner in self.actors and self._put_on(role, [owner]):
+                    del self.things[str(role.entity)]
 
 
 def _last(word: str, text: str) -> int:
