@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from katha.eval_bridge.matching.wordnet import PARTS, Lemma, lemma_of, names_somebody, same
+from katha.eval_bridge.matching.wordnet import PARTS, Lemma, lemma_of, names_somebody, same, unlike
 from katha.text.clauses import conjuncts
 from katha.text.parsing import load_parser
 from katha.text.words import load_words
@@ -44,7 +44,10 @@ class Asked:
     def has(self, lemma: Lemma) -> bool:
         """Whether the question says this word or one that means the same."""
         alike = lemma[0] != "v"  # "learn" asks for no "find"
-        return any(lemma[1] == word[1] or (alike and lemma[0] == word[0] and same(lemma, word)) for word in self.words)
+        return any(
+            lemma[1] == word[1] or (alike and lemma[0] == word[0] and same(lemma, word) and not unlike(lemma, word))
+            for word in self.words
+        )
 
 
 @lru_cache(maxsize=2048)

@@ -5,7 +5,7 @@ broom" no "with a broom" for how Sam gets it down."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from katha.eval_bridge.matching.asked import Asked
@@ -111,7 +111,8 @@ def _of_another_kind(trial: Trial, lemma: Lemma) -> bool:
 def _caused(trial: Trial, frame: Frame) -> bool:
     """Whether a clause is what the one asked about brings about: "he makes sure that Claire gets it"."""
     above = trial.said.frames[frame.above] if frame.above >= 0 and frame.link == "content" else None
-    return above is not None and not above.agents and not load_words().has("say", above.verb[1])
+    ordered = above is not None and above.verb[1] in usage().sets["controlling"]
+    return above is not None and not (above.agents or ordered) and not load_words().has("say", above.verb[1])
 
 
 def _clauses(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> dict[int, Frame | None]:
@@ -131,9 +132,135 @@ def _clauses(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> dict[int, Fram
     return found
 
 
+_MAIN = ("", "conj", "advcl", "because")
+
+
+def _contrasted(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
+    """Whether it is said of another, and something else of the one asked about: "it stays up, but the baker falls"."""
+    asked, frames = trial.asked, trial.said.frames
+    clauses = {found.frame: trial.wanted.frame_of(word) for word, found in pairs if word.part in ("verb", "state")}
+    contrast = not {"but", "while", "whereas", "though"}.isdisjoint(trial.said.given.lower().split())
+    if (
+        not asked.topic
+        or not clauses
+        or any(number < 0 for number in clauses)
+        or (asked.asks == "why" and not contrast)
+    ):
+        return False
+    for number, wanted in clauses.items():
+        frame = frames[number]
+        doers = trial.said.filled(frame.agents) or _subjects(trial.said, frame)
+        undergone = wanted is not None and wanted.passive and frame.other_pronoun and not frame.passive
+        if wanted is None or undergone or frame.link not in _MAIN or not doers:
+            return False
+        acted = frame.other_pronoun or any(
+            word.part == "other" and _is_one(word.lemma, asked.topic) for word in trial.said.filled(frame.others)
+        )
+        named = trial.wanted.filled(wanted.agents) or _subjects(trial.wanted, wanted)
+        known = [*asked.topic, *(word.lemma for word in named if acted or not wanted.other_pronoun)]
+        if any(_is_one(doer.lemma, known) for doer in doers):
+            return False
+    return any(
+        any(_is_one(word.lemma, asked.topic) for word in trial.said.filled(frame.agents))
+        or (contrast and frame.agent_pronoun in (*_ALONE, "they") and not frame.passive)
+        for number, frame in enumerate(frames)
+        if number not in clauses and frame.link in _MAIN
+    )
+
+
+def _subjects(statement: Statement, frame: Frame) -> list[Word]:
+    """Whom a passive clause is about."""
+    acted = [word for word in statement.filled(frame.others) if word.part == "other" and not word.preposition]
+    return acted if frame.passive else []
+
+
+def _befalls_another(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
+    """Whether what befalls a thing befalls another of the question, or somebody: "the rain gets wet" for a letter."""
+    asked = trial.asked
+    if asked.asks != "event" or any(lemma in asked.people for lemma in asked.topic) or not asked.topic:
+        return False
+    for word, found in pairs:
+        one, two = trial.wanted.frame_of(word), trial.said.frame_of(found)
+        if one is None or two is None or word.part not in ("verb", "state") or two.passive or one.passive or one.agents:
+            continue
+        doers = trial.said.filled(two.agents)
+        others = [each for each in trial.said.filled(two.others) if each.part == "other"]
+        about = [each.lemma for each in trial.said.words if each.part != "agent" or each.at not in two.agents]
+        strange = [
+            doer
+            for doer in doers
+            if not _is_one(doer.lemma, asked.topic) and (is_somebody(doer.lemma[1]) or doer.lemma in asked.others)
+        ]
+        acts = any(_is_one(lemma, asked.topic) for lemma in about if lemma[0] == "n") or two.other_pronoun or others
+        if strange and len(strange) == len(doers) and one.agent_pronoun and not acts:
+            return True
+    return False
+
+
+def another_owner(trial: Trial, pairs: Sequence[tuple[Word, Word]], items: Iterable[Statement]) -> bool:
+    """Return whether something is another's: "the peacock's feathers are plain" for the crane's."""
+    for word, found in pairs:
+        if word.lemma[0] != "n" or found.lemma[0] != "n" or word.part not in ("agent", "head", "other"):
+            continue
+        said = _owners(trial.said, found.at)
+        if not said:
+            continue
+        owners = [
+            owner
+            for item in items
+            for each in item.words
+            if entails(found.lemma, each.lemma)
+            for owner in _owners(item, each.at)
+        ]
+        if owners and all(lemma in trial.asked.words for lemma in said) and not any(_is_one(x, owners) for x in said):
+            return True
+    return False
+
+
+def _owners(statement: Statement, at: int) -> list[Lemma]:
+    """Who has what stands at a place, by name: not "his"."""
+    return [
+        word.lemma
+        for word in statement.words
+        if word.owner == at and word.preposition == "of" and (word.proper or is_somebody(word.lemma[1]))
+    ]
+
+
+def beside_the_point(trial: Trial, found: Word, told: Mapping[int, int]) -> bool:
+    """Return whether what is asked for is only met in an aside: "the movers, while the brothers watch"."""
+    if found.frame < 0 or found.part not in ("agent", "other"):
+        return False
+    frame, said = trial.said.frames[found.frame], trial.said
+    if trial.asks_of(frame) or frame.passive:
+        return False
+    heads = [word for word in said.words if word.part == "head" and word.frame < 0]
+    aside = {"but", "while", "whereas", "although", "though"}
+    if heads and not any(word.at in told for word in heads) and not aside.isdisjoint(said.given.lower().split()):
+        return True
+    idle = found.part == "agent" and not frame.stative and not frame.other_pronoun and not said.filled(frame.others)
+    return trial.asked.asks == "how" and trial.wanted.lead in ("with", "by") and idle
+
+
+def kept_from(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
+    """Return whether what one is kept from is what is kept: "protect the bees from her" for "her from the bees"."""
+    verbs = {(word.frame, found.frame) for word, found in pairs if word.part == found.part == "verb"}
+    return any(
+        (word.frame, found.frame) in verbs
+        and {word.preposition, found.preposition} == {"from", ""}
+        and {word.part, found.part} == {"other", "adjunct"}
+        and not trial.said.frames[found.frame].passive
+        and not trial.wanted.frames[word.frame].passive
+        and "from" in {each.preposition for each in trial.said.words if each.frame == found.frame}
+        for word, found in pairs
+        if word.frame >= 0 and found.frame >= 0
+    )
+
+
 def another_doer(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
     """Return whether somebody else does in the answer what the one asked about does in the accepted answer."""
     asked = trial.asked
+    if _contrasted(trial, pairs) or _befalls_another(trial, pairs):
+        return True
     if asked.asks not in _ASKED_OF or not any(lemma in asked.people for lemma in asked.topic):
         return False
     return any(

@@ -24,9 +24,10 @@ from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.nearly import nearly_says
 from katha.eval_bridge.matching.statements import Statement, read_statements
 from katha.eval_bridge.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
-from katha.eval_bridge.matching.wordnet import opposed, same, verb_form
+from katha.eval_bridge.matching.wordnet import opposed, same, usage, verb_form
 
 _YES_OR_NO = re.compile(r"\W*(?:(yes)\b|no\s*(?:[,.;:!\u2013\u2014-]|$))", re.IGNORECASE)
+_DENYING = re.compile(r"\b(?:no|not|never|nothing|nobody|none|cannot|without)\b|n't\b", re.IGNORECASE)
 _REFUTING = frozenset(("negation", "roles exchanged", "another subject", "the opposite is said as well"))
 
 
@@ -67,11 +68,28 @@ def _flipped(trial: Trial) -> bool:
     return False
 
 
+def _without_exceptions(answer: str, accepted: Sequence[str]) -> str:
+    """An answer without what it excepts, which it does not say ("anything but a stone").
+
+    "Nothing except a stone" says the stone, and where an accepted answer excepts something as well, all is kept.
+    """
+    for pattern, instead in usage().excepted:
+        if pattern.search(answer) and not any(pattern.search(text) for text in accepted):
+            answer = pattern.sub(lambda found, instead=instead: _kept(found, instead), answer)
+    return answer
+
+
+def _kept(found: re.Match[str], instead: str) -> str:
+    """What is kept of an exception: all of it where something is denied before it."""
+    return found[0] if _DENYING.search(found.string[: found.start()]) else found.expand(instead)
+
+
 def same_meaning(answer: str, accepted: Sequence[str], question: str) -> tuple[bool, str]:
     """Return whether `answer` says the same as one of `accepted`, and the reason in one phrase.
 
     What it does not say as it stands it may say in plain words, but not in another order or with the opposite.
     """
+    answer = _without_exceptions(answer, accepted)
     found = _decide(answer, accepted, question)
     if found[0] or found[1].startswith("another order") or found[1] == "the opposite is said as well":
         return found

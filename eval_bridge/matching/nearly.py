@@ -22,13 +22,18 @@ _KINDS = ("negators", "staying")
 BEST = 3
 """How many accepted answers are asked; the best of them counts as much as their mean."""
 
+FEW = 2
+"""How many words of their own short accepted answers have."""
+
 
 @lru_cache(maxsize=65536)
 def near(said: Lemma, wanted: Lemma) -> float:
     """Return how well a word stands for another, from 0 to 1; words that exclude one another do not."""
-    if said[1] == wanted[1] or entails(said, wanted):
+    if said[1] == wanted[1]:
         return 1.0
-    idle = any(said[1] in usage().sets[name] for name in ("vague", "wide", "anyone", "light"))
+    if said[1] not in usage().sets["hollow"] and entails(said, wanted):
+        return 1.0
+    idle = any(said[1] in usage().sets[name] for name in ("vague", "wide", "anyone", "light", "hollow"))
     if idle or apart(said, wanted) or opposed(said, wanted):
         return 0.0
     found = max(similarity(said[1], wanted[1]) or 0.0, 0.0)
@@ -50,7 +55,7 @@ class _NearTrial(Trial):
             (-value, word.at, other.at)
             for word in needed
             for other in self.said.words
-            if word.at not in met and other.at not in used
+            if word.at not in met and other.at not in used and not self._hedged(other, word)
             and (value := near(other.lemma, word.lemma)) > enough
         )  # fmt: skip
         for _, at, there in ranked:
@@ -78,6 +83,19 @@ class _NearTrial(Trial):
             return share, EXCHANGED
         amiss = self._names_another(fresh, pairs) or self._unnamed(fresh, pairs) or self._misses_all(fresh)
         return share, self.problem(pairs) or (NOT_SAID if amiss else None)
+
+    def by_chance(self, share: float) -> bool:
+        """Return whether the words of a short accepted answer may only be met by chance.
+
+        Most of them have to be said, or something near a word that tells what is the case ("he is beside the drum").
+        """
+        fresh, least = [word for word in self.needed() if not self.asked.has(word.lemma)], usage().nearness
+        if len(fresh) > FEW or share >= least["sure"]:
+            return False
+        if share < least["few"]:
+            return True
+        telling = [word for word in fresh if word.part in ("verb", "state", "head")]
+        return bool(telling) and all(self._said_for(word) < least["telling"] for word in telling)
 
     def _unnamed(self, fresh: Sequence[Word], pairs: Sequence[tuple[Word, Word]]) -> bool:
         """Whether "something" is said where the accepted answer names what it is."""
@@ -112,7 +130,11 @@ class _NearTrial(Trial):
     def _value(self, word: Word, told: Sequence[Word], pairs: Sequence[tuple[Word, Word]]) -> float:
         if word.part in ("agent", "other") and self.spared(word, told, pairs):
             return 1.0
-        return _nearest(word, self.said.words)
+        return self._said_for(word)
+
+    def _said_for(self, word: Word) -> float:
+        """How well an accepted word is said by a word that may stand for it."""
+        return _nearest(word, (other for other in self.said.words if not self._hedged(other, word)))
 
 
 def _kinds(text: str) -> set[str]:
@@ -157,4 +179,6 @@ def share_said(said: Statement, known: Accepted) -> tuple[float, Statement | Non
 def nearly_says(said: Statement, known: Accepted) -> Statement | None:
     """Return the accepted answer that an answer says in near words, None if it says none."""
     share, item = share_said(said, known)
-    return item if share > usage().nearness["enough"] else None
+    if item is None or share <= usage().nearness["enough"]:
+        return None
+    return None if _NearTrial(item, said, known).by_chance(share) else item

@@ -178,7 +178,9 @@ class _Reader:
                 tuple(token.i for token in others if token.pos_ != "PRON" or token.i in self.words),
                 next((token.lower_ for token in agents if token.lower_ in usage().sets["pronouns"]), ""),
                 next((t.lower_ for t in others if t.lower_ in usage().sets["pronouns"] and t in acted), ""),
-                negated=clause.negated or (number not in self.idioms and self._lexical_negation(clause)),
+                negated=clause.negated
+                or _gives_up(clause)
+                or (number not in self.idioms and self._lexical_negation(clause)),
                 passive=clause.passive or suffers,
                 unreal=nearly or chained or clause.modality in ("try", "may"),
                 stative=stative,
@@ -186,6 +188,17 @@ class _Reader:
                 link=clause.link,
             )
         )
+        self._controlled(clause, number)
+
+    def _controlled(self, clause: Clause, number: int) -> None:
+        """Have whom another makes do it act: "get the cat to tie bells"."""
+        frame, parent = self.frames[number], clause.parent
+        if parent is None or frame.link not in ("content", "purpose") or frame.agents or frame.above < 0:
+            return
+        made = [token for token in parent.of("patient", "recipient") if token.i in self.words]
+        to = any(child.lower_ == "to" for child in clause.chain[0].children)
+        if to and made and parent.lemma in usage().sets["controlling"] and made[0].i < clause.chain[0].i:
+            self.frames[number] = replace(frame, agents=tuple(token.i for token in made), agent_pronoun="")
 
     def _misread(self, clause: Clause, number: int) -> list[Token]:
         """The subject that the parser took for an attribute of the verb: "The geese fall"."""
@@ -329,6 +342,15 @@ class _Reader:
         self._enter(token, lemma, part, owner, modify=part == "head", owner=head)
 
 
+def _gives_up(clause: Clause) -> bool:
+    """Whether a deed ends: "gives up reading"."""
+    return (
+        clause.lemma == "give"
+        and clause.particle == "up"
+        and any(f.token.tag_ == "VBG" or f.token.lower_.endswith("ing") for f in clause.fillers)
+    )
+
+
 def _is_state(clause: Clause, token: Token) -> bool:
     """Whether the parser took a state for an object: "gets wet"."""
     bare = not any(child.dep_ in ("det", "amod", "nummod", "poss") for child in token.children)
@@ -365,7 +387,13 @@ def _denied(token: Token) -> bool:
     low = {child.lower_ for child in token.children}
     if low & {"no", "not", "neither", "nor", "n't", "never"} and token.pos_ not in ("VERB", "AUX"):
         return True
-    return token.dep_ == "pobj" and token.head.lower_ in ("without",)
+    if token.dep_ != "pobj":
+        return False
+    head = token.head
+    # "right here, not in the tree"
+    before = head.nbor(-1).lower_ if head.i else ""
+    verbal = head.head.pos_ in ("VERB", "AUX") and head.i and head.nbor(-1).head == head.head and head.head.i < head.i
+    return head.lower_ == "without" or (before == "not" and not (verbal and head.head.i == head.i - 2))
 
 
 # Answers that are the rest of a sentence, made whole for the parser.
@@ -450,6 +478,8 @@ def _with_verb(doc: Doc, asks: Asking) -> str | None:
     subject = any(child.dep_ in ("amod", "compound", "poss") for child in root.lefts)
     acted_on = any(child.pos_ in ("NOUN", "PROPN") for child in root.rights)
     base = verb_form(root.lower_)
-    if not subject or (asks not in _ACTIVE and not acted_on) or base is None or (base == root.lower_ and not several):
+    somebody = any(child.dep_ == "compound" and is_somebody(lemma_of(child)[1]) for child in root.lefts)
+    acts = asks in _ACTIVE or acted_on or (asks == "how" and somebody and any(c.dep_ == "prep" for c in root.rights))
+    if not subject or not acts or base is None or (base == root.lower_ and not several):
         return None
     return f"{doc.text[: root.idx]}did {base}{doc.text[root.idx + len(root) :]}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from katha.eval_bridge.matching.asked import Asked, read_question
-from katha.eval_bridge.matching.doers import another_doer, is_kind, turned
+from katha.eval_bridge.matching.doers import another_doer, another_owner, beside_the_point, is_kind, kept_from, turned
 from katha.eval_bridge.matching.statements import Frame, Statement, Word, read_statements
 from katha.eval_bridge.matching.wordnet import Lemma, apart, entails, explains, is_somebody, opposed, same, sex, usage
 from katha.text.words import load_words
@@ -17,6 +17,8 @@ NOT_SAID = "no accepted answer is said"
 EXCHANGED = "roles exchanged"
 _TAKING_PART = ("agent", "other", "adjunct")
 _LEADS = frozenset(["through", "with", "in", "on", "at", "over", "across", "under", "into"])
+_ABOUT = frozenset(["at", "to", "for", "with", "about", "of", "from", "in"])
+_QUERIES = frozenset(["where", "who", "when", "why", "how", "whether"])
 SUBJECTS = {"him": "he", "her": "she", "it": "it", "them": "they"}
 _SEXES = {"he": "male", "she": "female"}
 NAMED = ("agent", "other", "what", "number")
@@ -99,6 +101,8 @@ class Trial:
 
     def problem(self, pairs: Pairs) -> str | None:
         """Return what speaks against it although its words are said, None if nothing does."""
+        if self.wanted.lead != self.said.lead and {self.wanted.lead, self.said.lead} <= _QUERIES:
+            return NOT_SAID  # "who wrote it" is not "where it is"
         return (
             self._denial(pairs)
             or self._exchange(pairs)
@@ -155,6 +159,12 @@ class Trial:
     def _hedged(self, other: Word, word: Word) -> bool:
         """Whether a word only says that it is some kind of it: "some thing" for a broom, "some kind of help"."""
         owner = self.said.word(other.owner)
+        if other.lemma[1] in usage().sets["hollow"] and other.part != "verb" and other.lemma[1] != word.lemma[1]:
+            return True  # "a nice colour" for a bright green
+        if word.part == "verb" and other.part == "adjunct" and other.lemma[1] != word.lemma[1]:
+            verbs = [each for each in self.said.words if each.frame == other.frame and each.part == "verb"]
+            if any(each.lemma[1].partition("_")[0] not in usage().sets["light"] for each in verbs):
+                return True  # "reads it by the fire" for "burns it"
         if any(each.amount == "some" and each.lemma[1] in usage().sets["kinds"] for each in self.wanted.words):
             return False
         return any(
@@ -172,16 +182,20 @@ class Trial:
             return False
         if word.part == "modifier":
             owner = self.wanted.word(word.owner)
-            if owner is not None and owner.part == "head" and (word.lemma[0] != "a" or owner.lemma[1] == "one"):
+            hollow = owner is not None and (owner.lemma[1] == "one" or owner.lemma[1] in usage().sets["hollow"])
+            if owner is not None and owner.part == "head" and (word.lemma[0] != "a" or hollow):
                 return False
+            if owner is not None and owner.lemma[1] in usage().sets["thin"] and word.lemma[0] == "r":
+                return False  # "work together"
             return (owner is None or not owner.denied) and any(
                 item.at == word.owner or item.part in ("verb", "state") for item in told
             )
         if word.part == "adjunct":
-            return any(
-                item.part in ("verb", "state") and item.lemma[1].partition("_")[0] not in usage().sets["wide"]
-                for item in told
-            )
+            idle = usage().sets["wide"]
+            if word.preposition in _ABOUT:
+                goes = any(each.preposition == "to" for each in self.said.words)
+                idle = idle | usage().sets["thin"] | (frozenset() if goes else usage().sets["moving"])
+            return any(item.part in ("verb", "state") and item.lemma[1].partition("_")[0] not in idle for item in told)
         if word.part not in _TAKING_PART:
             return False
         frames = [
@@ -189,6 +203,9 @@ class Trial:
         ]
         if word.part == "agent":
             return any(not each.agents and self._stands_for(each.agent_pronoun, word) for each in frames)
+        frame = self.wanted.frame_of(word)
+        if word.preposition == "to" and frame is not None and frame.other_pronoun in ("it", "them"):
+            return False  # in "brings it to its owner" no "it" is the owner
         return any(self._may_be(each.other_pronoun, word) and not self.said.filled(each.others) for each in frames)
 
     def _may_be(self, pronoun: str, word: Word) -> bool:
@@ -272,7 +289,7 @@ class Trial:
                 return EXCHANGED
             if self._another_object(one, two):
                 return "another one is acted on"
-        if self._pronoun_acts(pairs) or self._given_away(pairs):
+        if self._pronoun_acts(pairs) or self._given_away(pairs) or kept_from(self, pairs):
             return EXCHANGED
         if any(turned(self, None, frame) for frame in self.said.frames):
             return EXCHANGED
@@ -493,6 +510,10 @@ class Trial:
         about = one is not None and bool(one.agent_pronoun or one.agents or (one.passive and one.other_pronoun))
         return asked.asks in ("why", "event", "how", "order", "what") and not known.agents and not about
 
+    def _told_to(self) -> bool:
+        """Whether the question is about what somebody shall do, and not what is told ("that he left his heart")."""
+        return self.asked.asks == "deed" or (self.asked.verb is not None and self.asked.verb[1] != "tell")
+
     def _anybody(self, who: Word) -> bool:
         """Whether a word may be anybody: "the man", or a name that no accepted answer has."""
         return who.lemma[1] in usage().sets["anyone"] or (who.proper and who.lemma not in self.known.words)
@@ -505,7 +526,7 @@ class Trial:
         told = asked.verb is not None and words.has("told_to", asked.verb[1]) and not words.has("say", frame.verb[1])
         pronoun, elsewhere = bool(one.agent_pronoun or one.other_pronoun), lemma in asked.others
         if pronoun and elsewhere and not _any(lemma, (*asked.topic, *known.agents)):
-            return told and lemma in asked.people
+            return told and self._told_to() and lemma in asked.people
         if one.agent_pronoun and lemma in asked.topic:
             if told and any(other in asked.people for other in asked.others):
                 return False  # what the doctor tells Maria to do is for Maria to do
@@ -523,6 +544,8 @@ class Trial:
     def _misplaced(self, pairs: Pairs) -> str | None:
         """Whether what was asked for has another part in its clause: "who" is acted on, or "what" acts."""
         asks, lead = self.asked.asks, self.wanted.lead
+        if another_owner(self, pairs, self.known.items):
+            return "another owner"
         told = {found.at: word.at for word, found in pairs}
         for word, found in pairs:
             owned = word.part == found.part == "modifier" and is_somebody(word.lemma[1]) and told.get(found.owner)
@@ -535,6 +558,8 @@ class Trial:
                 acted = [each.lemma for each in self.said.filled(frame.others)]
                 if asks in ("other", "deed", "number") and any(lemma in self.asked.topic for lemma in acted):
                     return EXCHANGED
+            if word.part == "head" and beside_the_point(self, found, told):
+                return "named as something else's object"
             if word.part != "head" or frame is None or frame.stative:
                 continue
             doers = self.said.filled(frame.agents)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from katha.eval_bridge.matching.families import families
 from katha.eval_bridge.matching.lemmas import lexicon
 from katha.jsonio import shipped_table
+from katha.text.nearness import similarity
 from katha.text.words import load_words
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class Usage:
     group: words and idioms with the names of their groups. idioms: a verb and the last word of its idiom, to the idiom.
     sets: closed classes by name. opposites: both ways. apart: words of which one excludes another, with their kind.
     sides: prepositions that may stand for one another, by number.
-    sayings: turns of phrase and the plain words for them. nearness: how near is near enough.
+    sayings: turns of phrase and the plain words for them. excepted: what excepts something, and what is kept of it.
+    nearness: how near is near enough.
     """
 
     group: dict[str, frozenset[str]]
@@ -63,6 +65,7 @@ class Usage:
     apart: dict[str, int]
     sides: dict[str, frozenset[int]]
     sayings: tuple[tuple[re.Pattern[str], str], ...]
+    excepted: tuple[tuple[re.Pattern[str], str], ...]
     nearness: dict[str, float]
 
 
@@ -122,9 +125,12 @@ def usage() -> Usage:
         word: frozenset(n for n, words in enumerate(raw["sides"]) if word in words.split())
         for word in " ".join(raw["sides"]).split()
     }
-    sayings = tuple((re.compile(each, re.IGNORECASE), str(plain)) for each, plain in raw["sayings"])
+    sayings, excepted = (
+        tuple((re.compile(each, re.IGNORECASE), str(plain)) for each, plain in raw[name])
+        for name in ("sayings", "excepted")
+    )
     named = {key: frozenset(names) for key, names in group.items()}
-    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings, nearness)
+    return Usage(named, idioms, sets, frozenset(opposites), apart, sides, sayings, excepted, nearness)
 
 
 @lru_cache(maxsize=16384)
@@ -167,7 +173,6 @@ def concepts(lemma: Lemma) -> frozenset[str]:
     return frozenset(made | ({f"!{feeling}"} if feeling else set()))
 
 
-@lru_cache(maxsize=16384)
 def _above(lemma: Lemma) -> frozenset[str]:
     """What a word is a kind of: one step up from its first senses."""
     found = set(_up(_senses(lemma)[:3]))
@@ -259,11 +264,27 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
         return False
     if said[1] in usage().sets["wide"] and said[1] != wanted[1]:
         return not usage().group.get(said[1], frozenset()).isdisjoint(usage().group.get(wanted[1], ()))
+    if said[0] == wanted[0] == "v" and (unlike(said, wanted) or _stays_out(said[1], wanted[1])):
+        return False
     if same(said, wanted):
         return True
     if {sex(said[1]), sex(wanted[1])} == {"male", "female"}:
         return False
     return wanted[1] not in usage().sets["wide"] and not _above(said).isdisjoint(_senses(wanted)[:3])
+
+
+@lru_cache(maxsize=65536)
+def unlike(one: Lemma, two: Lemma) -> bool:
+    """Whether two words that some rare sense may join are far from one another in use: "see" and "join"."""
+    groups = usage().group.get(one[1], frozenset()) & usage().group.get(two[1], frozenset())
+    found = None if groups or one[1] == two[1] else similarity(one[1], two[1])
+    return found is not None and found < usage().nearness["unlike"]
+
+
+def _stays_out(said: str, wanted: str) -> bool:
+    """Whether a verb does not say that it goes back where the one wanted does: "take" for "bring back"."""
+    groups = usage().group.get(said, frozenset()) & usage().group.get(wanted, frozenset())
+    return wanted.endswith("_back") and not said.endswith("_back") and not groups
 
 
 def sisters(one: Lemma, two: Lemma) -> bool:
