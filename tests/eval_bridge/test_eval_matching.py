@@ -19,6 +19,7 @@ INDEPENDENT = PARSED.with_name("lemma4_independent_pairs.jsonl")
 LAST = PARSED.with_name("lemma4_last_pairs.jsonl")
 DOERS = PARSED.with_name("lemma4_doer_pairs.jsonl")
 NEWEST = PARSED.with_name("lemma4_newest_pairs.jsonl")
+SIXTH = PARSED.with_name("lemma4_sixth_pairs.jsonl")
 LABELLED = Path(__file__).parents[1] / "data" / "answer_pairs.jsonl"
 PAIRS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "data" / "eval_pairs.jsonl").read_text().splitlines()
@@ -287,11 +288,13 @@ def test_pairs_that_were_read_after_all_others_are_judged_by_near_words_too() ->
     assert (report.false_reject or 0.0) <= 0.25
 
 
-@pytest.mark.parametrize(("path", "accepted", "rejected"), [(DOERS, 0.01, 0.34), (NEWEST, 0.05, 0.39)])
+@pytest.mark.parametrize(
+    ("path", "accepted", "rejected"), [(DOERS, 0.0, 0.35), (NEWEST, 0.02, 0.41), (SIXTH, 0.03, 0.31)]
+)
 def test_pairs_of_authors_who_had_not_seen_the_rule_are_judged_as_measured(
     path: Path, accepted: float, rejected: float
 ) -> None:
-    """The doers' pairs were mended with, the newest were not looked at."""
+    """The doers' and the sixth author's pairs were mended with, which costs the others right answers for wrong ones."""
     report = measure_pairs([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()], "lemma-set")
     assert report.n == 320
     assert (report.false_accept or 0.0) <= accepted
