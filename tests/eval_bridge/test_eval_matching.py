@@ -289,7 +289,7 @@ def test_pairs_that_were_read_after_all_others_are_judged_by_near_words_too() ->
 
 
 @pytest.mark.parametrize(
-    ("path", "accepted", "rejected"), [(DOERS, 0.0, 0.34), (NEWEST, 0.02, 0.39), (SIXTH, 0.03, 0.31)]
+    ("path", "accepted", "rejected"), [(DOERS, 0.0, 0.35), (NEWEST, 0.02, 0.41), (SIXTH, 0.03, 0.31)]
 )
 def test_pairs_of_authors_who_had_not_seen_the_rule_are_judged_as_measured(
     path: Path, accepted: float, rejected: float
@@ -435,7 +435,7 @@ def test_answers_parsed_together_are_judged_as_alone() -> None:
         ("What happens to the vase?", ("it falls",), "The vase stays up, but the painter falls", False),
         ("What happens to the sign in the wind?", ("it gets dirty",), "The wind gets dirty", False),
         ("Where is the key?", ("it is in the drawer",), "It is here on my belt, not in the drawer", False),
-        ("What do the goats plan to do to the dog?", ("tie a rope to it",), "Get the dog to tie ropes to the goats", False),
+        ("What do the goats plan?", ("tie a rope to the dog",), "Get the dog to tie ropes to the goats", False),
         ("Why does she wear boots?", ("to protect her from snakes",), "To protect the snakes from the farmer", False),
         ("Why does the hen laugh at the duck?", ("the duck's feet are flat",), "The hen's feet are flat", False),
         ("How do they talk in the end?", ("in a friendly way",), "In a certain way", False),
