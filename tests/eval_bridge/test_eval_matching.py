@@ -435,7 +435,12 @@ def test_answers_parsed_together_are_judged_as_alone() -> None:
         ("What happens to the vase?", ("it falls",), "The vase stays up, but the painter falls", False),
         ("What happens to the sign in the wind?", ("it gets dirty",), "The wind gets dirty", False),
         ("Where is the key?", ("it is in the drawer",), "It is here on my belt, not in the drawer", False),
-        ("What do the goats plan?", ("tie a rope to the dog",), "Get the dog to tie ropes to the goats", False),
+        (
+            "What do the goats plan to do to the dog?",
+            ("tie a rope to it",),
+            "Get the dog to tie ropes to the goats",
+            False,
+        ),
         ("Why does she wear boots?", ("to protect her from snakes",), "To protect the snakes from the farmer", False),
         ("Why does the hen laugh at the duck?", ("the duck's feet are flat",), "The hen's feet are flat", False),
         ("How do they talk in the end?", ("in a friendly way",), "In a certain way", False),
