@@ -436,9 +436,9 @@ def test_answers_parsed_together_are_judged_as_alone() -> None:
         ("What happens to the sign in the wind?", ("it gets dirty",), "The wind gets dirty", False),
         ("Where is the key?", ("it is in the drawer",), "It is here on my belt, not in the drawer", False),
         (
-            "What do the goats plan to do to the dog?",
-            ("tie a rope to it",),
-            "Get the dog to tie ropes to the goats",
+            "What do the mice plan?",
+            ("tie a bell to the cat",),
+            "Get the cat to tie bells to the mice",
             False,
         ),
         ("Why does she wear boots?", ("to protect her from snakes",), "To protect the snakes from the farmer", False),
