@@ -1516,3 +1516,20 @@ def test_a_garment_that_nobody_wears_is_a_thing() -> None:
     assert "scarf" in {thing.word for thing in lying.things}
     worn = scene_of(FrameRequest("Ada walks. Ada wears the scarf.", 1, 400, 300, must_show=("scarf",)))
     assert "scarf" not in {thing.word for thing in worn.things}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "seen"),
+    [
+        ("The animals are afraid.", [("pictogram", "", 3)]),
+        ("A troop of monkeys comes.", [("figure", "monkey", 3)]),
+        ("A pack of wolves runs.", [("figure", "wolf", 3)]),
+        ("The crowd is afraid.", [("person", "", 8)]),
+    ],
+)
+def test_several_animals_are_no_people(prompt: str, seen: list[tuple[str, str, int]]) -> None:
+    assert [(one.kind, one.concept or "", one.count) for one in scene_of(request(prompt)).actors] == seen
+
+
+def test_a_deep_well_is_not_under_water() -> None:
+    assert scene_of(request("The lion looks into the deep well.")).setting != "under_water"

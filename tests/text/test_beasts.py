@@ -91,3 +91,16 @@ def test_who_tells_a_story_may_be_a_thing_and_a_snowman_is_no_part_of_us() -> No
     ours = kinds("Our snowman has a carrot nose. One night our snowman woke up. He smiled.")
     assert [noun for noun in ours.values() if noun] == ["snowman"]
     assert list(kinds("Pip was a penguin. The little fellow could not swim. He stood on the ice.")) == ["Pip"]
+
+
+def test_a_friend_who_is_called_an_animal_is_that_animal_and_two_of_a_kind_are_told_apart() -> None:
+    text = (
+        "A country mouse invited her friend the town mouse to a field. The town mouse laughed. "
+        "The two mice ate cheese. The country mouse picked up her bag."
+    )
+    assert kinds(text) == {"the country mouse": "mouse", "the town mouse": "mouse"} | {
+        name: "" for name in kinds(text) if " and " in name
+    }
+    reading = read_story(text)
+    last = next(event for event in reading.events if event.verb == "pick")
+    assert [reading.entity(key).name for key in last.who("agent")] == ["the country mouse"]

@@ -214,7 +214,8 @@ class Cast:
         trade = noun is not None and noun.kind == "person" and noun.pictogram in people()["outfits"]
         if concept is not None and not (sex == "female" and concept in _MALE) and (not trade or concept in _ROYAL):
             return SceneActor(name, "figure", concept=concept, attributes=_attributes(words))
-        human = noun is None and (entity is None or entity.kind in ("person", "group") or not phrases)
+        people_of = entity is None or (entity.kind in ("person", "group") and entity.sort != "animal")
+        human = noun is None and (people_of or not phrases)
         if (noun is not None and noun.kind != "person") or not (human or noun):
             if noun is None:
                 self.missing.append(phrases[-1])

@@ -359,7 +359,11 @@ class Resolver:
         other = ("other", "second", "third", "new", "next", "another")
         fresh = mention.article in ("a", "other") or any(word in other for word in mention.adjectives)
         if same and not fresh and (known or mention.count != 1 or mention.article == ""):
+            called = _in_words(mention).lower().split()[1:]  # "the country mouse" is not the town mouse
             like = [e for e in same if set(e.adjectives) & set(mention.adjectives)]
+            like = like or [
+                e for e in same if len(called) > 1 and any(called == p.lower().split()[1:] for p in e.phrases)
+            ]
             unlike = [e for e in same if self._contrast(e.adjectives, mention.adjectives)]
             named = {name for kind, name in mention.also if kind == "name"}
             same = [e for e in same if not (named and e.names) or named & set(e.names)]
@@ -562,7 +566,8 @@ class Resolver:
         titles = [title.lower() for title in mention.titles]
         tells = not entity.noun or words.has("kin", entity.noun)
         beasts = [beast_named(name, (), words) for kind, name in also if kind == "name" and tells]
-        entity.noun = next(filter(None, beasts), entity.noun)  # "her friend Mole"
+        beasts += [noun for noun in nouns if tells and words.sort(noun) == "animal"]
+        entity.noun = next(filter(None, beasts), entity.noun)  # "her friend Mole", "her friend the town mouse"
         nouns += beasts
         nouns += [one for one in titles if words.group("titles", one) == "any" or words.has("kin", one)]
         told: tuple[tuple[list[str], Iterable[str]], ...] = (

@@ -237,7 +237,9 @@ def _called(entity: Known, entities: Mapping[str, Known], words: Words, depth: i
         group = _called(entities[entity.group], entities, words, depth + 1)
         return f"one of the {group}" if " " not in group and group.islower() else f"one of {group}"
     owner = next((kin.other for kin in entity.kin), entity.owner) if not entity.plural else entity.owner
-    phrase = next((phrase for phrase in entity.phrases if phrase), "")
+    phrases = [phrase for phrase in entity.phrases if phrase]
+    beast = [phrase for phrase in phrases if entity.kind == "animal" and phrase.split()[-1] == entity.noun]
+    phrase = next(iter((*beast, *phrases)), "")  # "her friend the town mouse" is the town mouse
     phrase = _ALL.sub("", phrase)  # "All the boys", "all her aunts"
     phrase = re.sub(r"^both (?:of )?", "the two ", phrase, flags=re.IGNORECASE)  # "Both boys"
     first, _, rest = phrase.partition(" ")
