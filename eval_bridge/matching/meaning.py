@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import product
 
 from katha.eval_bridge.matching.asked import Asking, read_question
@@ -75,11 +76,11 @@ def _without_exceptions(answer: str, accepted: Sequence[str]) -> str:
     """
     for pattern, instead in usage().excepted:
         if pattern.search(answer) and not any(pattern.search(text) for text in accepted):
-            answer = pattern.sub(lambda found, instead=instead: _kept(found, instead), answer)
+            answer = pattern.sub(partial(_kept, instead=instead), answer)
     return answer
 
 
-def _kept(found: re.Match[str], instead: str) -> str:
+def _kept(found: re.Match[str], *, instead: str) -> str:
     """What is kept of an exception: all of it where something is denied before it."""
     return found[0] if _DENYING.search(found.string[: found.start()]) else found.expand(instead)
 
