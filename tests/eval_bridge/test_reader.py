@@ -145,7 +145,7 @@ def test_the_card_tells_the_truth(training: Training, panels: list[Panel], reade
 def test_it_survives_what_happens_to_pictures(
     training: Training, panels: list[Panel], reader: Reader, change: Callable[[bytes], bytes]
 ) -> None:
-    some = panels[:30]
+    some = panels[:60]  # of thirty one more or less is two points
     plain, changed = macro_f1(training, some, reader, lambda png: png), macro_f1(training, some, reader, change)
     assert changed["character"] >= plain["character"] - 0.06
     assert changed["setting"] >= plain["setting"] - 0.08
