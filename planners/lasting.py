@@ -451,13 +451,13 @@ def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, st
         near = heard and entity.named and len(entity.sentences) > int(table["often"])
         likely = (here or near) and seen[key] >= float(table["company" if here else "company_near"])
         noun = re.search(rf"\b{_stem(entity.noun)}", sentence.text) if entity.noun else None
-        lives = (entity.kind != "thing" or entity.named or noun is not None) and _is_somebody(
-            story, entity
-        )  # an "it" that once did something is no company
+        # an "it" that once did something is no company
+        lives = entity.kind != "thing" or entity.named or noun is not None
         alone = key in story.teller.names and entity.character and not entity.members and not goes
         if (
             alone
             and lives
+            and _is_somebody(story, entity)
             and likely
             and not (here and _only_told_of(story, entity, sentence))
             and len(cast) + len(found) < _CROWDED

@@ -133,13 +133,14 @@ def _clauses(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> dict[int, Fram
 
 
 _MAIN = ("", "conj", "advcl", "because")
+_CONTRASTS = frozenset(("but", "while", "whereas", "although", "though"))
 
 
 def _contrasted(trial: Trial, pairs: Sequence[tuple[Word, Word]]) -> bool:
     """Whether it is said of another, and something else of the one asked about: "it stays up, but the baker falls"."""
     asked, frames = trial.asked, trial.said.frames
     clauses = {found.frame: trial.wanted.frame_of(word) for word, found in pairs if word.part in ("verb", "state")}
-    contrast = not {"but", "while", "whereas", "though"}.isdisjoint(trial.said.given.lower().split())
+    contrast = not _CONTRASTS.isdisjoint(trial.said.given.lower().split())
     if (
         not asked.topic
         or not clauses
@@ -234,8 +235,7 @@ def beside_the_point(trial: Trial, found: Word, told: Mapping[int, int]) -> bool
     if trial.asks_of(frame) or frame.passive:
         return False
     heads = [word for word in said.words if word.part == "head" and word.frame < 0]
-    aside = {"but", "while", "whereas", "although", "though"}
-    if heads and not any(word.at in told for word in heads) and not aside.isdisjoint(said.given.lower().split()):
+    if heads and not any(word.at in told for word in heads) and not _CONTRASTS.isdisjoint(said.given.lower().split()):
         return True
     idle = found.part == "agent" and not frame.stative and not frame.other_pronoun and not said.filled(frame.others)
     return trial.asked.asks == "how" and trial.wanted.lead in ("with", "by") and idle

@@ -173,6 +173,7 @@ def concepts(lemma: Lemma) -> frozenset[str]:
     return frozenset(made | ({f"!{feeling}"} if feeling else set()))
 
 
+@lru_cache(maxsize=16384)
 def _above(lemma: Lemma) -> frozenset[str]:
     """What a word is a kind of: one step up from its first senses."""
     found = set(_up(_senses(lemma)[:3]))
@@ -253,7 +254,7 @@ def same(one: Lemma, two: Lemma) -> bool:
     feelings = load_words().feelings
     moods = feelings.get(one[1]), feelings.get(two[1])
     if None not in moods and moods[0] != moods[1]:
-        return not usage().group.get(one[1], frozenset()).isdisjoint(usage().group.get(two[1], ()))
+        return _grouped(one[1], two[1])
     return not concepts(one).isdisjoint(concepts(two))
 
 
@@ -263,7 +264,7 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
     if (said[1], wanted[1]) in usage().opposites:
         return False
     if said[1] in usage().sets["wide"] and said[1] != wanted[1]:
-        return not usage().group.get(said[1], frozenset()).isdisjoint(usage().group.get(wanted[1], ()))
+        return _grouped(said[1], wanted[1])
     if said[0] == wanted[0] == "v" and (unlike(said, wanted) or _stays_out(said[1], wanted[1])):
         return False
     if same(said, wanted):
@@ -273,18 +274,21 @@ def entails(said: Lemma, wanted: Lemma) -> bool:
     return wanted[1] not in usage().sets["wide"] and not _above(said).isdisjoint(_senses(wanted)[:3])
 
 
+def _grouped(one: str, two: str) -> bool:
+    """Whether two words stand in one group of the table of usage."""
+    return not usage().group.get(one, frozenset()).isdisjoint(usage().group.get(two, ()))
+
+
 @lru_cache(maxsize=65536)
 def unlike(one: Lemma, two: Lemma) -> bool:
     """Whether two words that some rare sense may join are far from one another in use: "see" and "join"."""
-    groups = usage().group.get(one[1], frozenset()) & usage().group.get(two[1], frozenset())
-    found = None if groups or one[1] == two[1] else similarity(one[1], two[1])
+    found = None if _grouped(one[1], two[1]) or one[1] == two[1] else similarity(one[1], two[1])
     return found is not None and found < usage().nearness["unlike"]
 
 
 def _stays_out(said: str, wanted: str) -> bool:
     """Whether a verb does not say that it goes back where the one wanted does: "take" for "bring back"."""
-    groups = usage().group.get(said, frozenset()) & usage().group.get(wanted, frozenset())
-    return wanted.endswith("_back") and not said.endswith("_back") and not groups
+    return wanted.endswith("_back") and not said.endswith("_back") and not _grouped(said, wanted)
 
 
 def sisters(one: Lemma, two: Lemma) -> bool:

@@ -31,6 +31,12 @@ def by_construction() -> Iterator[Any]:
             yield pytest.param(sentence, id=f"{construction}: {sentence['text'][:40]}")
 
 
+def _told(text: str) -> list[str]:
+    """Return each event of a story as a sentence of a prompt."""
+    story = read_story(text)
+    return [Teller(story).sentence(one) for one in story.events]
+
+
 @pytest.mark.parametrize("sentence", by_construction())
 def test_a_sentence_is_read_as_a_person_reads_it(sentence: dict[str, Any]) -> None:
     assert labels.measure([sentence])["wrong"] == []
@@ -597,8 +603,7 @@ def test_one_more_is_one_more_of_what_can_be_counted() -> None:
     ],
 )
 def test_measures_halves_of_words_and_likenesses_are_read_for_what_they_say(text: str, told: str) -> None:
-    story = read_story(text)
-    assert told in [Teller(story).sentence(one) for one in story.events]
+    assert told in _told(text)
 
 
 @pytest.mark.parametrize(
@@ -616,5 +621,4 @@ def test_measures_halves_of_words_and_likenesses_are_read_for_what_they_say(text
     ],
 )
 def test_of_several_all_are_meant(text: str, told: str) -> None:
-    story = read_story(text)
-    assert told in [Teller(story).sentence(one) for one in story.events]
+    assert told in _told(text)
