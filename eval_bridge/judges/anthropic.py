@@ -74,9 +74,6 @@ class AnthropicJudge(ApiJudge):
     PROVIDER = "anthropic"
     _client: AnthropicClient
 
-    def _picture(self, shown: str) -> dict[str, Any]:
-        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": shown}}
-
     def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
         parts = super()._evidence(evidence)
         if parts:

@@ -61,9 +61,9 @@ class ApiJudge(ABC):
         )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
 
-    @abstractmethod
     def _picture(self, shown: str) -> dict[str, Any]:
         """Return the part of a message that shows a picture, given as `_shown` returns it."""
+        return self._client.picture(shown)
 
     def _shown(self, png: bytes) -> str:
         """Return a picture as it is sent: its PNG in base64."""

@@ -22,9 +22,6 @@ class OpenAIJudge(ApiJudge):
     PROVIDER = "openai"
     _client: OpenAIClient
 
-    def _picture(self, shown: str) -> dict[str, Any]:
-        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{shown}"}}
-
     def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
         request = super()._plain_request(evidence, prompt)
         return request | {"logprobs": True, "top_logprobs": _MOST_WORDS} if prompt.words else request

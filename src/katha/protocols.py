@@ -20,10 +20,12 @@ from katha.schema import AnswerStatus, Character, Condition, Confidence, Dimensi
 class PlanRequest:
     """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens.
 
+    most_panels: a planner that chooses its scenes may take from `panels` up to so many; None: exactly `panels`.
     heard: told in words how far a plan is that takes long.
     """
 
     panels: int = 5
+    most_panels: int | None = None
     style: str = ""
     prompt_tokens: int | None = None
     heard: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
@@ -50,16 +52,17 @@ class Planner(Protocol):
 class Capabilities:
     """What a renderer can do; the state machine reads it instead of the renderer's name.
 
-    identity: how characters stay the same. insertion: what a frame drawn later needs (`alone`: its request only;
-    `bank`, `reference`: the board around it), or `none` when it cannot add one. source: `found` when the pictures are
+    identity: how characters stay the same (`sources`: frames are made of the same drawn parts, and requests bring the
+    plan). insertion: what a frame drawn later needs (`alone`: its request only; `bank`, `reference`: the board around
+    it; `neighbours`: the sources of the frames on both sides), or `none` when it cannot add one. source: `found` when the pictures are
     there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
     (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     """
 
-    identity: Literal["none", "batch", "bank", "reference"] = "none"
-    insertion: Literal["alone", "bank", "reference", "none"] = "alone"
+    identity: Literal["none", "batch", "bank", "reference", "sources"] = "none"
+    insertion: Literal["alone", "bank", "reference", "neighbours", "none"] = "alone"
     source: Literal["drawn", "found"] = "drawn"
     sizes: tuple[tuple[int, int], ...] | None = None
     size_multiple: int = 8
@@ -78,7 +81,8 @@ class FrameRequest:
     those that a renderer asks for (`DrawsFromPictures`).
 
     `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
-    alone, as most draw from the prompt.
+    alone, as most draw from the prompt. `plan` is the whole plan, for renderers whose identity is `sources`, and
+    `transition` the pair of scenes that an inserted frame stands between.
     """
 
     prompt: str
@@ -97,11 +101,15 @@ class FrameRequest:
     shot_size: str = ""
     shot_angle: str = ""
     must_show: tuple[str, ...] = ()
+    plan: Plan | None = None
+    transition: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class BoardContext:
     """What an inserted frame may use: the board's requests and PNG bytes in order, and the position it goes before.
+
+    sources: beside each picture the drawing that it was made from (SVG), None where there is none.
 
     The board may be another renderer's: its pictures are what the new frame has to go with, and its requests say how
     an identity bank can be made again from their seed.
@@ -110,6 +118,7 @@ class BoardContext:
     requests: tuple[FrameRequest, ...]
     images: tuple[bytes, ...]
     position: int
+    sources: tuple[bytes | None, ...] = ()
 
 
 @runtime_checkable
@@ -207,6 +216,15 @@ class CostsMoney(Protocol):
     @property
     def frame_price(self) -> float | None:
         """US dollars that one frame is expected to cost at most, or None when unknown."""
+        ...
+
+
+@runtime_checkable
+class KeepsSources(Protocol):
+    """A renderer whose pictures are made from drawings that people can edit."""
+
+    def source(self) -> bytes | None:
+        """Return the drawing (self-contained SVG) of the frame that it gave last; None where there is none."""
         ...
 
 

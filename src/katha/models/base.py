@@ -16,6 +16,8 @@ class Turn:
 
     role: Literal["user", "assistant"]
     text: str
+    images: tuple[bytes, ...] = ()
+    """PNGs that come before the text."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,10 @@ class TextModel(Protocol):
     def spec(self) -> Mapping[str, Any]:
         """Return model, revision, decoding and everything else that can change a reply; never a key."""
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
-        """Return the reply to `turns`, one JSON object of `schema` where the model can be held to it.
+    def complete(
+        self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: Heard | None = None
+    ) -> Completion:
+        """Return the reply to `turns`, one JSON object of `schema` where the model can be held to it; None: free text.
 
         heard: told how far a long reply is, where the model can tell.
 

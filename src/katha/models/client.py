@@ -485,6 +485,10 @@ class ChatClient(ProviderClient):
     PROVIDER: ClassVar[str]
 
     @abstractmethod
+    def picture(self, shown: str) -> dict[str, Any]:
+        """Return the part of a message that shows a picture, given as a PNG in base64."""
+
+    @abstractmethod
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
         """Return the body of one call. schema: what the reply is held to (None: nothing). limit: its tokens."""
 
@@ -538,6 +542,10 @@ class AnthropicClient(ChatClient):
         """Return the models that are listed as not retired."""
         listed = [item for item in self.sdk.models.list(limit=1000) if item.lifecycle != "retired"]
         return {item.id: item.retires_at.date().isoformat() if item.retires_at else None for item in listed}
+
+    def picture(self, shown: str) -> dict[str, Any]:
+        """Return an image block of the Messages API."""
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": shown}}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -602,6 +610,10 @@ class OpenAIClient(ChatClient):
     def offered(self) -> dict[str, str | None]:
         """Return the models that are listed; Google's names come without their folder."""
         return {item.id.removeprefix("models/"): item.shutdown_date for item in self.sdk.models.list()}
+
+    def picture(self, shown: str) -> dict[str, Any]:
+        """Return an image part of a chat message."""
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{shown}"}}
 
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
         """Return the body of one chat completion."""

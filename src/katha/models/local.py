@@ -117,8 +117,10 @@ class LocalModel:
             "versions": {name: version(name) for name in ("torch", "transformers", "xgrammar", "peft")},
         }
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
-        """Return the reply, held to `schema` token by token.
+    def complete(
+        self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: Heard | None = None
+    ) -> Completion:
+        """Return the reply, held to `schema` token by token. Pictures are left out: the model reads text alone.
 
         Raises:
             InputFileError: the weights cannot be loaded. ModelError: they do not fit into memory.

@@ -4,7 +4,9 @@ provider, a local one."""
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -74,7 +76,9 @@ class ServedModel:
             "decoding": {"temperature": self.vendor.card.get("temperature"), "max_tokens": self._max_tokens},
         }
 
-    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None = None) -> Completion:
+    def complete(
+        self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: Heard | None = None
+    ) -> Completion:
         """Return the reply, tried again with the same bytes while the server is busy or broken.
 
         Raises:
@@ -82,11 +86,11 @@ class ServedModel:
         """
         if heard is not None:  # a reply of a service comes in one piece: its limit is what can be told
             heard(0, self._max_tokens)
-        held = _HELD.get(self.vendor.provider, dict)(schema)
+        held = None if schema is None else _HELD.get(self.vendor.provider, dict)(schema)
 
         def build(plain: bool) -> Request:
-            told = _in_words(turns, schema) if plain else turns
-            messages = [{"role": turn.role, "content": turn.text} for turn in told]
+            told = _in_words(turns, schema) if plain and schema is not None else turns
+            messages = [{"role": turn.role, "content": self._content(turn)} for turn in told]
             return self._client.request(messages, None if plain else held, self._max_tokens)
 
         done = self._client.exchange(build)
@@ -96,13 +100,20 @@ class ServedModel:
         error = f"the model stopped early ({received.stop})" if received.stop else None
         return Completion(received.stop or "ok", received.text, error, done.usage)
 
+    def _content(self, turn: Turn) -> str | list[dict[str, Any]]:
+        """Return what a turn says: its text, or its pictures and then its text."""
+        if not turn.images:
+            return turn.text
+        shown = [self._client.picture(b64encode(png).decode("ascii")) for png in turn.images]
+        return [*shown, {"type": "text", "text": turn.text}]
+
 
 def _in_words(turns: Sequence[Turn], schema: Mapping[str, Any]) -> list[Turn]:
     """Return the conversation with the schema in its first turn, for servers that cannot enforce it."""
     first = turns[0]
     text = json.dumps(schema, ensure_ascii=False)
     asked = f"{first.text}\n\nReturn one JSON object and nothing else. It must satisfy this JSON schema: {text}"
-    return [Turn(first.role, asked), *turns[1:]]
+    return [replace(first, text=asked), *turns[1:]]
 
 
 class ModelOptions(TypedDict, total=False):

@@ -79,6 +79,10 @@ class Transition(Record):
     expected_change: Blank = ""
     moral_target: str | None = None
     recoverability_target: Blank = ""
+    device: Blank = Field(default="", exclude_if=lambda value: not value)
+    """By which of the visual grammar's means the change is seen without words (`Device`)."""
+    shown: Blank = Field(default="", exclude_if=lambda value: not value)
+    """One sentence: what in the two frames lets a viewer see it."""
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -167,6 +171,61 @@ class Link(Record):
     visible: str
 
 
+Device = Literal[
+    *("cause in frame", "presence before absence", "same path twice", "planted pivot", "one prop two states"),
+    *("sky and light", "direction", "gaze", "cut-open", "trail", "pictured word", "sound mark", "costume change"),
+    "return",
+]
+"""The means of the visual grammar: how a transition is seen without words."""
+
+
+def _unsaid(value: object) -> bool:
+    """Whether a field says nothing; such fields are left out, so that older plans keep their bytes."""
+    return not value
+
+
+class Prop(Record):
+    """A thing that matters, the same in every frame: how it looks, and the states that it goes through."""
+
+    name: str
+    looks: str = ""
+    states: list[str] = []
+
+
+class Seen(Record):
+    """How somebody or something is in one frame: clothes, damage, what is held; and the mood of a face."""
+
+    name: str
+    state: str = ""
+    mood: str = ""
+
+
+class Gaze(Record):
+    """Whom or what somebody looks at in one frame, and what they are not to look at."""
+
+    who: str
+    at: str
+    not_at: str = ""
+
+
+class Visual(Record):
+    """What holds for a whole board: which side is what, which way is forward, places that return, and the pivot.
+
+    pivot: the one thing that the story turns on, and the colour that it alone has. left_out: what of the story no frame
+    shows. added: what frames show that the text does not have.
+    """
+
+    geography: str = ""
+    direction: str = ""
+    places: list[str] = []
+    pivot: str = ""
+    pivot_colour: str = ""
+    props: list[Prop] = []
+    order: Literal["", "telling", "time"] = ""
+    left_out: list[str] = []
+    added: list[str] = []
+
+
 class Panel(Record):
     """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it.
 
@@ -187,6 +246,15 @@ class Panel(Record):
     shot_size: str = ""
     shot_angle: str = ""
     links: list[Link] = []
+    light: str = Field(default="", exclude_if=_unsaid)
+    camera: str = Field(default="", exclude_if=_unsaid)
+    """Where the eye is, and what it has in common with another frame: "as frame 1, closer"."""
+    state: list[Seen] = Field(default=[], exclude_if=_unsaid)
+    gaze: list[Gaze] = Field(default=[], exclude_if=_unsaid)
+    contacts: list[str] = Field(default=[], exclude_if=_unsaid)
+    """Whose hand is on what."""
+    causes_next: str = Field(default="", exclude_if=_unsaid)
+    """What in this frame makes the next one happen."""
     not_drawn: list[str] = Field(default=[], exclude_if=lambda value: not value)
 
 
@@ -276,6 +344,7 @@ class Plan(Record):
     coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
     made: Made | None = Field(default=None, exclude_if=lambda value: value is None)
     renewed: list[str] = Field(default=[], exclude_if=lambda value: not value)
+    visual: Visual | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @model_validator(mode="before")
     @classmethod
@@ -310,6 +379,8 @@ class Frame(Record):
     prompt: str
     seed: int
     renderer: str | None = None
+    source: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The drawing that the picture was made from, beside it: `panels/<sha256>.svg`."""
 
 
 class Board(Record):
