@@ -46,6 +46,8 @@ from katha.schema.scores import Scores, ServiceUse
 from katha.store import Kind, State, Store, Workspace
 
 FIRST_VERSION = "001"
+CAST = "cast"
+"""The name of the cast's drawing among the sources."""
 _PACKAGES = ("langgraph", "langgraph-checkpoint-sqlite", "pydantic", "numpy", "pillow", "onnxruntime", "resvg-py")
 
 
@@ -55,6 +57,7 @@ class MemoryFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.pictures: dict[str, bytes] = {}
+        self.sources: dict[str, bytes] = {}
         self.rows: list[Answer] = []
         self._lock = threading.Lock()
 
@@ -65,6 +68,14 @@ class MemoryFiles:
     def add_panel(self, sha256: str, png: bytes) -> None:
         """Keep a picture."""
         self.pictures[sha256] = png
+
+    def source(self, name: str) -> bytes | None:
+        """Return the drawing of a picture by its hash, or the cast's; None where there is none."""
+        return self.sources.get(name)
+
+    def add_source(self, name: str, source: bytes) -> None:
+        """Keep the drawing of a picture, or the cast's."""
+        self.sources.setdefault(name, source)
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
         """Keep answers, in the order in which they came; several branches may bring some."""
@@ -190,6 +201,19 @@ class RunFolder(Workspace[RunRecord]):
         except OSError:
             return None
         return data if sha256_hex(data) == sha256 else None
+
+    def source(self, name: str) -> bytes | None:
+        """Return the drawing of a picture by its hash, or that of `cast`; None where there is none."""
+        path = self._source(name)
+        return path.read_bytes() if path.is_file() else None
+
+    def add_source(self, name: str, source: bytes) -> None:
+        """Put the drawing of a picture beside it, or the cast into the folder, where it is not there."""
+        if not self._source(name).is_file():
+            write_bytes_atomic(self._source(name), source, durable=False)
+
+    def _source(self, name: str) -> Path:
+        return self.path / "cast.svg" if name == CAST else self.panels / f"{name}.svg"
 
     def append_answers(self, rows: Iterable[Answer]) -> None:
         """Add rows to the log in one write; `sync_answers` makes them survive a power cut."""

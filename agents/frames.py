@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
+from katha.agents.folder import CAST
 from katha.agents.pictures import (
     as_mask,
     check_picture,
@@ -35,6 +36,7 @@ from katha.protocols import (
     Inpaints,
     InsertsTogether,
     KeepsReceipts,
+    KeepsSources,
     MayBeWithdrawn,
     Renderer,
 )
@@ -62,7 +64,7 @@ def next_seed(seed: int) -> int:
 
 def together(renderer: Renderer) -> bool:
     """Return whether the frames of one board depend on one another."""
-    return renderer.capabilities.identity in ("batch", "reference")
+    return renderer.capabilities.identity in ("batch", "reference", "sources")
 
 
 def draw_scenes(
@@ -272,10 +274,30 @@ def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequ
         if isinstance(renderer, KeepsReceipts):
             pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
             store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
+        if isinstance(renderer, KeepsSources):
+            _keep_sources(context, renderer, sha256)
     finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again
         if key is not None:
             counts = store.frames.put(key, sha256)
     return counts
+
+
+def _keep_sources(context: RunContext, renderer: KeepsSources, sha256: str) -> None:
+    """Keep the drawing of a picture and of the cast that it is made of."""
+    source, cast = renderer.source(), renderer.cast_source()
+    if source is not None:
+        context.store.frames.put_source(sha256, source)
+    if cast is not None:
+        context.store.frames.put_source(_cast_of(sha256), cast)
+
+
+def _cast_of(sha256: str) -> str:
+    return f"{CAST}:{sha256}"
+
+
+def source_at(context: RunContext, sha256: str) -> bytes | None:
+    """Return the drawing of a picture of the run; None where it was not made from one."""
+    return context.files.source(sha256) or context.store.frames.source(sha256)
 
 
 def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
@@ -287,10 +309,11 @@ def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
     fields = {
         name: value
         for name, value in vars(request).items()
-        if name not in ("story_id", "pictures") and (name not in _PANEL_FIELDS or (panel and value))
+        if name not in ("story_id", "pictures", "plan", "transition") and (name not in _PANEL_FIELDS or (panel and value))
     }
     pictures = {"pictures": [[name, sha256_hex(data)] for name, data in request.pictures]} if request.pictures else {}
-    return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters], **pictures}
+    plan = {"plan": digest(request.plan.model_dump(mode="json"))} if request.plan is not None else {}
+    return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters], **pictures, **plan}
 
 
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
@@ -308,6 +331,10 @@ def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *,
     """Put a frame into `panels/` and tell that it is there."""
     if context.files.panel(sha256) is None:
         context.files.add_panel(sha256, context.store.blobs.get(sha256))
+    for name, key in ((sha256, sha256), (CAST, _cast_of(sha256))):
+        source = context.store.frames.source(key)
+        if source is not None:
+            context.files.add_source(name, source)
     what = f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
     message = f"{what}, seed {request.seed}"
     told = Event(stage=_stage(request), kind="frame", message=message, reused=reused, sha256=sha256)
@@ -347,7 +374,9 @@ def draw_inserted(
     it was drawn from (its seed is the next one when the first gave one colour) and its hash.
     """
     drawer = renderer or context.plugins.inserter
-    around = BoardContext(tuple(others), tuple(images_of(context, board)), position)
+    sources = tuple(source_at(context, frame.sha256) for frame in board.frames)
+    images = tuple(images_of(context, board))
+    around = BoardContext(tuple(others), images, position, sources, context.files.source(CAST))
     try:
         return request, _insert_once(context, drawer, [request, *alternatives], board, around, emit)
     except BlankFrameError:
@@ -481,6 +510,11 @@ def redraw(
     return draw_inserted(context, request, around, others, position, emit, renderer)
 
 
+def source_name(context: RunContext, sha256: str) -> str | None:
+    """Return where the drawing of a picture stands in the run's folder; None where there is none."""
+    return f"panels/{sha256}.svg" if source_at(context, sha256) is not None else None
+
+
 # Boards: a plan's scenes, or a board with one frame more.
 
 
@@ -500,6 +534,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
             sha256=sha256,
             prompt=panel.prompt,
             seed=request.seed,
+            source=source_name(context, sha256),
         )
         for number, (panel, request, sha256) in enumerate(zip(plan.panels, requests, hashes, strict=True), 1)
     ]
@@ -582,6 +617,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         prompt=what.prompt,
         seed=drawn.seed,
         renderer=context.config.bridge_renderer,
+        source=source_name(context, sha256),
     )
     frames = numbered([*board.frames[:place], frame, *board.frames[place:]])
     return board.model_copy(update={"frames": frames, "method": method})

@@ -29,7 +29,13 @@ __all__ = [
 
 def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
     """Return what one panel is drawn from: its prompt, fields and characters."""
-    return in_words(panel_request(context.plan(), panel, seed, context.size), context.plugins.renderer.capabilities)
+    able = context.plugins.renderer.capabilities
+    return _with_plan(in_words(panel_request(context.plan(), panel, seed, context.size), able), context.plan(), able)
+
+
+def _with_plan(request: FrameRequest, plan: Plan, able: Capabilities) -> FrameRequest:
+    """Return `request` with the whole plan, for a renderer whose frames are made of the same drawn parts."""
+    return replace(request, plan=plan) if able.identity == "sources" else request
 
 
 def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameRequest:
@@ -80,7 +86,8 @@ def inserted_request(
     """A frame between two scenes: where and when the first of them is, as far as the plan says."""
     plan = context.plan()
     request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[pair[0] - 1])
-    return in_words(request, context.plugins.inserter.capabilities)
+    able = context.plugins.inserter.capabilities
+    return _with_plan(in_words(replace(request, transition=pair), able), plan, able)
 
 
 def panel_request(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) -> FrameRequest:

@@ -13,7 +13,17 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.schema import AnswerStatus, Character, Condition, Confidence, Dimension, FrameKind, Plan, StoryRecord
+from katha.schema import (
+    AnswerStatus,
+    Character,
+    Condition,
+    Confidence,
+    Dimension,
+    FrameKind,
+    Plan,
+    Question,
+    StoryRecord,
+)
 
 
 @dataclass(frozen=True)
@@ -21,13 +31,15 @@ class PlanRequest:
     """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens.
 
     most_panels: a planner that chooses its scenes may take from `panels` up to so many; None: exactly `panels`.
-    heard: told in words how far a plan is that takes long.
+    questions: what a viewer of the pictures will be asked, with the answers, written from the text by somebody else; a
+    planner that can plans for them. heard: told in words how far a plan is that takes long.
     """
 
     panels: int = 5
     most_panels: int | None = None
     style: str = ""
     prompt_tokens: int | None = None
+    questions: tuple[Question, ...] = ()
     heard: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
@@ -109,7 +121,8 @@ class FrameRequest:
 class BoardContext:
     """What an inserted frame may use: the board's requests and PNG bytes in order, and the position it goes before.
 
-    sources: beside each picture the drawing that it was made from (SVG), None where there is none.
+    sources: beside each picture the drawing that it was made from (SVG), None where there is none. cast: the sheet of
+    the parts that the board's frames are made of.
 
     The board may be another renderer's: its pictures are what the new frame has to go with, and its requests say how
     an identity bank can be made again from their seed.
@@ -119,6 +132,7 @@ class BoardContext:
     images: tuple[bytes, ...]
     position: int
     sources: tuple[bytes | None, ...] = ()
+    cast: bytes | None = None
 
 
 @runtime_checkable
@@ -224,7 +238,11 @@ class KeepsSources(Protocol):
     """A renderer whose pictures are made from drawings that people can edit."""
 
     def source(self) -> bytes | None:
-        """Return the drawing (self-contained SVG) of the frame that it gave last; None where there is none."""
+        """Return the drawing (self-contained SVG) of the frame that this thread got last; None where there is none."""
+        ...
+
+    def cast_source(self) -> bytes | None:
+        """Return the sheet of the parts that this frame was made of; None where there is none."""
         ...
 
 

@@ -106,12 +106,20 @@ class FrameIndex:
         value = loads(data.decode("utf-8")) if data is not None else None
         return value if isinstance(value, dict) else None
 
+    def put_source(self, sha256: str, source: bytes) -> None:
+        """Remember the drawing that an image was made from."""
+        self._index.put(SOURCE, sha256, source)
+
+    def source(self, sha256: str) -> bytes | None:
+        """Return the drawing that an image was made from, if there is one."""
+        return self._index.get(SOURCE, sha256)
+
     def rendered(self) -> int:
         """Return how many remembered frames this run has paid for, over all its processes."""
         return self._index.paid(FRAME)
 
 
-FRAME, ANSWER, RECEIPT, PLACE = "frame", "answer", "receipt", "objects"
+FRAME, ANSWER, RECEIPT, SOURCE, PLACE = "frame", "answer", "receipt", "source", "objects"
 """The kinds of records that the index has; the last says which place its pictures are in."""
 _OBJECT = "object"
 """In the outbox, a picture to send."""

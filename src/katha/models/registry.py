@@ -13,13 +13,21 @@ from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
+from katha.jsonio import digest, sha256_hex
 from katha.models.base import Completion, Heard, TextModel, Turn, grammar_schema, strict_schema
-from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Request, find_vendor
+from katha.models.calls import Call, CallLog, Reply, current_calls, remembered
+from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Received, Request, find_vendor
 from katha.models.local import LocalModel
 from katha.models.served import ENGINES, ModelServer
 
 _SERVED: Mapping[str, type[ChatClient]] = MappingProxyType(
-    {"anthropic": AnthropicClient, "openai": OpenAIClient, "vllm": OpenAIClient, "sglang": OpenAIClient}
+    {
+        "anthropic": AnthropicClient,
+        "openai": OpenAIClient,
+        "gemini": OpenAIClient,
+        "vllm": OpenAIClient,
+        "sglang": OpenAIClient,
+    }
 )
 _MOST_TOKENS = 16_000
 _OWN_TOKENS = 8192
@@ -29,7 +37,7 @@ _HELD: Mapping[str, Callable[[Mapping[str, Any]], Any]] = MappingProxyType(
 )
 """How a schema is written for a provider: OpenAI's strict subset, or xgrammar's, as for models on this machine."""
 _LOCAL_ONLY = ("adapter", "device", "dtype", "revision")
-_SERVED_ONLY = ("base_url",)
+_SERVED_ONLY = ("base_url", "timeout")
 
 
 class ServedModel:
@@ -62,7 +70,12 @@ class ServedModel:
         """What is known of the model beyond its name: where it is, or what one's own server tells of it."""
         if self._engine is None:
             return {"endpoint": self.vendor.endpoint}
-        return {"served": ModelServer(self._engine, self.vendor).model().told()}
+        server, vendor = ModelServer(self._engine, self.vendor), self.vendor
+        told = remembered(
+            self._client.calls, vendor.provider, vendor.model, {"about": "server"}, lambda: server.model().told()
+        )
+        self._client.scope = digest(told)  # other weights under the same name are another model
+        return {"served": told}
 
     def spec(self) -> Mapping[str, Any]:
         """Return model, endpoint and decoding; never the key. Of one's own server, what it tells of the model.
@@ -125,6 +138,7 @@ class ModelOptions(TypedDict, total=False):
     revision: str | None
     base_url: str | None
     max_tokens: int | None
+    timeout: float | None
 
 
 def served_by_own(name: str | None) -> bool:

@@ -1,0 +1,209 @@
+"""What a plan tells the model that draws it: ids for its cast, moods for its heads, groups for what must be seen."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from katha.configs import load_config, load_prompt
+from katha.protocols import FrameRequest
+from katha.schema import Panel, Plan, Transition
+
+_WORD = re.compile(r"[a-z]+")
+_LONGEST_ID = 40
+_TAKEN = ("hd", "rm", "fx", "f", "bg")
+_SMALL = frozenset({"the", "a", "an", "of", "old", "young", "little"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the cast or a prop: its name, the prefix of its ids, how it looks, its moods, its states."""
+
+    name: str
+    prefix: str
+    looks: str
+    heads: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Something that must be seen, and the id of the group that shows it."""
+
+    id: str
+    what: str
+
+
+def slug(text: str) -> str:
+    """Return `text` as an id: small Latin letters, digits and hyphens, cut at a word."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    found = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+    if len(found) > _LONGEST_ID:
+        found = found[:_LONGEST_ID].rsplit("-", 1)[0]
+    return found or "thing"
+
+
+def groups_of(must_show: Sequence[str]) -> list[Group]:
+    """Return the groups of a frame, no id twice."""
+    found: dict[str, Group] = {}
+    for what in must_show:
+        name, number = slug(what), 2
+        name = name if name[0].isalpha() else f"x-{name}"
+        while name in found:
+            name, number = f"{slug(what)}-{number}", number + 1
+        found[name] = Group(name, what)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A plan as it is drawn in one canvas and style."""
+
+    plan: Plan
+    canvas: tuple[int, int]
+    style: str
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The cast and the props, each with a prefix of its own."""
+        prefixes = set(_TAKEN)
+        found = []
+        for person in self.plan.characters:
+            prefix = _prefix(person.name, prefixes)
+            found.append(Part(person.name, prefix, person.appearance or person.kind, self._moods(person.name)))
+        known = {part.name.lower() for part in found}
+        for prop in self.plan.visual.props if self.plan.visual is not None else ():
+            if prop.name.lower() not in known:
+                found.append(Part(prop.name, _prefix(prop.name, prefixes), prop.looks, (), tuple(prop.states)))
+        return found
+
+    @cached_property
+    def prefixes(self) -> Mapping[str, str]:
+        """The prefix of each character by its name."""
+        names = {person.name for person in self.plan.characters}
+        return {part.name: part.prefix for part in self.parts if part.name in names}
+
+    @cached_property
+    def moods(self) -> Mapping[str, tuple[str, ...]]:
+        """The moods that are asked of each character's heads, by its prefix."""
+        return {part.prefix: part.heads for part in self.parts if part.heads}
+
+    def opening(self) -> str:
+        """Return the first turn of the conversation: the craft, the plan, and the wish for a cast."""
+        config = load_config("vector.yaml")
+        return load_prompt("renderers/vector/opening").render(
+            frames=len(self.plan.panels),
+            width=self.canvas[0],
+            height=self.canvas[1],
+            style=self.style,
+            plan=_told(self.plan),
+            cast=self.parts,
+            cast_bytes=f"{config['cast_bytes']:,}",
+            frame_bytes=f"{config['frame_bytes']:,}",
+        )
+
+    def asks(self, request: FrameRequest, variation: str, before: str = "", after: str = "") -> str:
+        """Return the turn that asks for one frame. before, after: the code of its neighbours, for one that is added."""
+        panel = self.panel_of(request)
+        pair = request.transition
+        return load_prompt("renderers/vector/frame").render(
+            number=f"{pair[0]}b" if pair is not None and panel is None else request.scene,
+            frames=len(self.plan.panels),
+            bridge=panel is None,
+            pair=pair or (0, 0),
+            before=before,
+            after=after,
+            prompt=request.prompt,
+            place=request.place,
+            time=request.time_of_day,
+            light=panel.light if panel is not None else "",
+            shot=", ".join(
+                part for part in (request.shot_size, request.shot_angle, panel.camera if panel else "") if part
+            ),
+            state=list(_states(panel)),
+            gaze=list(_gazes(panel)),
+            contacts=list(panel.contacts) if panel is not None else [],
+            causes_next=panel.causes_next if panel is not None else "",
+            transitions=list(self._changes(panel, pair)),
+            groups=groups_of(request.must_show),
+            variation=variation,
+        )
+
+    def panel_of(self, request: FrameRequest) -> Panel | None:
+        """Return the panel that a request draws; None for an inserted frame."""
+        if request.scene is None:
+            return None
+        return next((panel for panel in self.plan.panels if panel.index == request.scene), None)
+
+    def _moods(self, name: str) -> tuple[str, ...]:
+        moods = dict.fromkeys(
+            slug(seen.mood)
+            for panel in self.plan.panels
+            for seen in panel.state
+            if seen.name == name and seen.mood.strip()
+        )
+        return tuple(moods)[: load_config("vector.yaml")["most_moods"]] or ("calm",)
+
+    def _changes(self, panel: Panel | None, pair: tuple[int, int] | None) -> Iterator[str]:
+        """Yield how the change into a panel and the one out of it are seen; of a bridge, all of its transition."""
+        for item in self.plan.transitions:
+            if panel is None and item.pair == pair:
+                yield _bridged(item)
+            elif panel is not None and item.to_scene == panel.index and item.shown:
+                yield f"How the change from frame {item.from_scene} is seen ({item.device or 'any means'}): {item.shown}"
+            elif panel is not None and item.from_scene == panel.index and item.shown:
+                yield f"How the change to frame {item.to_scene} will be seen ({item.device or 'any means'}): {item.shown}"
+
+
+def _bridged(item: Transition) -> str:
+    told = [("What happens", item.action), ("why", item.causality), ("what is wanted", item.intention)]
+    told += [("what is felt", item.emotion), ("what comes of it", item.consequence), ("how it is seen", item.shown)]
+    return "; ".join(f"{name}: {text}" for name, text in told if text) + "."
+
+
+def _states(panel: Panel | None) -> Iterator[str]:
+    for seen in panel.state if panel is not None else ():
+        mood = f"head {slug(seen.mood)}" if seen.mood.strip() else ""
+        yield f"{seen.name}: {'; '.join(part for part in (seen.state, mood) if part)}"
+
+
+def _gazes(panel: Panel | None) -> Iterator[str]:
+    for gaze in panel.gaze if panel is not None else ():
+        yield f"{gaze.who} looks at {gaze.at}{f', not at {gaze.not_at}' if gaze.not_at else ''}"
+
+
+def _told(plan: Plan) -> str:
+    """Return what of a plan the drawing rests on, as JSON without what is empty."""
+    whole = plan.model_dump(mode="json", include={"title", "visual", "characters", "panels", "transitions"})
+    for row in whole["panels"]:
+        for name in ("negative_prompt", "source", "not_drawn", "links"):
+            row.pop(name, None)
+    for row in whole["transitions"]:
+        for name in ("story_id", "transition_type", "expected_change", "recoverability_target"):
+            row.pop(name, None)
+    for row in whole["characters"]:
+        row.pop("anchor_prompt", None)
+    return json.dumps(_filled(whole), ensure_ascii=False, indent=None, separators=(",", ":"))
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: _filled(item) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if item not in ("", None, [], {})}
+    return [_filled(item) for item in value] if isinstance(value, list) else value
+
+
+def _prefix(name: str, taken: set[str]) -> str:
+    """Return two letters that no other part has: of its first words, else the next free ones."""
+    words = [word for word in _WORD.findall(slug(name)) if word not in _SMALL] or ["x"]
+    letters = "".join(words) + "xyz"
+    wished = [letters[:2], *(letters[0] + letter for letter in letters[2:])]
+    wished += [first + second for first in letters for second in "abcdefghijklmnopqrstuvwxyz"]
+    found = next(one for one in wished if one not in taken and len(one) == 2)
+    taken.add(found)
+    return found

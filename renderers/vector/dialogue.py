@@ -1,0 +1,256 @@
+"""The conversation in which a model draws a board: the cast, frames as branches from it, looks, and the whole sheet.
+
+Nothing is kept here: a turn is asked for again with the same bytes, and a call that was made before is found by them
+(`katha.models.recordings`). So a bridge or a redraw of another day goes on from the same cast.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+from katha.configs import load_config, load_prompt
+from katha.errors import RefusedFrameError, RenderError, TransientRenderError
+from katha.models.base import Completion, TextModel, Turn
+from katha.pictures import as_png
+from katha.protocols import FrameRequest
+from katha.renderers.vector.brief import Brief, groups_of
+from katha.renderers.vector.checks import cast_faults, frame_faults
+from katha.renderers.vector.patches import apply_patches, find_svg, split_frames
+from katha.renderers.vector.raster import rasterise
+from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
+
+_CAST_SIDE = (1600, 1240)
+_COLUMNS = 3
+_LOOKS = {
+    "cast": "are people told apart by outline and colour, do the moods of each head differ, is anything broken, "
+    "detached, missing, or out of scale?",
+    "frame": "is everything that must be seen there, large, uncovered and plainly what it is? Do hands reach what they "
+    "hold, do feet stand, do eyes look where they should? Is it clear who does what?",
+}
+
+
+@dataclass
+class Spent:
+    """What a conversation has cost: calls, tokens by kind, dollars (None where a price is unknown), who answered."""
+
+    calls: int = 0
+    tokens: Counter[str] = field(default_factory=Counter)
+    cost: float | None = 0.0
+    model: str = ""
+
+    def add(self, usage: Mapping[str, Any]) -> None:
+        """Count one call."""
+        self.calls += 1
+        self.tokens.update({name: int(count) for name, count in dict(usage.get("tokens", {})).items()})
+        cost = usage.get("cost")
+        self.cost = None if cost is None or self.cost is None else self.cost + float(cost)
+        self.model = str(usage.get("model") or self.model)
+
+    def __add__(self, other: Spent) -> Spent:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Spent(self.calls + other.calls, self.tokens + other.tokens, cost, self.model or other.model)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A drawing that passed: its own code, read; what a program still finds wrong; the turns that led to it."""
+
+    source: str
+    drawing: Drawing
+    faults: tuple[str, ...] = ()
+    spent: Spent = field(default_factory=Spent, compare=False)
+    mended: int = 0
+    """How often the checks sent it back."""
+
+
+Check = Callable[[str], Drawn]
+"""Reads a source and finds its faults; raises `DrawingFault` for one that cannot be drawn."""
+
+
+class Dialogue:
+    """One plan drawn by one model."""
+
+    def __init__(self, model: TextModel, brief: Brief, who: str, *, rounds: int, eyes: bool) -> None:
+        """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures."""
+        self._model, self.brief, self._who, self._rounds, self._eyes = model, brief, who, rounds, eyes
+
+    def cast(self) -> Drawn:
+        """Return the cast sheet.
+
+        Raises:
+            RenderError: the model drew none that can be used.
+        """
+        show = partial(self._raster, size=_side(_CAST_SIDE, load_config("vector.yaml")["look_side"]))
+        return self._settle([Turn("user", self.brief.opening())], self._cast_check, show, "cast", "The cast sheet")
+
+    def frame(
+        self,
+        cast: Drawn,
+        request: FrameRequest,
+        variation: str = "",
+        *,
+        earlier: Sequence[Turn] = (),
+        before: str = "",
+        after: str = "",
+    ) -> Drawn:
+        """Return one frame. earlier: turns about frames before it. before, after: the neighbours of an added one.
+
+        Raises:
+            RenderError: the model drew none that can be used.
+        """
+        asked = Turn("user", self.brief.asks(request, variation, before, after))
+        what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
+        size = _side(self.brief.canvas, load_config("vector.yaml")["look_side"])
+
+        def show(drawn: Drawn) -> bytes:
+            return rasterise(self_contained(drawn.drawing, cast.drawing), *size)
+
+        turns = [*self._cast_turns(cast), *earlier, asked]
+        return self._settle(turns, partial(self._frame_check, cast, request), show, "frame", what)
+
+    def turns_of(self, request: FrameRequest, variation: str, drawn: Drawn) -> list[Turn]:
+        """Return a finished frame as turns, for those that are drawn after it."""
+        return [Turn("user", self.brief.asks(request, variation)), Turn("assistant", _fenced(drawn.source))]
+
+    def sheet(self, cast: Drawn, requests: Sequence[FrameRequest], frames: Sequence[Drawn]) -> tuple[list[Drawn], Spent]:
+        """Let the model look at the whole board once; return the frames, patched where the patches hold."""
+        spent = Spent()
+        if not self._eyes or len(frames) < 2:
+            return list(frames), spent
+        side = load_config("vector.yaml")["sheet_side"] // _COLUMNS
+        size = _side(self.brief.canvas, side)
+        shown = [rasterise(self_contained(one.drawing, cast.drawing), *size) for one in frames]
+        numbers = [request.scene or place for place, request in enumerate(requests, 1)]
+        text = load_prompt("renderers/vector/sheet").render(
+            numbers=numbers,
+            sources=[{"number": at, "source": one.source} for at, one in zip(numbers, frames, strict=True)],
+        )
+        turns = [*self._cast_turns(cast), Turn("user", text, (contact_sheet(shown),))]
+        try:
+            reply = self._ask(turns, spent, "the sheet")
+        except RenderError:  # the frames are there: the last look is worth no board
+            return list(frames), spent
+        mended = list(frames)
+        for number, part in split_frames(reply).items():
+            if number in numbers:
+                at = numbers.index(number)
+                mended[at] = self._patched(mended[at], part, partial(self._frame_check, cast, requests[at]))
+        return mended, spent
+
+    # One drawing: asked for, checked, looked at, patched.
+
+    def _settle(self, turns: list[Turn], check: Check, show: Callable[[Drawn], bytes], kind: str, what: str) -> Drawn:
+        spent, best, mended = Spent(), None, 0
+        reply = self._ask(turns, spent, what)
+        source = find_svg(reply) or reply
+        for _ in range(self._rounds + 1):
+            try:
+                best = check(source)
+                break
+            except DrawingFault as fault:
+                mended += 1
+                turns = [*turns, Turn("assistant", _fenced(source)), Turn("user", self._look(what, [str(fault)], ""))]
+                reply = self._ask(turns, spent, what)
+                source = find_svg(reply) or apply_patches(source, reply).source
+        if best is None:
+            hint = "Give the same command again, or a larger model: `katha doctor` tries whether one can draw."
+            raise RenderError(f"{self._who} drew no usable SVG for {what.lower()}.", hint=hint)
+        for number in range(self._rounds):
+            if not best.faults and (number or not self._eyes):
+                break
+            mended += bool(best.faults)
+            image = (show(best),) if self._eyes else ()
+            asked = Turn("user", self._look(what, best.faults, _LOOKS[kind] if self._eyes else ""), image)
+            turns = [*turns, Turn("assistant", _fenced(best.source)), asked]
+            reply = self._ask(turns, spent, what)
+            after = self._patched(best, reply, check)
+            if after is best:
+                break
+            best = after
+        return replace(best, spent=spent, mended=mended)
+
+    def _look(self, what: str, faults: Sequence[str], question: str) -> str:
+        return load_prompt("renderers/vector/look").render(
+            seen=bool(question), what=what[0].lower() + what[1:], faults=list(faults), question=question, last_whole=False
+        )
+
+    def _patched(self, drawn: Drawn, reply: str, check: Check) -> Drawn:
+        """Return the drawing with the patches that match; the old one where the new one is no better than broken."""
+        whole = find_svg(reply)
+        source = whole if whole is not None else apply_patches(drawn.source, reply).source
+        if source == drawn.source:
+            return drawn
+        try:
+            after = check(source)
+        except DrawingFault:
+            return drawn
+        return drawn if len(after.faults) > len(drawn.faults) else replace(after, spent=drawn.spent, mended=drawn.mended)
+
+    def _cast_check(self, source: str) -> Drawn:
+        drawing = read_svg(source, most_bytes=load_config("vector.yaml")["cast_bytes"] * 2)
+        faults = cast_faults(drawing, prefixes=self.brief.prefixes, moods=self.brief.moods)
+        return Drawn(source, drawing, tuple(faults))
+
+    def _frame_check(self, cast: Drawn, request: FrameRequest, source: str) -> Drawn:
+        drawing = read_svg(source, most_bytes=load_config("vector.yaml")["frame_bytes"] * 2)
+        names = [person.name for person in request.characters]
+        faults = frame_faults(
+            drawing,
+            cast.drawing,
+            size=self.brief.canvas,
+            characters={name: prefix for name, prefix in self.brief.prefixes.items() if name in names},
+            groups=[group.id for group in groups_of(request.must_show)],
+        )
+        rasterise(self_contained(drawing, cast.drawing), *_side(self.brief.canvas, 320))
+        return Drawn(source, drawing, tuple(faults))
+
+    def _cast_turns(self, cast: Drawn) -> list[Turn]:
+        """Return the beginning of every branch: the same bytes, so that a vendor's prompt cache holds it."""
+        return [Turn("user", self.brief.opening()), Turn("assistant", _fenced(cast.source))]
+
+    def _raster(self, drawn: Drawn, size: tuple[int, int]) -> bytes:
+        return rasterise(self_contained(drawn.drawing, None), *size)
+
+    def _ask(self, turns: Sequence[Turn], spent: Spent, what: str) -> str:
+        reply = self._model.complete(turns, None)
+        spent.add(reply.usage)
+        if reply.status == "ok":
+            return reply.text
+        raise _failure(reply, f"{self._who} did not draw {what[0].lower() + what[1:]}")
+
+
+def _failure(reply: Completion, said: str) -> RenderError:
+    told = f"{said} ({reply.status}): {reply.error or 'no reason given'}."
+    if reply.status == "refused":
+        return RefusedFrameError(told, hint="Change what it is to show in the plan.")
+    if reply.status == "truncated":
+        return RenderError(told, hint="Raise --renderer-option max_tokens=N.")
+    return TransientRenderError(told, hint="What is drawn is kept: give the same command again to go on.")
+
+
+def _fenced(source: str) -> str:
+    return f"```svg\n{source}\n```"
+
+
+def _side(size: tuple[int, int], longest: int) -> tuple[int, int]:
+    """Return `size` scaled so that its longer side is `longest` pixels."""
+    scale = longest / max(size)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def contact_sheet(pictures: Sequence[bytes]) -> bytes:
+    """Return PNGs of one size as one PNG, three in a row, on white."""
+    from PIL import Image
+
+    frames = [Image.open(BytesIO(png)).convert("RGB") for png in pictures]
+    width, height = frames[0].size
+    rows = -(-len(frames) // _COLUMNS)
+    sheet = Image.new("RGB", (width * min(len(frames), _COLUMNS) + 8 * (_COLUMNS - 1), (height + 8) * rows), "white")
+    for place, frame in enumerate(frames):
+        sheet.paste(frame, (place % _COLUMNS * (width + 8), place // _COLUMNS * (height + 8)))
+    return as_png(sheet)

@@ -1,0 +1,257 @@
+"""`vector:MODEL`: a language model draws the board as SVG, from one cast, and resvg makes pictures of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from katha.configs import config_text, load_config, load_prompt
+from katha.errors import InputFileError, RenderError, UsageError
+from katha.jsonio import digest, sha256_hex
+from katha.models.base import TextModel, Turn
+from katha.models.checkpoints import HoldsModel
+from katha.models.registry import make_model
+from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.renderers.vector.brief import Brief
+from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
+from katha.renderers.vector.raster import rasterise
+from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
+from katha.schema import Panel, Plan
+
+_PROMPTS = ("opening", "frame", "look", "sheet")
+_VERSION = 1
+_FIRST_SEED = 42
+_DRAWING_TOKENS = 24_000
+
+
+class VectorRenderer:
+    """A language model draws a cast sheet once, then each frame as code that uses its parts.
+
+    Its argument is `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL` or another language model (`katha doctor`). The
+    cast stays the same by construction, a bridge is drawn from its neighbours' code, and every picture has its SVG
+    beside it.
+    """
+
+    capabilities = Capabilities(
+        identity="sources",
+        insertion="neighbours",
+        sizes=None,
+        size_multiple=8,
+        default_size=(1280, 720),
+        deterministic=False,
+        panel=True,
+    )
+
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        base_url: str | None = None,
+        max_tokens: int = _DRAWING_TOKENS,
+        timeout: float | None = None,
+        concurrency: int = 8,
+        draw: Literal["together", "in-order"] = "together",
+        rounds: int = 2,
+        eyes: bool = True,
+        sheet: bool = True,
+        cast: Path | None = None,
+    ) -> None:
+        """Name the model; nothing is called yet.
+
+        max_tokens: of one reply. timeout: seconds that one reply may take. concurrency: frames that are drawn at once.
+        draw: frames side by side from the cast, or each with those before it. rounds: looks at most (0: none). eyes:
+        whether the model can see pictures. sheet: let it look at the whole board at the end. cast: a cast sheet of
+        your own (SVG), drawn from instead of a new one.
+
+        Raises:
+            UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
+        """
+        if not argument:
+            raise UsageError("The renderer 'vector' needs a model.", hint="For example vector:anthropic:MODEL.")
+        served = ":" in argument and argument.partition(":")[0] != "local"
+        given = {"base_url": base_url, "timeout": timeout} if served else {}
+        self._model: TextModel = make_model(argument, max_tokens=max_tokens, **given)  # type: ignore[arg-type]
+        self.concurrency = max(1, concurrency)
+        self._name, self._in_order, self._rounds, self._eyes = argument, draw == "in-order", rounds, eyes
+        self._sheet = sheet
+        self._given = _read_cast(cast) if cast is not None else None
+        self._casts: dict[str, Drawn] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._own = threading.local()
+        self._remarks: list[str] = []
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return the model, the prompts, the way of drawing and the cast that was given."""
+        return {
+            "name": "vector",
+            "version": _VERSION,
+            "model": dict(self._model.spec()),
+            "prompts": {name: load_prompt(f"renderers/vector/{name}").sha256 for name in _PROMPTS},
+            "data": sha256_hex(config_text("vector.yaml").encode("utf-8")),
+            "draw": "in-order" if self._in_order else "together",
+            "looks": {"rounds": self._rounds, "eyes": self._eyes, "sheet": self._sheet},
+            "cast": sha256_hex(self._given.source.encode("utf-8")) if self._given is not None else None,
+        }
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield one PNG per request, in order, when the whole board has been looked at.
+
+        Raises:
+            RenderError: the model gave no drawing that can be used; what it gave is kept.
+        """
+        dialogue = self._dialogue(requests[0])
+        cast = self._cast(dialogue)
+        frames = self._in_turn(dialogue, cast, requests) if self._in_order else self._abreast(dialogue, cast, requests)
+        shared = Spent()
+        if self._sheet:
+            frames, shared = dialogue.sheet(cast, requests, frames)
+        for place, (request, drawn) in enumerate(zip(requests, frames, strict=True)):
+            spent = drawn.spent + shared + cast.spent if place == 0 else drawn.spent
+            yield self._finished(cast, request, drawn, spent)
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """Return one PNG, drawn from the code of the frames on both sides of its place."""
+        dialogue = self._dialogue(request)
+        cast = self._cast(dialogue) if context.cast is None else _known_cast(context.cast)
+        sources = context.sources or (None,) * len(context.images)
+        around = [sources[at] if 0 <= at < len(sources) else None for at in (context.position - 1, context.position)]
+        before, after = ("" if source is None else own_part(source, cast.drawing) for source in around)
+        drawn = dialogue.frame(cast, request, _variation(request.seed), before=before, after=after)
+        return self._finished(cast, request, drawn, drawn.spent)
+
+    def source(self) -> bytes | None:
+        """Return the SVG of this thread's last frame."""
+        found: bytes | None = getattr(self._own, "source", None)
+        return found
+
+    def cast_source(self) -> bytes | None:
+        """Return the cast sheet of this thread's last frame, as SVG."""
+        found: bytes | None = getattr(self._own, "cast", None)
+        return found
+
+    def receipt(self) -> Mapping[str, Any]:
+        """Return about this thread's last frame: model, date (UTC), calls, tokens, dollars, faults that were left."""
+        return dict(getattr(self._own, "receipt", {}))
+
+    def remarks(self) -> Sequence[str]:
+        """Return which faults the checks still found in finished frames."""
+        said, self._remarks = list(dict.fromkeys(self._remarks)), []
+        return said
+
+    @property
+    def frame_price(self) -> float | None:
+        """US dollars that one frame is expected to cost, its share of cast and looks included; None when unknown."""
+        vendor = getattr(self._model, "vendor", None)
+        return 0.0 if vendor is None else vendor.cost(load_config("vector.yaml")["tokens"])
+
+    def close(self) -> None:
+        """Let go of a local model and its memory."""
+        if isinstance(self._model, HoldsModel):
+            self._model.close()
+
+    def _dialogue(self, request: FrameRequest) -> Dialogue:
+        plan = request.plan or _plan_of(request)
+        longest = load_config("vector.yaml")["canvas"]
+        scale = longest / max(request.width, request.height)
+        canvas = (round(request.width * scale), round(request.height * scale))
+        brief = Brief(plan, canvas, _style(request.style))
+        return Dialogue(self._model, brief, f"vector:{self._name}", rounds=self._rounds, eyes=self._eyes)
+
+    def _cast(self, dialogue: Dialogue) -> Drawn:
+        """Return the cast of a plan, drawn once however many threads ask for it."""
+        if self._given is not None:
+            return self._given
+        key = digest(dialogue.brief.opening())
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._casts:
+                self._casts[key] = dialogue.cast()
+            return self._casts[key]
+
+    def _abreast(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+        """Draw all frames as branches from the cast; those that succeed are kept where one fails."""
+        with ThreadPoolExecutor(min(self.concurrency, len(requests))) as pool:
+            asked = [pool.submit(dialogue.frame, cast, one, _variation(one.seed)) for one in requests]
+        return [one.result() for one in asked]
+
+    def _in_turn(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+        earlier: list[Turn] = []
+        frames = []
+        for request in requests:
+            variation = _variation(request.seed)
+            frames.append(dialogue.frame(cast, request, variation, earlier=earlier))
+            earlier += dialogue.turns_of(request, variation, frames[-1])
+        return frames
+
+    def _finished(self, cast: Drawn, request: FrameRequest, drawn: Drawn, spent: Spent) -> bytes:
+        svg = self_contained(drawn.drawing, cast.drawing)
+        self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
+        self._own.receipt = {
+            "service": "vector",
+            "model": self._name,
+            "served": spent.model,
+            "date": datetime.now(UTC).date().isoformat(),
+            "calls": spent.calls,
+            "tokens": dict(spent.tokens),
+            "cost": spent.cost,
+            "mended": drawn.mended,
+            "faults": list(drawn.faults),
+        }
+        what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
+        self._remarks += [f"{what}: {fault}" for fault in drawn.faults]
+        try:
+            return rasterise(svg, request.width, request.height)
+        except DrawingFault as fault:
+            raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
+
+
+def _read_cast(path: Path) -> Drawn:
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+        return Drawn(text, read_svg(text, most_bytes=1_000_000, lenient=True))
+    except OSError as error:
+        raise InputFileError(f"The cast {str(path)!r} cannot be read: {error.strerror}.") from error
+    except (DrawingFault, UnicodeDecodeError) as error:
+        raise InputFileError(f"The cast {str(path)!r} is no drawing that can be used: {error}") from error
+
+
+def _known_cast(source: bytes) -> Drawn:
+    """Return the cast of a board that is there already."""
+    text = source.decode("utf-8")
+    return Drawn(text, read_svg(text, most_bytes=1_000_000))
+
+
+def _style(wished: str) -> str:
+    """Return the phrase of a style; one that has no name here is a phrase itself."""
+    config = load_config("vector.yaml")
+    name = wished or config["default_style"]
+    return str(config["styles"].get(name, name))
+
+
+def _variation(seed: int) -> str:
+    """Return what a seed asks for beside the plan; the first seed asks for nothing more."""
+    told = load_config("vector.yaml")["variations"]
+    if seed == _FIRST_SEED:
+        return ""
+    return f"{told[1 + (seed - 1) % (len(told) - 1)]} (Version {seed}.)"
+
+
+def _plan_of(request: FrameRequest) -> Plan:
+    """Return a plan of one frame, for a request that brings none."""
+    panel = Panel(
+        index=request.scene or 1,
+        prompt=request.prompt,
+        characters=[person.name for person in request.characters],
+        must_show=list(request.must_show),
+        place=request.place,
+        time_of_day=request.time_of_day,
+    )
+    return Plan(
+        story_id=request.story_id or "frame", planner="none", characters=list(request.characters), panels=[panel]
+    )
