@@ -14,6 +14,7 @@ from katha.agents import run as machine
 from katha.agents.context import freeze, load_plugins, make_plan, require_drawers
 from katha.agents.state import OF_ONE_STORY, ReviewChoice, ReviewRequest, RunResult
 from katha.app.presets import choose_here
+from katha.app.recording import note_settings, recordable, settings_of_replay
 from katha.app.reports.page import finished_run
 from katha.app.reports.run_page import write_report
 from katha.config import Choose, Settings, resolve
@@ -31,6 +32,7 @@ from katha.stories import check_scene_count, load_story, story_of_text
 _SENTENCE_END = re.compile(r"[.!?]['\"\u2019\u201d)]*\s*$")
 
 
+@recordable
 def run_story(
     story: StoryRecord | Path | str,
     settings: Settings | str | None = None,
@@ -57,7 +59,8 @@ def run_story(
         budget: Limits over the calls and dollars of judges and image services.
         on_event: Hears what is being planned, drawn, asked and decided.
         reviewer: Decides on the repair, where the settings ask for review (`review=True`).
-        **changes: Single settings by name, over `settings`: `mode="base"`, `seeds=(1, 2)`.
+        **changes: Single settings by name, over `settings`: `mode="base"`, `seeds=(1, 2)`; and `record="FILE"`, to
+            write every call of a language model into a file, or `replay="FILE"`, to take every reply from one.
 
     Returns:
         The accepted board, every candidate and the scores before and after; the files, with `report.html`, are in
@@ -88,6 +91,7 @@ def run_story(
     return result
 
 
+@recordable
 def plan_story(
     story: StoryRecord | Path | str,
     settings: Settings | str | None = None,
@@ -101,7 +105,7 @@ def plan_story(
         story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
         settings: Settings, or the name of a preset; else the environment's and the defaults.
         on_event: Hears how far a plan is that takes long.
-        **changes: Single settings by name, over `settings`: `planner="caption"`, `panels=4`.
+        **changes: Single settings by name, over `settings`: `planner="caption"`, `panels=4`; `record`, `replay`.
 
     Returns:
         The plan that `run_story` would draw; change it and hand it to `run_story(..., plan=plan)`.
@@ -125,6 +129,7 @@ def plan_story(
     return made
 
 
+@recordable
 def redo_frame(
     run: Path | str,
     frame: int,
@@ -140,7 +145,8 @@ def redo_frame(
         frame: Which frame of the storyboard, counted from 1.
         seed: The seed to draw it with.
         on_event: Hears what is being drawn and asked.
-        **changes: Settings that go over the run's own and change no picture: `memory`, `renderer_options`.
+        **changes: Settings that go over the run's own and change no picture: `memory`, `renderer_options`; `record`,
+            `replay`.
 
     Returns:
         The run as it is now.
@@ -200,6 +206,8 @@ def settings_for(
 ) -> Settings:
     """Return `settings` (or those of the preset of that name) with `changes` over them, checked.
 
+    Where a recording is replayed, its settings are the defaults below the preset's.
+
     choose: takes one of what a preset proposes.
 
     Raises:
@@ -208,7 +216,8 @@ def settings_for(
     if isinstance(settings, Settings):
         config = resolve(changes, base=settings)
     else:
-        config = resolve(changes, preset=settings, choose=choose)
+        config = resolve(changes, preset=settings, recorded=settings_of_replay(changes), choose=choose)
+    note_settings(config)
     require_rule(config.matching)
     require_variant(config.variant, reporting=reporting)
     return config

@@ -25,6 +25,7 @@ from katha.agents.found import words_of
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.app.drawing import given_names, load_plan, load_plans, plan_path, settings_for
 from katha.app.measuring import OnProgress
+from katha.app.recording import recordable
 from katha.app.reports.run_page import write_report
 from katha.border import spec_of
 from katha.config import Settings, katha_version, split_settings
@@ -71,6 +72,7 @@ class StoryEnd:
         )
 
 
+@recordable
 def run_stories(
     stories: str | Path | Sequence[StoryRecord],
     settings: Settings | str | None = None,
@@ -252,6 +254,7 @@ class StoryPlan:
     failed: str = ""
 
 
+@recordable
 def plan_stories(
     stories: str | Path | Sequence[StoryRecord],
     settings: Settings | str | None = None,

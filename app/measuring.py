@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.app.drawing import settings_for
+from katha.app.recording import recordable, refuse_recording
 from katha.app.reports.metrics_page import write_metrics_report
 from katha.config import Flag, Settings, read_settings
 from katha.errors import UsageError
@@ -86,9 +87,15 @@ class MetricOptions(BaseModel):
         Raises:
             UsageError: they say nothing that there is. MissingExtraError: Ray is missing.
         """
-        return None if self._threads else Fleet.of(self.workers, self.cluster, heard)
+        if self._threads:
+            return None
+        made = Fleet.of(self.workers, self.cluster, heard)
+        if made is not None:
+            refuse_recording("Work of several workers")
+        return made
 
 
+@recordable
 def measure(
     boards: str | Path | Sequence[str],
     out: Path | str,

@@ -12,6 +12,7 @@ from typing import Any
 from katha.agents.context import freeze, load_plugins, require_drawers
 from katha.app.drawing import given_names, settings_for
 from katha.app.measuring import OnProgress, measure_beside, require_metrics
+from katha.app.recording import recordable, refuse_recording
 from katha.app.reports.data_tables import score_tables
 from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
@@ -58,6 +59,7 @@ from katha.tables import write_tables
 Stories = str | Path | Sequence[StoryRecord]
 
 
+@recordable
 def evaluate(
     stories: Stories,
     boards: str | Path | Sequence[str],
@@ -100,6 +102,8 @@ def evaluate(
     """
     options, job = _eval_job(stories, boards, settings, changes)
     place = Path(out)
+    if options.batch:
+        refuse_recording("--batch")
     with Store(cache_folder(), owner=str(place)) as store, options.fleet(budget, on_workers) or nullcontext() as fleet:
         result = evaluating.evaluate(
             job,
@@ -193,6 +197,7 @@ def _judges(config: Settings, concurrency: int | None) -> list[tuple[str, Judge]
     )
 
 
+@recordable
 def ablate(
     stories: Stories,
     settings: Settings | str | None = None,
@@ -269,6 +274,7 @@ def choose_suite(name: str, config: Settings, rows: Sequence[str] | None, refere
     return chosen.only(tuple(rows)) if rows is not None else chosen
 
 
+@recordable
 def compare(
     stories: Stories,
     settings: Settings | str | None = None,
@@ -330,6 +336,7 @@ def compare(
     return result
 
 
+@recordable
 def tune(
     stories: Stories,
     settings: Settings | str | None = None,

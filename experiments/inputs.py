@@ -19,6 +19,7 @@ from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.experiments.cluster.fleet import CLUSTER_HELP, WORKERS_HELP, Fleet
 from katha.experiments.cluster.standing import OnWorkers
 from katha.jsonio import digest, iter_lines, loads, read_text
+from katha.models.calls import current_calls
 from katha.protocols import PlanRequest
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
@@ -46,6 +47,9 @@ class WorkerOptions(BaseModel):
         counted = budget is not None and budget.max_cost is not None
         dollars = (lambda: budget.cost) if budget is not None and counted else (lambda: None)
         made = Fleet.of(self.workers, self.cluster, heard, dollars)
+        log = current_calls()
+        if made is not None and log is not None and log.everything:
+            raise UsageError("Calls of workers are not recorded, and not replayed.", hint="Leave --workers out.")
         if made is not None and budget is not None and budget.max_calls is not None:
             raise UsageError(
                 "--max-calls counts the calls of one process and cannot hold over workers.", hint="Give --max-cost."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from katha.app.cli.console import echo_json, progress_bar, tell_outcome, workers_view
-from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.options import Given, Json, options_from, with_recordings
 from katha.app.measuring import MetricOptions, estimate, measure
 from katha.config import Settings
 from katha.errors import UsageError
@@ -22,6 +22,7 @@ _JUDGED = ("judges", "judge_options", "base_url", "patience")
 _SHOWN = 8
 
 
+@with_recordings
 @options_from(Settings, only=_JUDGED)
 @options_from(MetricOptions, into="options", preset=False, limits=False)
 def metrics(

@@ -45,6 +45,14 @@ _MAX_COST = Annotated[
     float | None,
     typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars, of answers and pictures."),
 ]
+_RECORD = Annotated[
+    Path | None,
+    typer.Option("--record", help="Write every call of a language model, and its reply, into this file."),
+]
+_REPLAY = Annotated[
+    Path | None,
+    typer.Option("--replay", help="Take every reply from this file (--record); nobody is called, no key is needed."),
+]
 Verb = Callable[..., None]
 
 
@@ -98,16 +106,39 @@ def options_from(
             budget = Budget(*most) if most != (None, None) else None
             verb(**values, **{into: Given(changes, chosen, budget)})
 
-        command.__name__, command.__doc__, command.__module__ = verb.__name__, verb.__doc__, verb.__module__
-        # Keyword-only, so that an argument without a default may stand behind options that have one.
-        parameters = [
-            item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in (*own[:place], *made, *own[place + 1 :])
-        ]
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {item.name: item.annotation for item in parameters}
-        return command
+        return _as_verb(command, verb, [*own[:place], *made, *own[place + 1 :]])
 
     return decorate
+
+
+def with_recordings(verb: Verb) -> Verb:
+    """Give a verb `--record` and `--replay`; without them, its models' calls are found and kept in the store."""
+    own = list(inspect.signature(verb, eval_str=True).parameters.values())
+    name = verb.__name__
+
+    def command(**values: Any) -> None:
+        from katha.app.recording import recorded
+
+        left: typer.Exit | None = None
+        with recorded(values.pop("record"), values.pop("replay"), command=name):
+            try:
+                verb(**values)
+            except typer.Exit as leave:  # what is unfinished is recorded, too
+                left = leave
+        if left is not None:
+            raise left
+
+    return _as_verb(command, verb, [*own, _parameter("record", _RECORD), _parameter("replay", _REPLAY)])
+
+
+def _as_verb(command: Callable[..., None], verb: Verb, parameters: list[inspect.Parameter]) -> Verb:
+    """Give `command` the name and the help of `verb`, and these parameters."""
+    command.__name__, command.__doc__, command.__module__ = verb.__name__, verb.__doc__, verb.__module__
+    # Keyword-only, so that an argument without a default may stand behind options that have one.
+    told = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in parameters]
+    command.__signature__ = inspect.Signature(told)  # type: ignore[attr-defined]
+    command.__annotations__ = {item.name: item.annotation for item in told}
+    return command
 
 
 def _absent(value: object) -> bool:

@@ -30,7 +30,7 @@ from katha.agents.names import name_takes
 from katha.agents.pictures import rectangle
 from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
-from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.options import Given, Json, options_from, with_recordings
 from katha.app.cli.pictures import launch, show
 from katha.app.cli.review import at_terminal, choose_take, tell_takes
 from katha.app.cli.run import tell_result
@@ -64,6 +64,7 @@ class _Asked(BaseModel):
     )
 
 
+@with_recordings
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
 @options_from(_Asked, into="asked", preset=False, limits=False)
 def redo(

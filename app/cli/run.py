@@ -24,7 +24,7 @@ from katha.app.cli.console import (
     tell_outcome,
     workers_view,
 )
-from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from
+from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from, with_recordings
 from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
@@ -48,6 +48,7 @@ Board = Annotated[
 ]
 
 
+@with_recordings
 @options_from(Settings)
 @options_from(RunOptions, into="options", preset=False, limits=False)
 def run(
@@ -220,6 +221,7 @@ def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: 
     return needs_of_run(story, given.preset, plan=plan, seen=None, **changes)
 
 
+@with_recordings
 @options_from(Settings, only=_PLANNED, limits=False)
 @options_from(RunOptions, into="options", preset=False, limits=False)
 def plan(

@@ -23,7 +23,7 @@ from katha.app.cli.console import (
     workers_view,
 )
 from katha.app.cli.metrics import tell_measures
-from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from
+from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from, with_recordings
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.metrics_page import read_measures
@@ -81,6 +81,7 @@ def _conclude(
     end(result.outcome, result.status)
 
 
+@with_recordings
 @options_from(Settings, only=_JUDGED)
 @options_from(EvalOptions, into="options", preset=False, limits=False)
 def evaluate(
@@ -245,6 +246,7 @@ def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
             typer.echo(f"  {name}: {len(reasons) - _SHOWN} more stories were not judged; see eval.json.", err=True)
 
 
+@with_recordings
 @options_from(Settings, leave_out=("mode", "review"))
 @options_from(StudyOptions, into="options", preset=False, limits=False)
 def ablate(
@@ -334,6 +336,7 @@ def _people(mode: str, human: HumanColumns) -> str:
     return f"  {mode}, people: {words or 'nobody judged these boards'}"
 
 
+@with_recordings
 @options_from(Settings, leave_out=_VARIED)
 @options_from(StudyOptions, into="options", preset=False, limits=False)
 def compare(
@@ -419,6 +422,7 @@ def _tell_comparison(table: CompareTable) -> None:
         typer.echo("Some boards or answers are missing. The same command asks for them again.")
 
 
+@with_recordings
 @options_from(Settings, leave_out=("mode", "review"))
 def tune(
     stories: Stories,

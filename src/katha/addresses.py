@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -90,6 +91,24 @@ class StoreAddress:
         return Path(path).expanduser().absolute() if self.objects else None
 
 
+_PRIVATE: ContextVar[Path | None] = ContextVar("katha_private_cache", default=None)
+
+
+@contextmanager
+def private_cache(folder: Path) -> Iterator[None]:
+    """Have the block's cache in `folder`, whatever the environment names; threads do not see it."""
+    token = _PRIVATE.set(folder)
+    try:
+        yield
+    finally:
+        _PRIVATE.reset(token)
+
+
+def private_folder() -> Path | None:
+    """Return the folder of `private_cache`; None outside of it."""
+    return _PRIVATE.get()
+
+
 def store_address(environment: Mapping[str, str] | None = None) -> StoreAddress:
     """Return what `KATHA_STORE`, `KATHA_OBJECTS`, `KATHA_STORE_LEASE` and `KATHA_STORE_PATIENCE` name.
 
@@ -98,6 +117,8 @@ def store_address(environment: Mapping[str, str] | None = None) -> StoreAddress:
     Raises:
         UsageError: one cannot be.
     """
+    if environment is None and _PRIVATE.get() is not None:
+        return StoreAddress()
     given = os.environ if environment is None else environment
     seconds: dict[str, float] = {}
     for field, least in (("lease", 0.2), ("patience", 0.0)):

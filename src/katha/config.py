@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from katha.addresses import NO_URL, is_loopback, url_problem
+from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
 from katha.errors import UsageError
 from katha.registry import Family, default_registry, read_options
@@ -288,7 +288,9 @@ def resolve(
 ) -> Settings:
     """Return the settings of flags, preset, environment and defaults; a flag that is None was not given.
 
-    base: settings to lay the flags over, instead of the environment's and the defaults. choose: takes one of what a
+    recorded: Mapping[str, Any] | None = None,
+    base: settings to lay the flags over, instead of the environment's and the defaults. recorded: settings of a
+    recording that is replayed, over the environment's. choose: takes one of what a
     preset proposes (`judges: {first_of: [...]}`) where neither a flag nor the environment names one; the first unless
     told.
 
@@ -308,6 +310,7 @@ def resolve(
         layer = load_preset(preset)
         refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
         layer = _chosen(layer, {*merged, *(name for name, value in flags.items() if value is not None)}, choose)
+        _lay_over(merged, recorded or {})
         _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     return read_settings(Settings, merged, {name for name, value in told.items() if merged[name] is value})
@@ -360,6 +363,9 @@ def cache_folder() -> Path:
     return Path(named).expanduser() if named else user_cache_path("katha", appauthor=False)
 
 
+    private = private_folder()
+    if private is not None:
+        return private
 def katha_version() -> str:
     """Return the version of katha that is installed, as folders and locks record it."""
     return version("katha")

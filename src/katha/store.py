@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -119,7 +119,45 @@ class FrameIndex:
         return self._index.paid(FRAME)
 
 
+class CallIndex:
+    """Calls of language models with their replies (`katha.models.recordings`), each text of them once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def get(self, key: str) -> Mapping[str, Any] | None:
+        """Return the call of that key, its texts as parts."""
+        data = self._index.get(CALL, key)
+        value = loads(data.decode("utf-8")) if data is not None else None
+        return value if isinstance(value, dict) else None
+
+    def put(self, key: str, line: Mapping[str, Any], parts: Mapping[str, str]) -> None:
+        """Keep a call; one that is kept under that key gives way. The parts go first, since the call names them."""
+        for sha256, text in parts.items():
+            if self._index.get(CALL_PART, sha256) is None:
+                self._index.put(CALL_PART, sha256, text.encode("utf-8"))
+        data = canonical(line)
+        known = self._index.get(CALL, key)
+        if known is not None and known != data:
+            self._index.drop(CALL, key)
+        self._index.put(CALL, key, data)
+
+    def drop(self, key: str) -> None:
+        """Forget a call; its texts may be another's, too, and stay."""
+        self._index.drop(CALL, key)
+
+    def part(self, sha256: str) -> str | None:
+        """Return a text by its hash."""
+        data = self._index.get(CALL_PART, sha256)
+        return data.decode("utf-8") if data is not None else None
+
+    def paid(self) -> int:
+        """Return how many kept calls this run has paid for, over all its processes."""
+        return self._index.paid(CALL)
+
+
 FRAME, ANSWER, RECEIPT, SOURCE, PLACE = "frame", "answer", "receipt", "source", "objects"
+CALL, CALL_PART = "call", "call part"
 """The kinds of records that the index has; the last says which place its pictures are in."""
 _OBJECT = "object"
 """In the outbox, a picture to send."""
@@ -165,6 +203,7 @@ class Store:
             self.index.close()
             raise
         self.answers = AnswerCache(self.index)
+        self.calls = CallIndex(self.index)
         self.frames = FrameIndex(
             self.index, self.blobs, lambda kind, key, value: self._keep(Record(kind, key, owner, value))
         )

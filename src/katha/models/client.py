@@ -27,6 +27,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from katha.addresses import is_loopback, url_problem
 from katha.configs import load_config
 from katha.errors import KathaError, ModelError, UsageError
+from katha.models.calls import Asker, Call, Reply, body_of, current_calls, is_replayed
 from katha.models.lifecycle import ending
 from katha.schema import AnswerStatus
 
@@ -252,7 +253,7 @@ class Received:
 @dataclass(frozen=True)
 class Vendor:
     """One model of one vendor. card: its row of `configs/providers.yaml`. own: it is called at the vendor's own
-    address, which nobody had to name. The key is never shown."""
+    address, which nobody had to name. what: what it is used as. The key is never shown."""
 
     provider: str
     model: str
@@ -261,6 +262,12 @@ class Vendor:
     card: Mapping[str, Any]
     key: str = field(repr=False)
     own: bool = False
+    what: Asker = "judge"
+
+    @property
+    def reached(self) -> str:
+        """How it is reached, without an address."""
+        return "its vendor" if self.own else "this machine" if is_loopback(self.url) else "another server"
 
     @property
     def endpoint(self) -> str:
@@ -372,9 +379,11 @@ def find_vendor(
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
     key = os.environ.get(variable) or ("unused" if is_loopback(url) or section.get("own") or is_keyless() else "")
+    key = "unused" if is_replayed() else key
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
-    return Vendor(provider, model, url, variable, card, key, own=named is None)
+    # In a replay nobody is called, so that a model that is gone is as good as another.
+    return Vendor(provider, model, url, variable, card, key, own=named is None and not is_replayed(), what=what)
 
 
 @dataclass(frozen=True)
@@ -401,7 +410,11 @@ class ProviderClient(ABC):
         plain: bool = False,
         patience: float | None = None,
     ) -> None:
-        """Keep what is known; nothing is called yet. plain: never ask the server to hold the model to a schema."""
+        """Keep what is known; nothing is called yet. plain: never ask the server to hold the model to a schema.
+
+        The calls go through the log that is set now (`calls_through`); threads that call later have no say in it.
+        """
+        self.calls = current_calls()
         self._patience = Patience(PATIENCE if patience is None else patience)
         self.vendor, self.timeout, self.backoff, self.plain = vendor, timeout, backoff or Backoff(), plain
         self._pacer = Pacer(most=at_once, sleep=self.backoff.sleep)
@@ -438,6 +451,11 @@ class ProviderClient(ABC):
             UsageError: the key or the model is wrong. ModelError: the account has no credit left.
             Fault: the server stayed broken, or refused the call.
         """
+        if self.calls is not None and self.calls.closed:
+            raise ModelError(
+                f"{self.vendor.provider}:{self.vendor.model} was to be called, and nobody is in a replay.",
+                hint="A recording has replies in words, one a call: draw on this machine, and ask in no batches.",
+            )
         self.vendor.require_served()
         failed = Counter() if failed is None else failed
 
@@ -483,6 +501,8 @@ class ChatClient(ProviderClient):
     """A client of language models: messages and a schema in, a text out."""
 
     PROVIDER: ClassVar[str]
+    scope: str = ""
+    """What else tells a model apart from another of its name at the same address."""
 
     @abstractmethod
     def picture(self, shown: str) -> dict[str, Any]:
@@ -500,27 +520,67 @@ class ChatClient(ProviderClient):
     def read(self, message: Any) -> Received:
         """Return what the SDK's object for a reply says."""
 
-    def exchange(self, build: Callable[[bool], Request]) -> Exchange:
+    def exchange(self, build: Callable[[bool], Request], draw: int = 0) -> Exchange:
         """Make the call whose body `build` gives (for the schema in words: True), paced and tried again.
 
-        A server that cannot be held to a schema is asked in words from then on, which counts as no failure.
+        A server that cannot be held to a schema is asked in words from then on, which counts as no failure. A reply
+        that the log of calls knows is not asked for; its usage is what it was, and says `replayed`.
+
+        draw: which of several drawn replies to this body is asked for.
 
         Raises:
-            UsageError: the key or the model is wrong. ModelError: the account has no credit left.
+            UsageError: the key or the model is wrong. ModelError: the account has no credit left, or a replay does not
+            know the call.
         """
         plain, failed = self.plain, Counter[str]()
         received: Received | None = None
         error: str | None = None
         while received is None and error is None:
+            known, plain = self._known(build, plain, draw)
+            if known is not None:
+                usage = self.vendor.usage(known.received, known.retries, plain=plain)
+                return Exchange(known.received, None, usage | {"cost": known.cost, "replayed": True}, plain)
+            request = build(plain)
             try:
-                received = self.patiently(partial(self._answer, build(plain)), failed)
+                received = self.patiently(partial(self._answer, request), failed)
             except Fault as fault:
                 if plain or not self.vendor.rejects_schema(fault):
                     error = fault.message
                 else:
                     self.plain = plain = True
                     del failed[fault.kind]
-        return Exchange(received, error, self.vendor.usage(received, failed.total(), plain=plain), plain)
+        usage = self.vendor.usage(received, failed.total(), plain=plain)
+        if received is not None and self.calls is not None:
+            self.calls.keep(self._call(request, draw), Reply(received, failed.total(), usage["cost"]))
+        return Exchange(received, error, usage, plain)
+
+    def _known(self, build: Callable[[bool], Request], plain: bool, draw: int) -> tuple[Reply | None, bool]:
+        """Return the reply that the log of calls knows, and whether it is to the schema in words.
+
+        Raises:
+            ModelError: it knows none, and nobody may be called.
+        """
+        if self.calls is None:
+            return None, plain
+        call = self._call(build(plain), draw)
+        found = self.calls.find(call)
+        if found is None and self.calls.closed:
+            if not plain:  # a server that could not be held to a schema is not asked whether it can
+                found = self.calls.find(self._call(build(True), draw))
+            if found is None:
+                raise self.calls.missing(call)
+            self.plain = plain = True
+        return found, plain
+
+    def _call(self, request: Request, draw: int) -> Call:
+        vendor = self.vendor
+        return Call(
+            *(vendor.provider, vendor.model, body_of(request)),
+            draw=draw,
+            asker=vendor.what,
+            scope=f"{vendor.endpoint} {self.scope}",
+            reached=vendor.reached,
+        )
 
     def _answer(self, request: Request) -> Received:
         return self.read(self.send(request))

@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
-from katha.jsonio import digest, sha256_hex
+from katha.jsonio import digest
 from katha.models.base import Completion, Heard, TextModel, Turn, grammar_schema, strict_schema
-from katha.models.calls import Call, CallLog, Reply, current_calls, remembered
+from katha.models.calls import Call, CallLog, Reply, body_of, current_calls, remembered
+from katha.models.checkpoints import HoldsModel
 from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Received, Request, find_vendor
-from katha.models.local import LocalModel
+from katha.models.local import DEFAULT_MODEL, LocalModel
 from katha.models.served import ENGINES, ModelServer
 
 _SERVED: Mapping[str, type[ChatClient]] = MappingProxyType(
@@ -71,11 +72,12 @@ class ServedModel:
         if self._engine is None:
             return {"endpoint": self.vendor.endpoint}
         server, vendor = ModelServer(self._engine, self.vendor), self.vendor
-        told = remembered(
-            self._client.calls, vendor.provider, vendor.model, {"about": "server"}, lambda: server.model().told()
-        )
-        self._client.scope = digest(told)  # other weights under the same name are another model
-        return {"served": told}
+        asked = {"about": "server"}
+        return {
+            "served": remembered(
+                self._client.calls, vendor.provider, vendor.model, asked, lambda: server.model().told()
+            )
+        }
 
     def spec(self) -> Mapping[str, Any]:
         """Return model, endpoint and decoding; never the key. Of one's own server, what it tells of the model.
@@ -99,6 +101,8 @@ class ServedModel:
         """
         if heard is not None:  # a reply of a service comes in one piece: its limit is what can be told
             heard(0, self._max_tokens)
+        if self._engine is not None and self._client.calls is not None:
+            self._client.scope = digest(self._facts)  # other weights under the same name are another model
         held = None if schema is None else _HELD.get(self.vendor.provider, dict)(schema)
 
         def build(plain: bool) -> Request:
@@ -119,6 +123,56 @@ class ServedModel:
             return turn.text
         shown = [self._client.picture(b64encode(png).decode("ascii")) for png in turn.images]
         return [*shown, {"type": "text", "text": turn.text}]
+
+
+class RecordedModel:
+    """A model on this machine whose calls are recorded; in a replay, one that need not be here."""
+
+    def __init__(self, name: str, log: CallLog, options: Mapping[str, Any], make: Callable[[], TextModel]) -> None:
+        """make: gives the model, whose errors are its own; it is not called in a replay."""
+        self._name, self._log = name, log
+        given = {option: value.name if isinstance(value, Path) else value for option, value in options.items()}
+        self._asked = {"about": "model", "options": given}
+        self._model = None if log.closed else make()
+
+    @cached_property
+    def _spec(self) -> Mapping[str, Any]:
+        model = self._model
+        return remembered(self._log, "local", self._name, self._asked, lambda: dict(model.spec() if model else {}))
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return the model's own specification, or the recorded one."""
+        return self._spec
+
+    def complete(
+        self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: Heard | None = None
+    ) -> Completion:
+        """Return the model's reply, or the recorded one.
+
+        Raises:
+            ModelError: a replay does not know the call; see the model's own.
+        """
+        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
+        body = {"messages": messages, "schema": schema, "spec": dict(self._spec)}
+        call = Call("local", self._name, body_of(body), reached="this machine")
+        found = self._log.find(call)
+        if found is not None:
+            received = found.received
+            error = f"the model stopped early ({received.stop})" if received.stop else None
+            told = {"model": received.model, "tokens": dict(received.tokens), "replayed": True}
+            return Completion(received.stop or "ok", received.text, error, told)
+        if self._model is None:
+            raise self._log.missing(call)
+        reply = self._model.complete(turns, schema, heard)
+        if reply.status in ("ok", "truncated"):
+            usage, stop = reply.usage, None if reply.status == "ok" else reply.status
+            self._log.keep(call, Reply(Received(reply.text, str(usage["model"]), stop, usage["tokens"])))
+        return reply
+
+    def close(self) -> None:
+        """Let go of the model and its memory."""
+        if isinstance(self._model, HoldsModel):
+            self._model.close()
 
 
 def _in_words(turns: Sequence[Turn], schema: Mapping[str, Any]) -> list[Turn]:
@@ -163,6 +217,9 @@ def make_model(name: str | None, **given: Unpack[ModelOptions]) -> TextModel:
     )
     if refused is not None:
         raise UsageError(f"A model of {provider!r} has no option {refused!r}.", hint="Leave it out.")
-    return (
-        LocalModel(rest or None, **options) if provider == "local" else ServedModel(provider, rest or None, **options)
-    )
+    if provider != "local":
+        return ServedModel(provider, rest or None, **options)
+    log = current_calls()
+    if log is not None and log.everything:
+        return RecordedModel(rest or DEFAULT_MODEL, log, options, lambda: LocalModel(rest or None, **options))
+    return LocalModel(rest or None, **options)
