@@ -284,15 +284,14 @@ def resolve(
     preset: str | None = None,
     environment: Mapping[str, str] | None = None,
     base: Settings | None = None,
+    recorded: Mapping[str, Any] | None = None,
     choose: Choose | None = None,
 ) -> Settings:
     """Return the settings of flags, preset, environment and defaults; a flag that is None was not given.
 
-    recorded: Mapping[str, Any] | None = None,
-    base: settings to lay the flags over, instead of the environment's and the defaults. recorded: settings of a
-    recording that is replayed, over the environment's. choose: takes one of what a
-    preset proposes (`judges: {first_of: [...]}`) where neither a flag nor the environment names one; the first unless
-    told.
+    base: settings to lay the flags over, instead of the environment's and the defaults. recorded: those of a recording
+    that is replayed, over the environment's. choose: takes one of what a preset proposes (`judges: {first_of: [...]}`)
+    where neither a flag nor the environment names one; the first unless told.
 
     Raises:
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
@@ -306,11 +305,11 @@ def resolve(
         names = {name: f"KATHA_{name.upper()}" for name in Settings.model_fields if name not in ("compass", "lock")}
         merged = {name: given[variable] for name, variable in names.items() if given.get(variable)}
         told = dict(merged)
+        _lay_over(merged, recorded or {})
     if preset is not None:
         layer = load_preset(preset)
         refuse_code({name: value for name, value in layer.items() if flags.get(name) is None}, f"Preset {preset!r}")
         layer = _chosen(layer, {*merged, *(name for name, value in flags.items() if value is not None)}, choose)
-        _lay_over(merged, recorded or {})
         _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
     return read_settings(Settings, merged, {name for name, value in told.items() if merged[name] is value})
@@ -359,13 +358,13 @@ def split_settings(model: type[M], changes: Mapping[str, Any]) -> tuple[M, dict[
 
 def cache_folder() -> Path:
     """Return the folder named by `KATHA_CACHE`, else the system's place for the user's caches (`~/.cache/katha`)."""
+    private = private_folder()
+    if private is not None:
+        return private
     named = os.environ.get("KATHA_CACHE")
     return Path(named).expanduser() if named else user_cache_path("katha", appauthor=False)
 
 
-    private = private_folder()
-    if private is not None:
-        return private
 def katha_version() -> str:
     """Return the version of katha that is installed, as folders and locks record it."""
     return version("katha")
