@@ -170,14 +170,14 @@ def restrict(record: StoryRecord, planner: str) -> tuple[StoryRecord, list[str]]
 ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "sheets": "a sheet and an anchor prompt for each character",
-        "look": "the same look in every prompt that names the character",
         "place": "place and time of day of each scene",
         "links": "a visible sign for each abstract phrase",
         "shots": "shot size and angle chosen for what must be read",
+        "visual": "how each change is seen without words: devices, pivot, props, states, gazes, light",
         "questions": "recoverability questions with accepted answers",
     }
 )
-"""Each part of a plan that can be switched off, and what it adds. `look` needs `sheets`."""
+"""Each part of a plan that can be switched off, and what it adds."""
 
 
 def parts_without(names: Iterable[str]) -> frozenset[str]:
@@ -190,7 +190,7 @@ def parts_without(names: Iterable[str]) -> frozenset[str]:
     unknown = sorted(off - ABOUT.keys())
     if unknown:
         raise UsageError(f"A plan has no part {unknown[0]!r}.", hint=f"Known: {', '.join(ABOUT)}.")
-    return frozenset(ABOUT.keys() - off - ({"look"} if "sheets" in off else set()))
+    return frozenset(ABOUT.keys() - off)
 
 
 class LadderPlanner:

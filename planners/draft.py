@@ -1,39 +1,59 @@
-"""What a language model wrote, checked, and made into a plan."""
+"""What a language model wrote in a planner's place: the form that is asked for, read, checked, and mended by fields."""
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import islice, pairwise
 from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from katha.errors import PlanError
 from katha.jsonio import loads
-from katha.planners.base import WIDE, WORD
-from katha.planners.moments import scene_texts
-from katha.planners.narrated import cut, raw_sentences
-from katha.schema import DIMENSIONS, MORAL_LABELS, Dimension, Link, StoryRecord, TransitionType
+from katha.planners.base import ARTICLE, WORD
+from katha.schema import (
+    DIMENSIONS,
+    MORAL_LABELS,
+    Device,
+    Dimension,
+    Gaze,
+    Link,
+    Prop,
+    Seen,
+    TransitionType,
+    Visual,
+)
 
 SIZES = ("close-up", "medium", "wide")
 ANGLES = ("eye level", "low angle", "high angle")
-TIMES = ("morning", "day", "evening", "night", "unclear")
-_MOST_CHARACTERS = 12
+TIMES = ("dawn", "morning", "day", "afternoon", "evening", "night", "unclear")
+DEVICES: tuple[str, ...] = get_args(Device)
+_MOST_CAST = 16
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How much is asked for: panels, transitions, and the numbers of the first and last sentence (None: scenes)."""
+    """How much is asked for: panels, the numbers of the first and last sentence (None: scenes are given), whether a
+    transition leads in from a panel that is there already, and how many questions a viewer will be asked."""
 
-    panels: int
-    transitions: int
+    least: int
+    most: int
     sentences: tuple[int, int] | None = None
+    joined: bool = False
+    asked: int = 0
+
+    def transitions(self, panels: int) -> int:
+        """Return how many transitions so many panels have."""
+        return panels - 1 + self.joined
 
 
-def _text(most: int) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, "maxLength": most}
+# The form.
+
+
+def _text(most: int, least: int = 0) -> dict[str, Any]:
+    return {"type": "string", "minLength": least, "maxLength": most}
 
 
 def _list(items: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
@@ -48,184 +68,371 @@ def _enum(*values: str) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
+def _or_null(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [dict(rule), {"type": "null"}]}
+
+
+def _number(first: int, last: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": first, "maximum": last}
+
+
+def _board(shape: Shape) -> dict[str, Any]:
+    order = _enum("telling", "time") if shape.sentences is not None else _enum("telling")
+    fields: dict[str, Any] = {"geography": _text(240), "direction": _text(120), "places": _list(_text(120, 1), 0, 8)}
+    fields |= {"pivot": _text(80), "pivot_colour": _text(40), "order": order}
+    return _object(fields | {name: _list(_text(200, 1), 0, 8) for name in ("left_out", "added")})
+
+
 def _panel(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
+    visual, fields = "visual" in parts, dict[str, Any]()
     if shape.sentences is not None:
-        first, last = shape.sentences
-        fields["first_sentence"] = {"type": "integer", "minimum": first, "maximum": last}
+        fields["first_sentence"] = _number(*shape.sentences)
     if "place" in parts:
-        fields |= {"place": _text(60), "time_of_day": _enum(*TIMES)}
+        fields |= {"place": _text(80), "time_of_day": _enum(*TIMES)}
+    if visual:
+        fields["light"] = _text(120)
     if "links" in parts:
-        fields["links"] = _list(_object({"phrase": _text(60), "visible": _text(80)}), 0, 3)
+        fields["links"] = _list(_object({"phrase": _text(80, 1), "visible": _text(120, 1)}), 0, 3)
     if "shots" in parts:
         fields |= {"shot_size": _enum(*SIZES), "shot_angle": _enum(*ANGLES)}
+    if visual:
+        fields["camera"] = _text(120)
     if "sheets" in parts:
-        fields["characters"] = _list(_text(40), 0, 6)
-    return _object(fields | {"must_show": _list(_text(80), 1, 4), "prompt": _text(400)})
+        fields["characters"] = _list(_text(60, 1), 0, 8)
+    if visual:
+        fields["state"] = _list(_object({"name": _text(60, 1), "state": _text(140), "mood": _text(60)}), 0, 10)
+        fields["gaze"] = _list(_object({"who": _text(60, 1), "at": _text(80), "not_at": _text(80)}), 0, 8)
+        fields |= {"contacts": _list(_text(120, 1), 0, 6), "causes_next": _text(200)}
+    return _object(fields | {"must_show": _list(_text(120, 1), 1, 5), "prompt": _text(600, 1)})
 
 
 def _transition(parts: Collection[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "transition_type": _enum(*get_args(TransitionType)),
-        "action": _text(160),
-        "causality": _text(200),
-        "intention": _text(160),
-        "emotion": _text(160),
-        "consequence": _text(160),
-        "moral_target": {"anyOf": [_enum(*MORAL_LABELS), {"type": "null"}]},
-    }
+    fields: dict[str, Any] = {"transition_type": _enum(*get_args(TransitionType))}
+    fields |= {"action": _text(200, 1), "causality": _text(240)}
+    fields |= {"intention": _or_null(_text(200)), "emotion": _or_null(_text(200)), "consequence": _text(200)}
+    fields["moral_target"] = _or_null(_enum(*MORAL_LABELS))
+    if "visual" in parts:
+        fields |= {"device": _enum(*DEVICES), "shown": _text(300, 1)}
     if "questions" in parts:
-        asked = {"dimension": _enum(*DIMENSIONS), "question": _text(160), "answer": _text(100)}
-        fields["questions"] = _list(_object({**asked, "accepted": _list(_text(100), 1, 4)}), 0, 4)
+        asked = {"dimension": _enum(*DIMENSIONS), "question": _text(160, 1), "answer": _text(100, 1)}
+        fields["questions"] = _list(_object({**asked, "accepted": _list(_text(100, 1), 1, 4)}), 0, 4)
     return _object(fields)
 
 
 def reply_schema(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
-    """Return what is asked for, in the order of thinking it out: who, what is seen, what changes, what is asked."""
+    """Return what is asked for, in the order of thinking it out: who, by what means, what is seen, what changes."""
     fields: dict[str, Any] = {"tells_events": {"type": "boolean"}}
     if "sheets" in parts:
-        sheet = _object({"name": _text(40), "kind": _text(40), "appearance": _text(120)})
-        fields["characters"] = _list(sheet, 0, _MOST_CHARACTERS)
-    fields["panels"] = _list(_panel(shape, parts), shape.panels, shape.panels)
-    fields["transitions"] = _list(_transition(parts), shape.transitions, shape.transitions)
+        sheet = {"name": _text(60, 1), "in_text": _text(120), "kind": _text(60, 1), "appearance": _text(240, 1)}
+        fields["cast"] = _list(_object(sheet), 0, _MOST_CAST)
+    if "visual" in parts:
+        prop = {"name": _text(60, 1), "looks": _text(160), "states": _list(_text(100, 1), 0, 6)}
+        fields |= {"props": _list(_object(prop), 0, 12), "visual": _board(shape)}
+    fields["panels"] = _list(_panel(shape, parts), shape.least, shape.most)
+    fields["transitions"] = _list(_transition(parts), *map(shape.transitions, (shape.least, shape.most)))
+    if shape.asked:
+        row = {"question": _number(1, shape.asked), "panel": _or_null(_number(1, shape.most))}
+        fields["coverage"] = _list(_object(row), shape.asked, shape.asked)
     return _object(fields)
 
 
-_PRONOUN = re.compile(r"\b(he|she|they|him|them|his|hers|their|theirs|it|its|himself|herself|itself)\b", re.IGNORECASE)
-_HER = re.compile(r"\bher\b", re.IGNORECASE)
-_WRITTEN = re.compile(
-    r"\b(?:speech|thought) (?:bubble|balloon)s?\b|\b(?:sign|banner|label|text|caption|subtitle)s? (?:that )?"
-    r"(?:says?|reads?|saying|reading)\b|\bwith (?:the )?(?:text|words|caption|letters)\b",
-    re.IGNORECASE,
-)
-_STEM = 4
-_SMALL = frozenset(("the", "and", "der", "die", "das", "les", "los", "las", "una", "ein", "eine"))
+def fixes_schema(form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form of a repair of a plan of `form`: paths, and for each the new value."""
+    lists = [rule for rule in _fields(form) if rule["type"] == "array"]
+    of_panels = [rule for rule in _fields(form["properties"]["panels"]["items"]) if rule.get("type") == "array"]
+    objects = [rule["items"] for rule in (*lists, *of_panels) if rule["items"]["type"] == "object"]
+    small = [_list(rule, 0, 16) for rule in objects if "prompt" not in rule["properties"]]
+    plain = [_text(600), {"type": "integer"}, {"type": "null"}, _list(_text(300), 0, 16)]
+    fix = {"path": _text(80, 1), "value": {"anyOf": [*plain, *objects, *small]}}
+    return _object({"fixes": _list(_object(fix), 0, 40)})
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+def _fields(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(rule["properties"].values())
 
 
-class DraftCharacter(_Strict):
-    """A character as the model describes it."""
+def within(value: Any, rule: Mapping[str, Any]) -> Any:
+    """Return `value` without the fields that `rule`, a part of a form, has not got."""
+    if rule.get("type") == "object" and isinstance(value, Mapping):
+        return {name: within(value[name], part) for name, part in rule["properties"].items() if name in value}
+    if rule.get("type") == "array" and isinstance(value, list):
+        return [within(one, rule["items"]) for one in value]
+    return value
+
+
+# What was written.
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class DraftCharacter(_Written):
+    """Somebody as the model describes them: by name or label, and as the story calls them."""
 
     name: str
-    kind: str
-    appearance: str
+    in_text: str = ""
+    kind: str = ""
+    appearance: str = ""
 
 
-class DraftPanel(_Strict):
+class DraftPanel(_Written):
     """A panel as the model describes it; what a switch turned off is left out."""
 
     prompt: str
-    must_show: list[str]
+    must_show: list[str] = []
     first_sentence: int | None = None
     place: str = ""
     time_of_day: str = ""
+    light: str = ""
     links: list[Link] = []
     shot_size: str = ""
     shot_angle: str = ""
+    camera: str = ""
     characters: list[str] = []
+    state: list[Seen] = []
+    gaze: list[Gaze] = []
+    contacts: list[str] = []
+    causes_next: str = ""
+
+    @property
+    def seen(self) -> str:
+        """Everything that the panel is told to show."""
+        looks = [f"{one.name} {one.state}" for one in self.state]
+        return " ".join(
+            (self.prompt, *self.must_show, *self.contacts, *looks, self.light, self.place, self.causes_next)
+        )
 
 
-class DraftQuestion(_Strict):
+class DraftQuestion(_Written):
     """A question of a transition."""
 
     dimension: Dimension
     question: str
     answer: str
-    accepted: list[str]
+    accepted: list[str] = []
 
 
-class DraftTransition(_Strict):
-    """The six fields of a transition, and its questions."""
+class DraftTransition(_Written):
+    """The six fields of a transition, how it is seen, and its questions."""
 
     transition_type: TransitionType
-    action: str
-    causality: str
-    intention: str
-    emotion: str
-    consequence: str
+    action: str = ""
+    causality: str = ""
+    intention: str | None = None
+    emotion: str | None = None
+    consequence: str = ""
     moral_target: str | None = None
+    device: str = ""
+    shown: str = ""
     questions: list[DraftQuestion] = []
 
 
-class Draft(_Strict):
+class Covered(_Written):
+    """In which panel, from 1, the answer to a question is seen."""
+
+    question: int
+    panel: int | None = None
+
+
+class Draft(_Written):
     """The whole reply."""
 
-    tells_events: bool
-    characters: list[DraftCharacter] = []
-    panels: list[DraftPanel]
-    transitions: list[DraftTransition]
+    tells_events: bool = True
+    cast: list[DraftCharacter] = []
+    props: list[Prop] = []
+    visual: Visual = Visual()
+    panels: list[DraftPanel] = []
+    transitions: list[DraftTransition] = []
+    coverage: list[Covered] = []
 
 
-def read_draft(text: str) -> tuple[Draft | None, list[str]]:
-    """Return the reply as records, or why it is none: prose, half a JSON, a field missing or of another kind."""
-    fenced = re.fullmatch(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", text, re.DOTALL)
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a field, and what would be right. soft: the plan can be used as it is."""
+
+    path: str
+    said: str
+    soft: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.said}" if self.path else self.said
+
+
+_THOUGHT = re.compile(r"^.*</think>", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
+_TRIES = 8
+_KNOWN = frozenset(("tells_events", "panels", "fixes"))
+
+
+def read_reply(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the JSON object of a reply, whatever stands around it: thoughts, a sentence, a fence; or what is wrong."""
+    bare = _THOUGHT.sub("", text)
+    end = bare.rfind("}") + 1
+    starts = (found.start() for found in islice(re.finditer(r"\{", bare), _TRIES))
+    wrong = "it holds none"
+    for said in (*_FENCED.findall(bare), *(bare[start:end] for start in starts if start < end)):
+        try:
+            value = loads(said)
+        except (ValueError, RecursionError) as error:
+            wrong = wrong if wrong != "it holds none" else str(error)
+            continue
+        if isinstance(value, dict) and _KNOWN & value.keys():
+            return value, ""
+    return None, f"It is not one whole JSON object: {wrong}."
+
+
+def read_draft(value: Mapping[str, Any], known: Collection[str] = ()) -> tuple[Draft | None, list[Problem]]:
+    """Return a reply as records, its names as the cast has them, or what is missing or of another kind.
+
+    known: the names of the cast so far.
+    """
     try:
-        value = loads(fenced[1] if fenced else text.strip())
-    except (ValueError, RecursionError) as error:
-        return None, [f"It is not one whole JSON object: {error}."]
-    try:
-        return Draft.model_validate(value), []
+        draft = Draft.model_validate(_without_nulls(value))
     except ValidationError as error:
-        found = [f"Field {'.'.join(map(str, item['loc'])) or 'reply'}: {item['msg']}." for item in error.errors()]
-        return None, found[:8]
+        return None, [Problem(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
+    names = {_bare(name): name for name in (*known, *(one.name for one in draft.cast))}
+    props = {_bare(prop.name) for prop in draft.props} - names.keys()
+    for panel in draft.panels:
+        told = (names.get(_bare(name), name) for name in panel.characters if _bare(name) not in props)
+        panel.characters = list(dict.fromkeys(told))
+        for one in panel.state:
+            one.name = names.get(_bare(one.name), one.name)
+        for look in panel.gaze:
+            look.who = names.get(_bare(look.who), look.who)
+    return draft, []
+
+
+def _without_nulls(value: Any) -> Any:
+    """What is null is what the field is without a value."""
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value if one is not None] if isinstance(value, list) else value
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
+
+
+def _bare(name: str) -> str:
+    return ARTICLE.sub("", name.strip()).casefold()
+
+
+# What is wrong with it.
+
+_SIGN = re.compile(
+    r"\b(?i:sign|banner|label|poster|page|caption|subtitle|balloon|bubble)s? (?i:that |which )?"
+    r"(?i:says?|reads?|saying|reading):? [\"'\u2018\u201cA-Z]"
+    r"|\bwith the (?:text|words?|caption):? [\"'\u2018\u201c]"
+)
+_STEM = 5
+_EMPTY_WORDS = frozenset((
+    *("the", "and", "for", "with", "from", "that", "this", "then", "there", "their", "they", "them", "her", "his"),
+    *("its", "are", "has", "was", "who", "what", "when", "where", "which", "while", "into", "over", "under", "still"),
+    *("only", "frame", "frames", "panel", "panels", "picture", "viewer", "earlier", "later", "first", "second", "same"),
+))  # fmt: skip
+_LEAST_SHARE = 0.25
+"""Of the words of how a change is seen, those that its two panels have to have."""
 
 
 def draft_problems(
-    draft: Draft, shape: Shape, parts: Collection[str], text: str, known: Sequence[str] = ()
-) -> Iterator[str]:
-    """Yield everything that makes a draft unusable, one sentence each. text: the story. known: names drawn before."""
-    if len(draft.panels) != shape.panels:
-        yield f"There are {len(draft.panels)} panels; there must be {shape.panels}."
-    if len(draft.transitions) != shape.transitions:
-        yield f"There are {len(draft.transitions)} transitions; there must be {shape.transitions}."
+    draft: Draft, shape: Shape, parts: Collection[str], known: Collection[str] = ()
+) -> Iterator[Problem]:
+    """Yield what is wrong with a draft, a sentence each that says what would be right. known: the cast so far."""
+    count, transitions = len(draft.panels), len(draft.transitions)
+    if not shape.least <= count <= shape.most:
+        wanted = f"{shape.least}" if shape.least == shape.most else f"{shape.least} to {shape.most}"
+        yield Problem("panels", f"there are {count}; there must be {wanted}.")
+    if transitions != shape.transitions(count):
+        said = f"there are {transitions}; {count} panels have {shape.transitions(count)}, one from each to the next"
+        yield Problem("transitions", f"{said}{', the first from the part before' if shape.joined else ''}.")
     yield from _order(draft, shape)
-    names = {item.name for item in draft.characters} | set(known)
-    if len({item.name for item in draft.characters}) != len(draft.characters):
-        yield "A character is listed twice."
-    for item in draft.characters:
-        if item.name not in known and not _told(item.name, text):
-            yield f"The character {item.name!r} is not in the story."
-        if not _latin(item.appearance) or not _latin(item.kind):
-            yield f"The appearance and kind of {item.name!r} must be in English."
-    for number, panel in enumerate(draft.panels, 1):
-        yield from _panel_problems(f"Panel {number}", panel, names if "sheets" in parts else panel.characters)
-    for number, transition in enumerate(draft.transitions, 1):
-        for field in ("action", "causality", "consequence"):
-            if not getattr(transition, field).strip():
-                yield f"Transition {number}: {field} is empty."
+    names = [one.name for one in draft.cast]
+    for at, one in enumerate(draft.cast):
+        if one.name in names[:at]:
+            yield Problem(f"cast[{at}].name", f"{one.name!r} is there already; give a label that tells the two apart.")
+        if not _latin(f"{one.kind} {one.appearance}"):
+            yield Problem(f"cast[{at}].appearance", "write kind and appearance in English.")
+    for at, panel in enumerate(draft.panels):
+        yield from _panel_problems(f"panels[{at}]", panel, {*known, *names} if "sheets" in parts else None)
+    for at, (before, after) in enumerate(pairwise(draft.panels)):
+        if before.prompt.split() == after.prompt.split():
+            yield Problem(f"panels[{at + 1}].prompt", "it is the one before again; show another moment.", soft=True)
+    if "visual" in parts:
+        yield from _unseen(draft, shape)
 
 
-def _order(draft: Draft, shape: Shape) -> Iterator[str]:
-    """Check that scenes begin in the order of the text, the first with its first sentence: so no sentence is lost."""
+def _order(draft: Draft, shape: Shape) -> Iterator[Problem]:
+    """Check that the panels follow the text, unless they follow the time that it tells of."""
     if shape.sentences is None:
         return
     first, last = shape.sentences
-    numbers = [panel.first_sentence for panel in draft.panels if panel.first_sentence is not None]
-    if len(numbers) < len(draft.panels):
-        yield "A panel has no first_sentence."
-        return
-    held = last - first + 1 < shape.panels
-    rising = all(a <= b if held else a < b for a, b in pairwise(numbers))
-    if numbers and (numbers[0] != first or numbers[-1] > last or not rising):
-        yield f"first_sentence must rise from {first} to at most {last}; it is {numbers}."
+    before = first
+    for at, panel in enumerate(draft.panels):
+        number, path = panel.first_sentence, f"panels[{at}].first_sentence"
+        if number is None or not first <= number <= last:
+            yield Problem(path, f"give the number of a sentence, from {first} to {last}.")
+        elif number < before and draft.visual.order != "time":
+            said = f"{number} is before the {before} of the panel before it; the numbers rise"
+            yield Problem(path, f'{said} unless visual.order is "time".')
+        else:
+            before = number
 
 
-def _panel_problems(where: str, panel: DraftPanel, names: Collection[str]) -> Iterator[str]:
+def _panel_problems(where: str, panel: DraftPanel, names: Collection[str] | None) -> Iterator[Problem]:
     if not panel.prompt.strip():
-        yield f"{where}: the prompt is empty."
-    pronoun = _PRONOUN.search(panel.prompt) or _HER.search(panel.prompt)
-    if pronoun:
-        yield f"{where}: the prompt says {pronoun[0]!r}; name the character or thing."
-    if _WRITTEN.search(panel.prompt):
-        yield f"{where}: the prompt asks for words in the picture."
+        yield Problem(f"{where}.prompt", "it is empty; say what is seen.")
     if not _latin(panel.prompt):
-        yield f"{where}: the prompt must be in English."
-    strangers = [name for name in panel.characters if name not in names]
+        yield Problem(f"{where}.prompt", "write it in English.")
+    if _SIGN.search(panel.prompt):
+        yield Problem(f"{where}.prompt", "it asks for words in the picture; show a thing or a pictured word instead.")
+    if not any(item.strip() for item in panel.must_show):
+        yield Problem(f"{where}.must_show", "it is empty; name two to five things that have to be seen.", soft=True)
+    strangers = [name for name in panel.characters if names is not None and name not in names]
     if strangers:
-        yield f"{where}: {strangers[0]!r} is not among the characters."
+        said = f"{strangers[0]!r} is not in the cast; use one of {', '.join(sorted(names or ()))}, or add to the cast."
+        yield Problem(f"{where}.characters", said)
+
+
+def _unseen(draft: Draft, shape: Shape) -> Iterator[Problem]:
+    """Check, generously and by words alone, that panels hold what their changes are to be seen by."""
+    known = _stems(" ".join([*(f"{one.name} {one.kind}" for one in draft.cast), *(one.name for one in draft.props)]))
+    for at, panel in enumerate(draft.panels if not shape.joined else []):
+        told = known | _stems(" ".join((panel.prompt, *panel.must_show)))
+        for field, listed in (("state", [one.name for one in panel.state]), ("gaze", [one.who for one in panel.gaze])):
+            stray = next((name for name in listed if _stems(name) and not _stems(name) & told), None)
+            if stray is not None:
+                said = f"{stray!r} is neither in the cast, nor among the props, nor in the prompt."
+                yield Problem(f"panels[{at}].{field}", said, soft=True)
+    for at, (one, two) in enumerate(pairwise(draft.panels)):
+        passed = one.time_of_day != two.time_of_day and "unclear" not in (one.time_of_day, two.time_of_day)
+        if passed and one.light and one.light.casefold() == two.light.casefold():
+            said = f"it is the light of the panel before, but {one.time_of_day} has become {two.time_of_day}."
+            yield Problem(f"panels[{at + 1}].light", f"{said} Give each its own sky.", soft=True)
+    pivot, before = _stems(draft.visual.pivot), " ".join(panel.seen for panel in draft.panels[:-1])
+    if pivot and len(draft.panels) > 2 and not shape.joined and not pivot & _stems(before):
+        said = f"{draft.visual.pivot!r} is seen in no panel before the last"
+        yield Problem("visual.pivot", f"{said}; add it to must_show of an earlier one, or name another.", soft=True)
+    for at, change in enumerate(draft.transitions):
+        panels = draft.panels[max(0, at - shape.joined) : at - shape.joined + 2]
+        yield from _by_no_means(f"transitions[{at}]", change, " ".join(panel.seen for panel in panels))
+
+
+def _by_no_means(where: str, change: DraftTransition, seen: str) -> Iterator[Problem]:
+    """Check that a change has a means, and that the words of how it is seen are in its panels."""
+    if change.device.strip().lower() not in DEVICES:
+        yield Problem(f"{where}.device", f"{change.device!r} is none of: {', '.join(DEVICES)}.", soft=True)
+    words = _stems(change.shown)
+    if not words:
+        yield Problem(f"{where}.shown", "it is empty; say what in the two panels lets a viewer see it.", soft=True)
+    elif len(words & _stems(seen)) < _LEAST_SHARE * len(words):
+        said = "what it speaks of is in neither panel"
+        yield Problem(f"{where}.shown", f"{said}; put those things into their must_show and prompt.", soft=True)
+
+
+def _stems(text: str) -> set[str]:
+    words = {word.lower() for word in WORD.findall(text)}
+    return {word[:_STEM] for word in words if len(word) > 2 and word not in _EMPTY_WORDS}
 
 
 def _latin(text: str) -> bool:
@@ -234,80 +441,94 @@ def _latin(text: str) -> bool:
     return not letters or sum(letter.isascii() for letter in letters) >= 0.7 * len(letters)
 
 
-def _told(name: str, text: str) -> bool:
-    """Return whether the story names `name`: a word of it, whatever its ending; whole where words are not spaced."""
-    if any(ord(letter) >= WIDE for letter in name):
-        return name in text
-    told = {word.lower()[:_STEM] for word in WORD.findall(text)}
-    words = [word.lower() for word in WORD.findall(name)]
-    content = [word for word in words if word not in _SMALL and len(word) > 2] or words
-    return any(word[:_STEM] in told for word in content)
+# A repair by fields.
+
+_STEP = re.compile(r"(?:^|\.)([A-Za-z_]{1,40})|\[(\d{1,4})\]")
+_KINDS: Mapping[str, type | tuple[type, ...]] = {"string": str, "array": list, "object": dict, "boolean": bool}
 
 
-_MOST_PANELS = 6
-_MOST_LETTERS = 30_000
-"""Of a window's text: about 5,000 words."""
+def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """Return a copy of `value` with `fixes` (a list of path and value), and why some of them could not be made.
 
-
-@dataclass(frozen=True)
-class Window:
-    """One part of a story. sentences: its raw pieces (a plain text). scenes: its scenes' texts (a record).
-
-    panels: its panels' indices, from 1. joined: whether a transition leads into it from the window before.
+    A path leads by `form`. The position after the last adds to a list, and null takes an item of it away, after
+    everything else was done.
     """
-
-    sentences: tuple[str, ...]
-    first_sentence: int
-    scenes: tuple[str, ...]
-    panels: range
-    joined: bool
-
-    @property
-    def text(self) -> str:
-        """What a model may know of this part."""
-        return "".join(self.sentences) or "\n".join(self.scenes)
-
-    @property
-    def shape(self) -> Shape:
-        """How much is asked for."""
-        last = self.first_sentence + len(self.sentences) - 1
-        transitions = len(self.panels) - 1 + self.joined
-        return Shape(len(self.panels), transitions, None if self.scenes else (self.first_sentence, last))
-
-
-def windows_of(story: StoryRecord, panels: int) -> list[Window]:
-    """Return the windows of a story, each with its share of the panels.
-
-    Raises:
-        PlanError: a plain text has fewer sentences than panels.
-    """
-    found: list[Window] = []
-    if story.scenes:
-        texts = scene_texts(story)
-        for at in range(0, panels, _MOST_PANELS):
-            last = min(at + _MOST_PANELS, panels)
-            found.append(Window((), 1, tuple(texts[at : at + _MOST_PANELS]), range(at + 1, last + 1), at > 0))
-        return found
-    sentences = raw_sentences(story.story_text)
-    if len(sentences) < panels:
-        raise PlanError(
-            f"Story {story.story_id!r} has {len(sentences)} sentences, too few for {panels} panels.",
-            hint=f"Use --panels {max(2, len(sentences))}, or tell more.",
-        )
-    size = sum(map(len, sentences))
-    count = min(panels, max(-(-panels // _MOST_PANELS), -(-size // _MOST_LETTERS)))
-    shares = [len(part) for part in cut(["x"] * panels, count)]
-    sentence = panel = 1
-    for part, share in zip(_shared(sentences, shares), shares, strict=True):
-        found.append(Window(tuple(part), sentence, (), range(panel, panel + share), sentence > 1))
-        sentence, panel = sentence + len(part), panel + share
-    return found
+    made, wrong = copy.deepcopy(dict(value)), list[Problem]()
+    gone: dict[tuple[int, int], list[Any]] = {}
+    for fix in fixes if isinstance(fixes, list) else []:
+        path, new = (fix.get("path"), fix.get("value")) if isinstance(fix, Mapping) else (None, None)
+        steps = _steps(path) if isinstance(path, str) else []
+        rule, place = _led(form, made, steps[:-1])
+        last = steps[-1] if steps else None
+        if isinstance(last, int) and isinstance(place, list) and last <= len(place):
+            rule = rule.get("items", {})
+            if new is None and last < len(place):
+                gone[id(place), last] = place
+                continue
+            fits = new is not None and _fits(new, rule)
+        else:
+            known = isinstance(last, str) and isinstance(place, dict) and last in rule.get("properties", {})
+            rule = rule["properties"][last] if known else {}
+            fits = known and _fits(new, rule)
+        if not fits or place is None or last is None:
+            said = f"this takes {_said(rule)}" if rule else "no field has this path"
+            wrong.append(Problem(str(path)[:80], f"{said}; nothing was changed.", soft=True))
+        elif isinstance(last, int) and last == len(place):
+            place.append(copy.deepcopy(new))
+        else:
+            place[last] = copy.deepcopy(new)
+    for (_, at), place in sorted(gone.items(), key=lambda item: -item[0][1]):
+        del place[at]
+    return made, wrong
 
 
-def _shared(sentences: Sequence[str], shares: Sequence[int]) -> list[list[str]]:
-    """Return the sentences in as many parts as there are shares, each with at least as many sentences as panels."""
-    parts = cut(sentences, len(shares))
-    if any(len(part) < share for part, share in zip(parts, shares, strict=True)):
-        pieces = cut(["x"] * len(sentences), len(shares))
-        parts = [list(sentences[start:stop]) for start, stop in pairwise([0, *accumulate(map(len, pieces))])]
-    return parts
+def _steps(path: str) -> list[str | int]:
+    """Return the names and positions of a path; nothing where it is none."""
+    steps, at = list[str | int](), 0
+    while at < len(path):
+        found = _STEP.match(path, at)
+        if found is None:
+            return []
+        steps.append(found[1] or int(found[2]))
+        at = found.end()
+    return steps
+
+
+def _led(rule: Mapping[str, Any], place: Any, steps: Sequence[str | int]) -> tuple[Mapping[str, Any], Any]:
+    """Return the rule and the value that `steps` lead to; nothing where they lead nowhere."""
+    for step in steps:
+        inner = rule.get("items") if isinstance(step, int) else rule.get("properties", {}).get(step)
+        there = isinstance(place, list) and step < len(place) if isinstance(step, int) else isinstance(place, dict)
+        if inner is None or not there or (isinstance(step, str) and step not in place):
+            return {}, None
+        rule, place = inner, place[step]
+    return rule, place
+
+
+def _fits(value: Any, rule: Mapping[str, Any]) -> bool:
+    """Return whether a value is of the kind that a rule wants; null stands for a text that there is none of."""
+    if "anyOf" in rule:
+        return any(_fits(value, one) for one in rule["anyOf"])
+    kind = rule["type"]
+    if kind == "array":
+        return isinstance(value, list) and all(_fits(one, rule["items"]) for one in value)
+    if kind == "object":
+        known = rule["properties"]
+        return isinstance(value, dict) and all(_fits(one, known[name]) for name, one in value.items() if name in known)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in ("null", "string") and value is None:
+        return True
+    return isinstance(value, _KINDS.get(kind, ())) and value in rule.get("enum", [value])
+
+
+def _said(rule: Mapping[str, Any]) -> str:
+    """Return in words what a rule wants."""
+    if "anyOf" in rule:
+        return " or ".join(_said(one) for one in rule["anyOf"])
+    if "enum" in rule:
+        return f"one of: {', '.join(rule['enum'])}"
+    names = {"string": "a text", "integer": "a whole number", "boolean": "true or false", "null": "null"}
+    if rule["type"] == "array":
+        return f"a list, each item {_said(rule['items'])}"
+    return names.get(rule["type"]) or f"an object with {', '.join(rule.get('properties', {}))}"

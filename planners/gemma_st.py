@@ -1,86 +1,193 @@
-"""`gemma-st`: a language model plans the transitions (Gemma 3 by default), held to a schema and repaired once."""
+"""`gemma-st`: a language model plans how a story is seen (Gemma 3 by default), held to a schema, its faults mended."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
 from katha.models.base import Completion, Heard, TextModel, Turn
 from katha.models.checkpoints import HoldsModel, adapter_note, folder_revision
 from katha.models.registry import make_model, served_by_own
-from katha.planners.base import (
-    ABOUT,
-    ARTICLE,
-    NEGATIVE_PROMPT,
-    LadderPlanner,
-    as_sentence,
-    capital,
-    fit,
-    named,
-    parts_without,
-    worded,
-)
+from katha.planners.base import ABOUT, NEGATIVE_PROMPT, WIDE, LadderPlanner, as_sentence, parts_without
 from katha.planners.draft import (
     Draft,
-    DraftPanel,
+    DraftCharacter,
     DraftTransition,
-    Window,
+    Problem,
+    Shape,
     draft_problems,
+    fixes_schema,
+    mended,
     read_draft,
+    read_reply,
     reply_schema,
-    windows_of,
+    within,
 )
+from katha.planners.moments import scene_texts
+from katha.planners.narrated import cut, raw_sentences
 from katha.protocols import PlanRequest
-from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition
+from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition, Visual
 
-_SHOTS: Mapping[str, str] = {"close-up": "Close-up", "medium": "Medium shot", "wide": "Wide shot"}
-_SENTENCE_END = re.compile(r"(?<=[.!?]) ")
-_NO_PLACE = frozenset({"", "unclear", "unknown", "none"})
+# The story, whole or in parts.
 
-
-def _panel(
-    index: int, draft: DraftPanel, source: str, sheets: Sequence[Character], parts: Collection[str], limit: int | None
-) -> Panel:
-    told = as_sentence(draft.prompt)
-    shown = [item for item in sheets if item.name in draft.characters]
-    if "look" in parts:
-        told = _with_looks(told, shown)
-    for item in [*draft.must_show, *(link.visible for link in draft.links)]:
-        if not worded(item, told):
-            told = f"{told} {as_sentence(item)}"
-    sentences = _SENTENCE_END.split(told)
-    angle = draft.shot_angle if draft.shot_angle != "eye level" else ""
-    shot = [part for part in (_SHOTS.get(draft.shot_size), angle) if part]
-    place = [text.strip() for text in (draft.place, draft.time_of_day) if text.strip().lower() not in _NO_PLACE]
-    lead = [as_sentence(", ".join(given)) for given in (shot, place) if given]
-    return Panel(
-        index=index,
-        prompt=fit([*lead, *sentences], limit, first=range(len(lead), len(lead) + len(sentences))),
-        negative_prompt=NEGATIVE_PROMPT,
-        caption=" ".join(source.split()),
-        characters=[item.name for item in shown],
-        source=source,
-        **draft.model_dump(include={"must_show", "place", "time_of_day", "shot_size", "shot_angle", "links"}),
-    )
+_CONTEXT = 32_000
+"""Tokens that a model reads, where its data does not tell."""
+_OF_STORY = 0.6
+"""Of those, the share that a story may take."""
+_BREAK = re.compile(r"\s*(?:#|\*\s?\*|-{3}|(?:chapter|part|kapitel|chapitre)\b|[IVXLC\d]+\.?\s*$)", re.IGNORECASE)
+_AHEAD, _LONGEST_LINE = 12, 200
+"""Lines of what comes after a part, and the letters of one."""
 
 
-def _transitions(story_id: str, window: Window, draft: Draft) -> list[Transition]:
-    """Return the window's transitions, the first from the panel before it where it is joined."""
-    return [
-        Transition(
-            story_id=story_id,
-            from_scene=at,
-            to_scene=at + 1,
-            expected_change=item.consequence,
-            recoverability_target=item.action,
-            **item.model_dump(exclude={"questions"}),
+@dataclass(frozen=True)
+class Part:
+    """A story, or one part of a story that no model could read at once. sentences: its raw pieces (a plain text);
+    scenes: the texts of its scenes (a record). first: the number of the first of them. shape: how much is asked for."""
+
+    sentences: tuple[str, ...]
+    scenes: tuple[str, ...]
+    first: int
+    shape: Shape
+
+
+def parts_of(story: StoryRecord, request: PlanRequest, letters: int) -> list[Part]:
+    """Return a story as one part; as several of about the same length only where it has many more than `letters`.
+
+    Raises:
+        PlanError: there are more parts than panels.
+    """
+    pieces = scene_texts(story) if story.scenes else raw_sentences(story.story_text)
+    most, asked = request.most_panels or request.panels, len(request.questions)
+    bounds = [0, *_breaks(pieces, -(-sum(map(len, pieces)) // letters)), len(pieces)]
+    count = len(bounds) - 1
+    if count > most:
+        said = (
+            f"Story {story.story_id!r} is so long that the model reads it in {count} parts, too many for {most} panels."
         )
-        for at, item in enumerate(draft.transitions, window.panels.start - window.joined)
-    ]
+        raise PlanError(said, hint=f"Use --panels {count}, one chapter, or a model that reads more.")
+    shares = [[len(share) for share in cut(["x"] * panels, count)] for panels in (max(request.panels, count), most)]
+    found: list[Part] = []
+    for at, (start, stop) in enumerate(pairwise(bounds)):
+        least, highest = (stop - start,) * 2 if story.scenes else (shares[0][at], shares[1][at])
+        told = None if story.scenes else (start + 1, stop)
+        shape = Shape(least, max(least, highest), told, joined=at > 0, asked=asked)
+        own = tuple(pieces[start:stop])
+        found.append(Part((), own, start + 1, shape) if story.scenes else Part(own, (), start + 1, shape))
+    return found
+
+
+def _breaks(pieces: Sequence[str], count: int) -> Iterator[int]:
+    """Yield where the parts after the first begin: at a chapter or scene, else at a paragraph, else at a sentence."""
+    total, before, places = sum(map(len, pieces)), 0, list[tuple[int, int, int]]()
+    for at, piece in enumerate(pieces):
+        paragraph = at > 0 and pieces[at - 1].count("\n") > 1
+        places.append((before, 2 * bool(paragraph and _BREAK.match(piece)) + paragraph, at))
+        before += len(piece)
+    last = 0
+    for number in range(1, count):
+        aim, reach = total * number // count, total // count // 5
+        later = [place for place in places if place[2] > last]
+        near = [place for place in later if abs(place[0] - aim) <= reach] or later
+        if not near:
+            return
+        *_, last = max(near, key=lambda place: (place[1] if abs(place[0] - aim) <= reach else 0, -abs(place[0] - aim)))
+        yield last
+
+
+def letters_for(text: str, context: int) -> int:
+    """Return how many letters of a text like this a model that reads `context` tokens may be given at once."""
+    letters = [letter for letter in text[:20_000] if letter.isalpha()] or ["a"]
+    wide, latin = (sum(map(kind, letters)) / len(letters) for kind in (lambda one: ord(one) >= WIDE, str.isascii))
+    return int(_OF_STORY * context * (1 if wide > 0.5 else 4 if latin > 0.5 else 3))
+
+
+@dataclass
+class Told:
+    """What is planned so far: panels, and what all parts of a story share."""
+
+    panels: list[Panel] = field(default_factory=list)
+    cast: list[DraftCharacter] = field(default_factory=list)
+    pairs: list[tuple[Transition, DraftTransition]] = field(default_factory=list)
+    board: Visual = field(default_factory=Visual)
+    seen: dict[int, int] = field(default_factory=dict)
+    """By the number of a question, the panel in which its answer is seen."""
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.cast]
+
+    def add(self, story: StoryRecord, part: Part, draft: Draft) -> None:
+        """Take in the draft of the next part."""
+        offset = len(self.panels)
+        self.cast += [one for one in draft.cast if one.name not in self.names]
+        order = {name: at for at, name in enumerate(self.names)}
+        for at, (source, caption) in enumerate(_sources(part, draft)):
+            panel = draft.panels[at]
+            shown = sorted((name for name in panel.characters if name in order), key=order.__getitem__)
+            fields = panel.model_dump(exclude={"first_sentence", "characters", "time_of_day"})
+            time = "" if panel.time_of_day == "unclear" else panel.time_of_day
+            balloon = _BALLOON.search(panel.seen) is not None
+            never = NEGATIVE_PROMPT.replace("speech bubbles, ", "") if balloon else NEGATIVE_PROMPT
+            made = {**fields, "time_of_day": time, "characters": shown, "negative_prompt": never}
+            self.panels.append(Panel(index=offset + at + 1, source=source, caption=caption, **made))
+        first = max(1, offset)
+        for at, change in enumerate(draft.transitions, first):
+            self.pairs.append((_transition(story.story_id, at, change), change))
+        for row in draft.coverage:
+            if row.panel is not None and 1 <= row.panel <= len(draft.panels):
+                self.seen.setdefault(row.question, offset + row.panel)
+        self.board = _merged(self.board, draft) if offset else _board(draft)
+
+
+_BALLOON = re.compile(r"\b(?:balloon|bubble|cloud)s?\b", re.IGNORECASE)
+"""A pictured word: it is no fault of the picture."""
+
+
+def _board(draft: Draft) -> Visual:
+    told = draft.visual.model_dump(include=set(Visual.model_fields) - {"props", "unseen"})
+    return Visual(**told, props=draft.props)
+
+
+def _merged(board: Visual, draft: Draft) -> Visual:
+    """Return what holds for a board with what a later part adds to it."""
+    known = {prop.name for prop in board.props}
+    update: dict[str, Any] = {"props": [*board.props, *(prop for prop in draft.props if prop.name not in known)]}
+    for name in ("places", "left_out", "added"):
+        update[name] = list(dict.fromkeys([*getattr(board, name), *getattr(draft.visual, name)]))
+    return board.model_copy(update=update)
+
+
+def _sources(part: Part, draft: Draft) -> list[tuple[str, str]]:
+    """Return what each panel is made of, and its caption; joined in the story's order, the sources are the text.
+
+    Of panels that share a sentence the first one has it as its source, and all have it as their caption.
+    """
+    if part.scenes:
+        return [(text, " ".join(text.split())) for text in part.scenes]
+    starts = [(panel.first_sentence or part.first) - part.first for panel in draft.panels]
+    firsts = sorted(set(starts))
+    bounds = zip([0, *firsts[1:]], [*firsts[1:], len(part.sentences)], strict=True)
+    pieces = {first: "".join(part.sentences[slice(*bound)]) for first, bound in zip(firsts, bounds, strict=True)}
+    told = [" ".join(pieces[start].split()) for start in starts]
+    return [("" if start in starts[:at] else pieces[start], told[at]) for at, start in enumerate(starts)]
+
+
+def _transition(story_id: str, at: int, change: DraftTransition) -> Transition:
+    return Transition(
+        story_id=story_id,
+        from_scene=at,
+        to_scene=at + 1,
+        expected_change=change.consequence,
+        recoverability_target=change.action,
+        **change.model_dump(exclude={"questions"}),
+    )
 
 
 def _questions(story_id: str, pairs: Sequence[tuple[Transition, DraftTransition]]) -> list[Question]:
@@ -103,36 +210,26 @@ def _questions(story_id: str, pairs: Sequence[tuple[Transition, DraftTransition]
     ]
 
 
-def _sources(window: Window, draft: Draft) -> list[str]:
-    """Return what each panel is made of; joined, the sources are the window's text."""
-    if window.scenes:
-        return list(window.scenes)
-    starts = [(panel.first_sentence or window.first_sentence) - window.first_sentence for panel in draft.panels]
-    ends = [*starts[1:], len(window.sentences)]
-    return ["".join(window.sentences[start:end]) for start, end in zip(starts, ends, strict=True)]
-
-
-def _with_looks(prompt: str, shown: Sequence[Character]) -> str:
-    """Put each character's whole look in the place of its first mention, by name or by kind; else added at the end."""
-    for item in shown:
-        if item.appearance.lower() in prompt.lower():
-            continue
-        words = sorted({item.name, item.kind}, key=len, reverse=True)
-        names = "|".join(re.escape(word) for word in words if word)
-        found = re.search(rf"\b(?:(?:the|an?)\s+)?(?:{names})\b", prompt, re.IGNORECASE)
-        look = named(ARTICLE.sub("", item.appearance.strip()))
-        if found is None:
-            prompt = f"{prompt} {as_sentence(look)}"
-            continue
-        # A proper name stays beside the look; a kind ("the lion") is a part of it.
-        said = f"{found[0]}, {look}," if found[0] == item.name and item.name[:1].isupper() else look
-        prompt = f"{prompt[: found.start()]}{said}{prompt[found.end() :]}"
-    return capital(prompt)
+def _placed(questions: Sequence[Question], seen: Mapping[int, int], panels: int) -> list[Question]:
+    """Return the questions that were asked for, each with the panel in which its answer is seen, where there is one."""
+    placed: list[Question] = []
+    for number, question in enumerate(questions, 1):
+        at = seen.get(number)
+        found: dict[str, Any] = {"target_scene": at, "target_transition": None, "evidence_scenes": []}
+        if at is not None:
+            last = max(2, at)
+            found |= {"target_transition": (last - 1, last) if panels > 1 else None, "evidence_scenes": [at]}
+        placed.append(question.model_copy(update=found))
+    return placed
 
 
 _FEWEST_WORDS, _MOST_WORDS = 12, 60
 _ADDED_WORDS = 24
 """Room that is left in a prompt for looks, place and shot."""
+_ALONE = "alone, full body, plain background"
+_REPAIRS, _MOST_PROBLEMS = 2, 12
+_MOST_TOKENS = 16_000
+"""Of a reply: a plan of five panels takes about 4,000, one of seventeen about 10,000."""
 
 
 class GemmaPlanner(LadderPlanner):
@@ -143,6 +240,9 @@ class GemmaPlanner(LadderPlanner):
     """
 
     name = "gemma-st"
+    version = 2
+    chooses_scenes: ClassVar[bool] = True
+    """It divides a plain text itself: nobody else has to read it to know how many panels it calls for."""
 
     def __init__(
         self,
@@ -155,11 +255,13 @@ class GemmaPlanner(LadderPlanner):
         revision: str | None = None,
         base_url: str | None = None,
         max_tokens: int | None = None,
+        questions: bool = False,
     ) -> None:
         """Name the model; nothing is loaded or called yet.
 
         adapter: a LoRA adapter for a local model, or the one that a server of one's own serves under this name.
-        without: parts of a plan to leave out (`ABOUT` in `base.py`). base_url: of a compatible server.
+        without: parts of a plan to leave out (`ABOUT` in `base.py`). base_url: of a compatible server. questions: have
+        the model write questions of its own plan as well.
 
         Raises:
             UsageError, InputFileError, ModelError, MissingExtraError: the model cannot be used.
@@ -173,13 +275,14 @@ class GemmaPlanner(LadderPlanner):
             dtype=dtype,
             revision=revision,
             base_url=base_url,
-            max_tokens=max_tokens,
+            # The window of a server of one's own holds prompt and reply; how much may be reply is its own default.
+            max_tokens=max_tokens or (None if served_by_own(argument) else _MOST_TOKENS),
         )
         # An adapter writes what it was taught to write, and its note says what that leaves out.
         # A merged model has the note beside it.
         noted = adapter or (Path(argument) if argument else None)
         untaught = adapter_note(noted).get("without", []) if noted is not None else []
-        self._parts = parts_without([*without, *untaught])
+        self._parts = parts_without([*without, *untaught, *(() if questions else ("questions",))])
 
     def spec(self) -> Mapping[str, Any]:
         """Return the model, the prompts' hashes and what is turned off."""
@@ -187,7 +290,7 @@ class GemmaPlanner(LadderPlanner):
             **super().spec(),
             "model": dict(self._model.spec()),
             **({"adapter": folder_revision(self._served_adapter)} if self._served_adapter else {}),
-            "prompts": {name: load_prompt(f"planner/{name}").sha256 for name in ("plan", "repair")},
+            "prompts": {name: load_prompt(f"planner/{name}").sha256 for name in ("plan", "example", "repair")},
             "without": [name for name in ABOUT if name not in self._parts],
         }
 
@@ -197,74 +300,109 @@ class GemmaPlanner(LadderPlanner):
             self._model.close()
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Plan `story`, a long one in windows that know the characters and the last picture before them.
+        """Plan `story` with one request that sees all of it; in parts only where the model could not read it whole.
 
         Raises:
-            PlanError: the story cannot be planned (no event, too few sentences). ReplyError: the model wrote no usable
-            plan, even after one repair; its status and what it wrote are kept. ModelError: the model gave no answer.
+            PlanError: the story cannot be planned (no event). ReplyError: the model wrote no usable plan, even after
+            repairs; its status and what it wrote are kept. ModelError: the model gave no answer.
         """
+        scenes = len(story.scenes)
+        if request.panels <= scenes <= (request.most_panels or request.panels):
+            request = replace(request, panels=scenes, most_panels=None)
         seen, information = self.seen(story, request)
-        limit = request.prompt_tokens
-        characters: list[Character] = []
-        panels: list[Panel] = []
-        pairs: list[tuple[Transition, DraftTransition]] = []
-        windows = windows_of(seen, request.panels)
-        for number, window in enumerate(windows, 1):
-            part = {"number": number, "count": len(windows)} if len(windows) > 1 else None
-            prompt = plan_prompt(seen, window, self._parts, limit, part, characters, panels)
-            heard = _told(request.heard, f"part {number} of {len(windows)}: " if part else "")
-            draft = self._draft(seen, window, prompt, characters, heard)
-            known = {item.name for item in characters}
-            for new in draft.characters:
-                if new.name not in known:
-                    alone = as_sentence(f"{new.appearance}, alone, full body, plain background")
-                    characters.append(Character(**new.model_dump(), anchor_prompt=alone))
-            for index, item, source in zip(window.panels, draft.panels, _sources(window, draft), strict=True):
-                panels.append(_panel(index, item, source, characters, self._parts, limit))
-            pairs += zip(_transitions(story.story_id, window, draft), draft.transitions, strict=True)
+        context = getattr(getattr(self._model, "vendor", None), "card", {}).get("context", _CONTEXT)
+        parts = parts_of(seen, request, letters_for(seen.story_text, context))
+        told = Told()
+        for number, part in enumerate(parts, 1):
+            prompt = plan_prompt(seen, parts, number, self._parts, request, told)
+            heard = _heard(request.heard, f"part {number} of {len(parts)}: " if len(parts) > 1 else "")
+            told.add(story, part, self._draft(seen, part.shape, prompt, told.names, heard))
+        questions = _questions(story.story_id, told.pairs)
+        questions += _placed(request.questions, told.seen, len(told.panels))
+        unseen = [item.question for at, item in enumerate(request.questions, 1) if at not in told.seen]
+        board = told.board.model_copy(update={"unseen": unseen})
+        characters = [
+            Character(
+                **one.model_dump(), anchor_prompt=as_sentence(f"{one.name}: {one.appearance.strip(' .')}, {_ALONE}")
+            )
+            for one in told.cast
+        ]
         return self.made(
             story,
             request,
-            information,
-            panels,
+            [*information, *(["steering_questions"] if request.questions else [])],
+            told.panels,
             characters=characters,
-            transitions=[transition for transition, _ in pairs],
-            questions=_questions(story.story_id, pairs),
+            transitions=[transition for transition, _ in told.pairs],
+            questions=questions,
+            visual=board if "visual" in self._parts or unseen else None,
         )
 
-    def _draft(
-        self, story: StoryRecord, window: Window, prompt: str, characters: Sequence[Character], heard: Heard | None
-    ) -> Draft:
-        """Return the model's draft of one window; it is asked again once with what is wrong with it."""
-        schema = reply_schema(window.shape, self._parts)
-        known = [item.name for item in characters]
-        turns = [Turn("user", prompt)]
-        reply = self._asked(story, turns, schema, heard)
-        draft, problems = self._read(window, reply, known)
-        if draft is None or problems:
-            repair = load_prompt("planner/repair").render(problems=problems[:8])
-            turns += [Turn("assistant", reply.text), Turn("user", repair)]
-            reply = self._asked(story, turns, schema, heard)
-            draft, problems = self._read(window, reply, known)
-        if draft is None or problems:
+    def _draft(self, story: StoryRecord, shape: Shape, prompt: str, known: Sequence[str], heard: Heard | None) -> Draft:
+        """Return the model's draft of one part. What is wrong with it is asked for field by field, twice at most; a
+        reply that is no JSON is asked for again whole. Faults that only make a plan worse are asked about once."""
+        form, turn = reply_schema(shape, self._parts), Turn("user", prompt)
+        reply = self._asked(story, [turn], form, heard)
+        best = tried = self._attempt(*read_reply(reply.text), form, shape, known)
+        for again in range(_REPAIRS):
+            if not best.problems or (again and best.usable):
+                break
+            repair = load_prompt("planner/repair").render(
+                problems=tried.problems[:_MOST_PROBLEMS], whole=tried.value is None
+            )
+            wrote = reply.text if tried.value is None else json.dumps(tried.value, ensure_ascii=False)
+            turns = [turn, Turn("assistant", wrote), Turn("user", repair)]
+            try:
+                reply = self._asked(story, turns, form if tried.value is None else fixes_schema(form), heard)
+            except ReplyError:
+                if best.usable:
+                    break
+                raise
+            tried = self._repaired(tried, reply.text, form, shape, known)
+            best = tried if tried.usable or not best.usable else best
+        if best.usable is None:
+            hard = next(item for item in best.problems if not item.soft)
             raise ReplyError(
-                f"The model wrote no plan of {story.story_id!r} that can be drawn, not even after a repair: "
-                f"{problems[0]}",
+                f"The model wrote no plan of {story.story_id!r} that can be drawn, not even after a repair: {hard}",
                 hint="Try a larger model, an adapter from `katha train planner`, or --planner rule.",
                 raw=reply.text,
             )
-        if not draft.tells_events:
+        if not best.usable.tells_events:
             raise PlanError(
                 f"Story {story.story_id!r} tells of no event, says the model.",
                 hint="Tell who does what, in a few sentences.",
             )
-        return draft
+        return best.usable
 
-    def _read(self, window: Window, reply: Completion, known: Sequence[str]) -> tuple[Draft | None, list[str]]:
-        draft, problems = read_draft(reply.text)
-        if draft is None or not draft.tells_events:
-            return draft, problems
-        return draft, list(draft_problems(draft, window.shape, self._parts, window.text, known))
+    def _attempt(
+        self,
+        value: Mapping[str, Any] | None,
+        problem: str,
+        form: Mapping[str, Any],
+        shape: Shape,
+        known: Sequence[str],
+        more: Sequence[Problem] = (),
+    ) -> _Attempt:
+        """Return what a reply holds, and what is wrong with it: `problem` where it holds nothing."""
+        empty = value is not None and value.get("tells_events") is not False and not value.get("panels")
+        if value is None or empty:
+            return _Attempt(None, None, [Problem("", problem or "It has no panels.")])
+        kept = within(value, form)
+        draft, problems = read_draft(kept, known)
+        if draft is not None and draft.tells_events:
+            problems = [*draft_problems(draft, shape, self._parts, known)]
+        return _Attempt(kept, draft, [*problems, *more])
+
+    def _repaired(
+        self, tried: _Attempt, text: str, form: Mapping[str, Any], shape: Shape, known: Sequence[str]
+    ) -> _Attempt:
+        """Return an attempt with the fixes of a reply made; a whole plan stands for itself."""
+        value, problem = read_reply(text)
+        if tried.value is None or (value is not None and "panels" in value):
+            return self._attempt(value, problem, form, shape, known)
+        fixes = value.get("fixes") if value is not None else None
+        made, wrong = mended(tried.value, fixes, form)
+        return self._attempt(made, "", form, shape, known, wrong)
 
     def _asked(
         self, story: StoryRecord, turns: Sequence[Turn], schema: Mapping[str, Any], heard: Heard | None
@@ -280,7 +418,21 @@ class GemmaPlanner(LadderPlanner):
         raise ReplyError(said, hint=hint, status=reply.status, raw=reply.text)
 
 
-def _told(heard: Callable[[str], None] | None, part: str) -> Heard | None:
+@dataclass(frozen=True)
+class _Attempt:
+    """A reply: its JSON (None: it has none that could be mended), what it says, and what is wrong with it."""
+
+    value: dict[str, Any] | None
+    draft: Draft | None
+    problems: list[Problem]
+
+    @property
+    def usable(self) -> Draft | None:
+        """The draft, where nothing in it forbids to draw it."""
+        return self.draft if all(item.soft for item in self.problems) else None
+
+
+def _heard(heard: Callable[[str], None] | None, part: str) -> Heard | None:
     """Return what a model tells its tokens to, in words: `1,204 of at most 8,192 tokens`."""
     if heard is None:
         return None
@@ -291,31 +443,68 @@ def _told(heard: Callable[[str], None] | None, part: str) -> Heard | None:
 _HINTS: Mapping[str, str] = {
     "truncated": "Raise the limit (--planner-option max_tokens=N), use fewer --panels, or another model.",
     "refused": "The model would not plan this story; try another model.",
-    "not_asked": "Use fewer --panels or a model that reads more.",
+    "not_asked": "Use a shorter story or a model that reads more.",
 }
 
 
 def plan_prompt(
     story: StoryRecord,
-    window: Window,
-    parts: Collection[str],
-    limit: int | None,
-    part: Mapping[str, int] | None = None,
-    known: Sequence[Character] = (),
-    drawn: Sequence[Panel] = (),
+    parts: Sequence[Part],
+    number: int,
+    switches: Collection[str],
+    request: PlanRequest,
+    told: Told | None = None,
 ) -> str:
-    """Return what the model is asked for one window. limit: the renderer's prompt limit in tokens."""
+    """Return what the model is asked for part `number`, from 1, of a story; `told` is what is planned already."""
+    part, so_far, limit = parts[number - 1], told or Told(), request.prompt_tokens
     words = _MOST_WORDS if limit is None else max(_FEWEST_WORDS, min(_MOST_WORDS, limit * 3 // 4 - _ADDED_WORDS))
-    numbered = enumerate(window.sentences, window.first_sentence)
+    form = reply_schema(part.shape, switches)
     return load_prompt("planner/plan").render(
         title=story.title,
-        part=part,
-        scenes=[{"number": index, "text": text} for index, text in zip(window.panels, window.scenes, strict=False)],
-        sentences=[{"number": number, "text": " ".join(text.split())} for number, text in numbered],
-        panels=len(window.panels),
-        transitions=window.shape.transitions,
-        known=known,
-        before=drawn[-1].prompt if drawn else "",
+        part={"number": number, "count": len(parts)} if len(parts) > 1 else None,
+        told=[panel.prompt for panel in so_far.panels],
+        cast=so_far.cast,
+        board=_in_words(so_far.board),
+        ahead=_outline(parts[number:]),
+        scenes=[{"number": at, "text": text} for at, text in enumerate(part.scenes, part.first)],
+        sentences=[
+            {"number": at, "text": " ".join(text.split())} for at, text in enumerate(part.sentences, part.first)
+        ],
+        least=part.shape.least,
+        most=part.shape.most,
+        transitions=part.shape.transitions(part.shape.least),
+        joined=part.shape.joined,
+        asked=request.questions,
         words=words,
-        **{name: name in parts for name in ABOUT},
+        example=_example(form),
+        **{name: name in switches for name in ABOUT},
     )
+
+
+def _example(form: Mapping[str, Any]) -> str:
+    """Return the worked example in the form that is asked for, a line an item."""
+    told = within(json.loads(load_prompt("planner/example").text), form)
+
+    def line(value: object) -> str:
+        if isinstance(value, list):
+            return "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False) for one in value) + "]"
+        return json.dumps(value, ensure_ascii=False)
+
+    return "{" + ",\n".join(f'"{name}": {line(value)}' for name, value in told.items()) + "}"
+
+
+def _in_words(board: Visual) -> str:
+    """Return what holds for the panels so far, in one line."""
+    pivot = f"the {board.pivot_colour} {board.pivot}".replace("the  ", "the ") if board.pivot else ""
+    props = ", ".join(f"{prop.name} ({prop.looks})" if prop.looks else prop.name for prop in board.props)
+    told = {"places": ", ".join(board.places), "the story turns on": pivot, "props": props}
+    return "; ".join([*filter(None, (board.geography, board.direction)), *(f"{k}: {v}" for k, v in told.items() if v)])
+
+
+def _outline(parts: Sequence[Part]) -> list[str]:
+    """Return the first sentences of the paragraphs to come, or of the scenes, some of them where there are many."""
+    pieces = [piece for part in parts for piece in part.scenes or part.sentences]
+    opening = [piece for before, piece in zip(["\n\n", *pieces], pieces, strict=False) if before.count("\n") > 1]
+    lines = opening if len(opening) > 1 else pieces
+    step = max(1, -(-len(lines) // _AHEAD))
+    return [" ".join(line.split())[:_LONGEST_LINE] for line in lines[::step]]

@@ -66,9 +66,10 @@ class Capabilities:
 
     identity: how characters stay the same (`sources`: frames are made of the same drawn parts, and requests bring the
     plan). insertion: what a frame drawn later needs (`alone`: its request only; `bank`, `reference`: the board around
-    it; `neighbours`: the sources of the frames on both sides), or `none` when it cannot add one. source: `found` when the pictures are
-    there already: a story has one board, of its own size, whatever the seed, and nothing is cached. sizes: allowed
-    (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit, None for none.
+    it; `neighbours`: the sources of the frames on both sides), or `none` when it cannot add one. source: `found` when
+    the pictures are there already: a story has one board, of its own size, whatever the seed, and nothing is cached.
+    sizes: allowed (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit,
+    None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     """

@@ -156,12 +156,14 @@ class Character(Record):
 
     `kind` is what it is in plain words ("lion", "old woman"); `appearance` is the phrase that every prompt repeats so
     that it looks the same in every frame; `anchor_prompt` shows it alone (for renderers with an identity bank).
+    `in_text` is how the story calls it, where the name is a label of the plan's own.
     """
 
     name: str
     kind: str
     appearance: str
     anchor_prompt: str = ""
+    in_text: str = Field(default="", exclude_if=lambda value: not value)
 
 
 class Link(Record):
@@ -172,8 +174,19 @@ class Link(Record):
 
 
 Device = Literal[
-    *("cause in frame", "presence before absence", "same path twice", "planted pivot", "one prop two states"),
-    *("sky and light", "direction", "gaze", "cut-open", "trail", "pictured word", "sound mark", "costume change"),
+    "cause in frame",
+    "presence before absence",
+    "same path twice",
+    "planted pivot",
+    "one prop two states",
+    "sky and light",
+    "direction",
+    "gaze",
+    "cut-open",
+    "trail",
+    "pictured word",
+    "sound mark",
+    "costume change",
     "return",
 ]
 """The means of the visual grammar: how a transition is seen without words."""
@@ -212,7 +225,8 @@ class Visual(Record):
     """What holds for a whole board: which side is what, which way is forward, places that return, and the pivot.
 
     pivot: the one thing that the story turns on, and the colour that it alone has. left_out: what of the story no frame
-    shows. added: what frames show that the text does not have.
+    shows. added: what frames show that the text does not have. unseen: questions, asked of the planner, that no frame
+    answers.
     """
 
     geography: str = ""
@@ -224,6 +238,7 @@ class Visual(Record):
     order: Literal["", "telling", "time"] = ""
     left_out: list[str] = []
     added: list[str] = []
+    unseen: list[str] = Field(default=[], exclude_if=_unsaid)
 
 
 class Panel(Record):
