@@ -15,7 +15,7 @@ from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
-from katha.errors import BudgetError, OutputFolderError, PlanError, UsageError
+from katha.errors import BudgetError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
@@ -25,6 +25,7 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
+from katha.models.calls import forgetting_calls
 from katha.planners.renewal import sealed
 from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import (
@@ -313,7 +314,8 @@ def plan_within(
     story = with_scenes(record, words)
     panels = config.panels or len(story.scenes) or PlanRequest().panels
     request = PlanRequest(panels=panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
-    with named_failures(f"planner {config.planner!r}", PlanError):
+    # What a model wrote in vain is not kept: it is asked anew.
+    with named_failures(f"planner {config.planner!r}", PlanError), forgetting_calls(ReplyError):
         plan = planner.plan(story, request)
         if not isinstance(plan, Plan):
             raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")

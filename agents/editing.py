@@ -36,6 +36,7 @@ from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import KathaError, OutputFolderError, UsageError
 from katha.jsonio import read_record, sha256_hex
+from katha.models.calls import noting_calls
 from katha.planners.base import require_readable
 from katha.renderers.references import reference_png
 from katha.schema import Board, Candidate, Plan, StoryRecord
@@ -91,7 +92,7 @@ def _opened(
         require_drawers(changes or {}, [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
-        with Store(cache_folder(), owner=state.run_id) as store:
+        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
             desk = Desk(folder, config, made, store, on_event or ignore_event)
             yield desk, take_plan(desk)
 

@@ -169,7 +169,7 @@ class RunFolder(Workspace[RunRecord]):
         file="run.json",
         state=RunRecord,
         early=frozenset(("panels",)),
-        drafts=("story.jsonl", "plan.json", "answers.jsonl", "graph.sqlite*"),
+        drafts=("calls.txt", "story.jsonl", "plan.json", "answers.jsonl", "graph.sqlite*"),
     )
 
     def __init__(self, path: Path) -> None:
@@ -177,6 +177,7 @@ class RunFolder(Workspace[RunRecord]):
         self.panels = path / "panels"
         self.story = path / "story.jsonl"
         self.plan = path / "plan.json"
+        self.calls = path / "calls.txt"
         self.storyboard = path / "storyboard.json"
         self.candidates = path / "candidates.json"
         self.answers = path / "answers.jsonl"

@@ -24,6 +24,7 @@ from katha.agents.steps import Desk, replay
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
+from katha.models.calls import noting_calls
 from katha.postgres import connector, explained
 from katha.protocols import LeavesOut
 from katha.schema import Event, Plan, StoryRecord
@@ -76,7 +77,7 @@ def run_story(
         folder.restore()
         known = folder.resume(fresh)
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
-        with Store(cache_folder(), owner=state.run_id) as store:
+        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
             desk = Desk(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, record, plan, known is None, review)
 
@@ -109,7 +110,7 @@ def resume_run(
             review = _refused
         made = load_plugins(config, budget)
         folder.resume(state.model_copy(update=made.specs()))
-        with Store(cache_folder(), owner=state.run_id) as store:
+        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
             desk = Desk(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, folder.first_story(state), None, False, review)
 

@@ -12,10 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
 from katha.addresses import private_cache, store_address
-from katha.config import Settings, cache_folder, refuse_code
-from katha.errors import UsageError
+from katha.agents.folder import RunFolder
+from katha.config import Settings, cache_folder, read_settings, refuse_code
+from katha.errors import InputFileError, UsageError
+from katha.jsonio import read_text
 from katha.models.calls import CallLog, calls_through, current_calls
-from katha.models.recordings import KeptCalls, Recorder, Replayer
+from katha.models.recordings import KeptCalls, Recorder, Replayer, pack_calls, read_recording
 from katha.store import CallIndex, Store
 
 _LOG = logging.getLogger("katha")
@@ -125,14 +127,44 @@ def settings_of_replay(flags: Mapping[str, Any]) -> dict[str, Any]:
 def note_settings(config: Settings) -> None:
     """Note the settings of a command that is recorded; no address is among them."""
     log = current_calls()
-    if not isinstance(log, Recorder):
-        return
+    if isinstance(log, Recorder):
+        log.note_settings(recorded_settings(config))
+
+
+def recorded_settings(config: Settings) -> dict[str, Any]:
+    """Return the settings that a recording keeps: those that any machine can have."""
     told = {name: value for name, value in config.model_dump(mode="json").items() if name not in _NOT_RECORDED}
-    log.note_settings({name: _without_address(value) for name, value in told.items()})
+    return {name: _without_address(value) for name, value in told.items()}
 
 
 def _without_address(value: Any) -> Any:
     return {name: item for name, item in value.items() if name != "base_url"} if isinstance(value, dict) else value
+
+
+def pack_run(run: Path, out: Path) -> tuple[int, list[str]]:
+    """Write a recording of a run that is there; return how many calls it holds, and the keys of those that the store
+    has no longer.
+
+    Answers that the run found in the cache were calls of an earlier command, and are not among them.
+
+    Raises:
+        UsageError: there is no such run, it asked no language model, or `out` is there and is no recording.
+    """
+    folder = RunFolder(run)
+    state = folder.read()
+    if state is None:
+        raise InputFileError(f"{str(run)!r} holds no run.", hint="Name the folder of a run.")
+    if out.exists():
+        read_recording(out)
+    keys = read_text(folder.calls).split() if folder.calls.is_file() else []
+    if not keys:
+        raise UsageError(
+            f"The run in {str(run)!r} has no list of calls ({folder.calls.name}): it asked no language model.",
+            hint="A run of an older katha has none either: run it again with --record.",
+        )
+    settings = recorded_settings(read_settings(Settings, state.config))
+    with Store(cache_folder()) as store:
+        return pack_calls(store.calls, keys, out, settings=settings, command="run")
 
 
 def refuse_recording(what: str) -> None:

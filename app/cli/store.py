@@ -1,4 +1,4 @@
-"""`katha store check|gc|copy`: look after what commands, and machines, share."""
+"""`katha store check|gc|copy|calls|pack`: look after what commands, and machines, share."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import typer
 from katha.addresses import StoreAddress, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
+from katha.app.recording import pack_run
 from katha.config import cache_folder
 from katha.errors import UsageError
+from katha.models.recordings import listing
 from katha.store import Store
 from katha.upkeep import collect
 from katha.upkeep import copy as copy_records
@@ -93,6 +95,30 @@ def copy(
     typer.echo(f"  {found.files:,} pictures copied, {found.present_files:,} were there")
     if found.missing_files:
         typer.echo(f"  {found.missing_files:,} records left out: their picture is gone or damaged")
+
+
+@store.command("calls")
+def calls(file: Annotated[Path, typer.Argument(help="A recording (`katha run --record FILE`).")]) -> None:
+    """List the calls of language models in a recording, a line each, for people and for diff."""
+    typer.echo(listing(file), nl=False)
+
+
+@store.command("pack")
+def pack(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    file: Annotated[Path, typer.Argument(help="The recording to write.")],
+    as_json: Json = False,
+) -> None:
+    """Make a recording of a run that is there, from the calls that the store keeps."""
+    count, gone = pack_run(run, file)
+    if as_json:
+        echo_json({"recording": str(file), "calls": count, "missing": gone})
+    else:
+        typer.echo(f"{file}: {count:,} calls")
+        for key in gone:
+            typer.echo(f"  The store has no longer: {key}", err=True)
+    if gone:
+        raise typer.Exit(1)
 
 
 def _opened(place: str, objects: str | None) -> Store:

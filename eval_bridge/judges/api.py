@@ -159,7 +159,9 @@ class ApiJudge(ABC):
         """
         for prompt in prompts:
             try:
-                done = self._client.exchange(partial(_as_it_stands, self._plain_request(evidence, prompt)))
+                done = self._client.exchange(
+                    partial(_as_it_stands, self._plain_request(evidence, prompt)), draw=prompt.sample
+                )
             except ModelError as error:
                 raise JudgeError(error.message) from None
             if done.received is None:

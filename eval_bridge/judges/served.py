@@ -16,6 +16,7 @@ from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.packets.instructions import grammar_schema
 from katha.jsonio import sha256_hex, write_bytes_atomic
+from katha.models.calls import remembered
 from katha.models.client import Backoff, Request, is_keyless
 from katha.models.served import Engine, ModelServer, reading
 from katha.pictures import decode
@@ -73,8 +74,11 @@ class ServedJudge(OpenAIJudge):
 
     @cached_property
     def _served(self) -> Mapping[str, str | int | None] | None:
+        vendor = self._vendor
+        server = ModelServer(self.ENGINE, vendor)
+        asked = {"about": "server"}
         try:
-            return ModelServer(self.ENGINE, self._vendor).model().told()
+            return remembered(self._client.calls, vendor.provider, vendor.model, asked, lambda: server.model().told())
         except ModelError as error:
             if is_keyless():
                 return None  # a dry run asks nothing and needs no server
@@ -98,8 +102,9 @@ class ServedJudge(OpenAIJudge):
         Raises:
             UsageError: the model is not served, or the key is wrong. JudgeError: the server cannot be used.
         """
-        with self._lock:
-            self._counted = self._counted or reading(self.ENGINE, self._vendor)
+        if not (self._client.calls is not None and self._client.calls.closed):
+            with self._lock:
+                self._counted = self._counted or reading(self.ENGINE, self._vendor)
         yield from super().ask(evidence, prompts)
 
     def prefix_hits(self) -> tuple[int, int] | None:

@@ -157,6 +157,18 @@ def current_calls() -> CallLog | None:
     return _CALLS.get()
 
 
+def noting_calls(path: Path) -> AbstractContextManager[None]:
+    """Write the key of each kept call that is used in the block into a file."""
+    log = _CALLS.get()
+    return log.noting(path) if log is not None else nullcontext()
+
+
+def forgetting_calls(kind: type[Exception]) -> AbstractContextManager[None]:
+    """Forget the kept calls of a conversation in the block that ends in an error of `kind`."""
+    log = _CALLS.get()
+    return log.forgetting(kind) if log is not None else nullcontext()
+
+
 def is_replayed() -> bool:
     """Return whether nobody may be called."""
     log = _CALLS.get()

@@ -524,7 +524,7 @@ class ChatClient(ProviderClient):
         """Make the call whose body `build` gives (for the schema in words: True), paced and tried again.
 
         A server that cannot be held to a schema is asked in words from then on, which counts as no failure. A reply
-        that the log of calls knows is not asked for; its usage is what it was, and says `replayed`.
+        that the log of calls knows is not asked for; its usage is what it was, and a language model's says `replayed`.
 
         draw: which of several drawn replies to this body is asked for.
 
@@ -539,7 +539,9 @@ class ChatClient(ProviderClient):
             known, plain = self._known(build, plain, draw)
             if known is not None:
                 usage = self.vendor.usage(known.received, known.retries, plain=plain)
-                return Exchange(known.received, None, usage | {"cost": known.cost, "replayed": True}, plain)
+                # A judge's answer is the same bytes, however it came.
+                mark = {} if self.vendor.what == "judge" else {"replayed": True}
+                return Exchange(known.received, None, {**usage, "cost": known.cost, **mark}, plain)
             request = build(plain)
             try:
                 received = self.patiently(partial(self._answer, request), failed)
