@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
@@ -13,7 +14,7 @@ from katha.errors import TransientJudgeError, UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
 from katha.models.checkpoints import find_folder, folder_revision, load_pretrained, need, read_config
-from katha.protocols import Evidence, JudgePrompt
+from katha.protocols import AnswersPlainly, Evidence, JudgePrompt, PlainPrompt
 from katha.registry import default_registry, option_names
 from katha.schema import Question
 
@@ -179,12 +180,15 @@ class EmbeddingDecider(EncoderDecider):
 
 # `llm:JUDGE`: a language model decides, through the very judges that answer questions (`llm:openai:MODEL`, ...).
 #
-# It is told the question, the accepted answers and one answer, and chooses `same` or `different`. What is no such
-# choice (a refusal, prose, a dead connection) is no verdict: the answer stays unscored and is asked for again.
+# It is told the questions, the accepted answers and one answer to each, many in one call, and says `same` or
+# `different` of each. One of which it says neither is put to it alone, as a choice. What is no such choice (a refusal,
+# prose, a dead connection) is no verdict: the answer stays unscored and is asked for again.
 
 
 _SAME, _DIFFERENT = "same", "different"
-_AT_ONCE = 64
+_AT_ONCE = 40
+_VERDICT = re.compile(r"^\W*(\d+)\W+(same|different)\b", re.IGNORECASE | re.MULTILINE)
+_VERDICT_TOKENS = 12
 
 
 class LlmDecider:
@@ -206,12 +210,38 @@ class LlmDecider:
 
     def spec(self) -> Mapping[str, Any]:
         """Return the judge's own specification and the wording."""
-        return {"rule": "llm", "judge": dict(self._judge.spec()), "prompt": load_prompt("match/same").sha256}
+        prompts = [load_prompt(f"match/{name}").sha256 for name in ("same", "together")]
+        return {"rule": "llm", "judge": dict(self._judge.spec()), "prompts": prompts}
 
     def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
         """Decide each pair; a transient failure of the judge leaves the rest of its batch undecided."""
         for start in range(0, len(pairs), _AT_ONCE):
-            part, given = pairs[start : start + _AT_ONCE], 0
+            part = pairs[start : start + _AT_ONCE]
+            known = self._together(part)
+            alone = self._singly([pair for at, pair in enumerate(part) if at not in known])
+            yield from (known[at] if at in known else next(alone) for at in range(len(part)))
+
+    def _together(self, pairs: Sequence[Pair]) -> dict[int, Decision]:
+        """Return by its place what one call says of each pair; nothing of those it does not name."""
+        if len(pairs) < 2 or not isinstance(self._judge, AnswersPlainly):
+            return {}
+        rows = [
+            {"question": pair.question.question, "accepted": _accepted_texts(pair.question), "answer": pair.answer}
+            for pair in pairs
+        ]
+        asked = load_prompt("match/together").render(pairs=rows)
+        prompt = PlainPrompt((asked,), max_tokens=_VERDICT_TOKENS * len(pairs) + 1_000)
+        try:
+            reply = next(iter(self._judge.ask_plainly(Evidence("text"), [prompt])), None)
+        except TransientJudgeError:
+            return {}
+        said = reply.answer if reply is not None and reply.status == "ok" else None
+        found = {int(number) - 1: word.lower() for number, word in _VERDICT.findall(said or "")}
+        return {at: Decision(word == _SAME, f"judged {word}") for at, word in found.items() if 0 <= at < len(pairs)}
+
+    def _singly(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+        if pairs:
+            part, given = pairs, 0
             try:
                 for reply in self._judge.ask(Evidence("text"), [_prompt(pair) for pair in part]):
                     given += 1

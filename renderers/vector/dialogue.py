@@ -117,7 +117,9 @@ class Dialogue:
         """Return a finished frame as turns, for those that are drawn after it."""
         return [Turn("user", self.brief.asks(request, variation)), Turn("assistant", _fenced(drawn.source))]
 
-    def sheet(self, cast: Drawn, requests: Sequence[FrameRequest], frames: Sequence[Drawn]) -> tuple[list[Drawn], Spent]:
+    def sheet(
+        self, cast: Drawn, requests: Sequence[FrameRequest], frames: Sequence[Drawn]
+    ) -> tuple[list[Drawn], Spent]:
         """Let the model look at the whole board once; return the frames, patched where the patches hold."""
         spent = Spent()
         if not self._eyes or len(frames) < 2:
@@ -176,7 +178,11 @@ class Dialogue:
 
     def _look(self, what: str, faults: Sequence[str], question: str) -> str:
         return load_prompt("renderers/vector/look").render(
-            seen=bool(question), what=what[0].lower() + what[1:], faults=list(faults), question=question, last_whole=False
+            seen=bool(question),
+            what=what[0].lower() + what[1:],
+            faults=list(faults),
+            question=question,
+            last_whole=False,
         )
 
     def _patched(self, drawn: Drawn, reply: str, check: Check) -> Drawn:
@@ -189,7 +195,9 @@ class Dialogue:
             after = check(source)
         except DrawingFault:
             return drawn
-        return drawn if len(after.faults) > len(drawn.faults) else replace(after, spent=drawn.spent, mended=drawn.mended)
+        return (
+            drawn if len(after.faults) > len(drawn.faults) else replace(after, spent=drawn.spent, mended=drawn.mended)
+        )
 
     def _cast_check(self, source: str) -> Drawn:
         drawing = read_svg(source, most_bytes=load_config("vector.yaml")["cast_bytes"] * 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -127,11 +128,16 @@ def test_embeddings_are_mean_pooled_unit_vectors(tmp_path: Path) -> None:
 
 
 def says(rule: Callable[[str], Step]) -> Callable[[int, dict[str, Any]], Step]:
-    """A server's rule on the answer that is to be compared."""
+    """A server's rule on the answers that are to be compared: many by a line each, one by a choice."""
 
     def act(number: int, body: dict[str, Any]) -> Step:
         text = json.dumps(body)
-        return rule(next(answer for answer in SAID if f"The answer to compare: {answer}" in text))
+        asked = sorted((text.index(f"The answer to compare: {one}"), one) for one in SAID if f"compare: {one}" in text)
+        steps = [rule(answer) for _, answer in asked]
+        if len(steps) == 1:
+            return steps[0]
+        said = [re.search("same|different", str(step["text"])) for step in steps]
+        return {"text": "\n".join(f"{at}: {word[0]}" for at, word in enumerate(said, 1) if word)}
 
     return act
 
@@ -164,17 +170,17 @@ def test_a_language_model_decides_once_and_is_archived(serve: Callable[..., Serv
     words = ("bench", "match", pairs, "--rule", "llm:openai:gpt-4o", "--verdicts", kept)
     report = katha(*words)
     assert (report["n"], report["false_accept"], report["false_reject"]) == (3, 0.0, 0.0)
-    assert len(server.bodies) == 3
+    assert len(server.bodies) == 1, "answers are compared in one call"
     asked = json.loads(server.bodies[0])["messages"][0]["content"]
-    assert f"- {ACCEPTED[1]}" in asked[0]["text"]
-    assert ASKED in asked[-1]["text"]
+    assert ACCEPTED[1] in asked[0]["text"]
+    assert ASKED in asked[0]["text"]
     before = kept.read_bytes()
     assert katha(*words) == report
-    assert len(server.bodies) == 3
+    assert len(server.bodies) == 1
     assert kept.read_bytes() == before
     assert b"sk-secret" not in before
     other = katha(*words[:4], "llm:openai:gpt-4o-mini", "--verdicts", kept)
-    assert (other["n"], len(server.bodies)) == (3, 6)
+    assert (other["n"], len(server.bodies)) == (3, 2)
 
 
 def test_a_failed_verdict_is_no_verdict(serve: Callable[..., Server], tmp_path: Path) -> None:
@@ -190,7 +196,7 @@ def test_a_failed_verdict_is_no_verdict(serve: Callable[..., Server], tmp_path: 
     faults.clear()
     asked = len(server.bodies)
     assert katha(*words)["undecided"] == 0
-    assert len(server.bodies) == asked + 2
+    assert len(server.bodies) == asked + 1
 
 
 def archive(folder: Path, **changes: Any) -> tuple[Path, Path]:

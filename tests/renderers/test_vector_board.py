@@ -1,0 +1,253 @@
+"""A board drawn in a conversation: the cast once, frames from it, looks, patches, bridges; by a scripted model."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from katha.errors import RenderError
+from katha.models.base import Completion, Turn
+from katha.pictures import png_size
+from katha.protocols import BoardContext, FrameRequest
+from katha.renderers.vector import VectorRenderer
+from katha.renderers.vector.brief import Brief, groups_of, slug
+from katha.schema import Character, Gaze, Panel, Plan, Prop, Seen, Transition, Visual
+
+CAST = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 1240"><defs>
+<!-- neck 0,-300 -->
+<g id="mi-body"><rect x="-60" y="-300" width="120" height="300" fill="#2b9c95"/></g>
+<g id="mi-head-glad"><circle cx="0" cy="-60" r="60" fill="#f2c29b"/></g>
+<g id="mi-head-afraid"><circle cx="0" cy="-60" r="60" fill="#f7e0cc"/></g>
+<g id="hd-open"><circle r="20" fill="currentColor"/></g>
+<g id="ke-shut"><path d="M0,0H60V40H0Z" fill="#c03030"/></g>
+</defs><rect width="1600" height="1240" fill="#eee"/><use href="#mi-body" x="300" y="600"/>
+<use href="#mi-head-glad" x="300" y="300"/><use href="#mi-head-afraid" x="700" y="300"/>
+<use href="#hd-open" x="900" y="300"/><use href="#ke-shut" x="1100" y="300"/></svg>"""
+
+
+def frame(x: int = 400, colour: str = "#88aacc", group: str = "the-red-kettle", more: str = "") -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1280 720"><rect width="1280" height="720" fill="{colour}"/>'
+        f'<g id="f-mila"><use href="#mi-body" x="{x}" y="700"/><use href="#mi-head-glad" x="{x}" y="400"/></g>'
+        f'<g id="{group}"><use href="#ke-shut" transform="translate(800 400) scale(3)"/></g>{more}</svg>'
+    )
+
+
+def plan() -> Plan:
+    mila = Character(name="Mila", kind="girl", appearance="a girl of eight in a dotted green dress")
+    panels = [
+        Panel(
+            index=number,
+            prompt=f"Mila looks at the red kettle, moment {number}.",
+            characters=["Mila"],
+            must_show=["the red kettle"],
+            place="kitchen",
+            light="morning light",
+            state=[Seen(name="Mila", mood="glad" if number == 1 else "afraid")],
+            gaze=[Gaze(who="Mila", at="the red kettle", not_at="the door")],
+        )
+        for number in (1, 2)
+    ]
+    change = Transition(from_scene=1, to_scene=2, action="it boils", device="one prop two states", shown="Steam rises.")
+    visual = Visual(geography="stove right", pivot="the red kettle", props=[Prop(name="kettle", states=["shut"])])
+    return Plan(
+        story_id="kettle", planner="hand", characters=[mila], panels=panels, transitions=[change], visual=visual
+    )
+
+
+def requests(seed: int = 42) -> list[FrameRequest]:
+    made = plan()
+    return [
+        FrameRequest(
+            panel.prompt, seed, 640, 360, scene=panel.index, characters=tuple(made.characters), plan=made,
+            must_show=tuple(panel.must_show), place=panel.place,
+        )
+        for panel in made.panels
+    ]  # fmt: skip
+
+
+class Scripted:
+    """A model that answers by rule what it was asked last, and remembers the conversations."""
+
+    def __init__(self, answer: Callable[[Sequence[Turn]], str]) -> None:
+        self.answer, self.asked = answer, list[tuple[Turn, ...]]()
+        self._lock = threading.Lock()
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "scripted"}
+
+    def complete(self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: object = None) -> Completion:
+        assert schema is None
+        with self._lock:
+            self.asked.append(tuple(turns))
+        text = self.answer(turns)
+        return Completion("ok", text, usage={"tokens": {"input": 10, "output": len(text)}, "cost": 0.01, "model": "s"})
+
+
+def usual(turns: Sequence[Turn]) -> str:
+    last = turns[-1].text
+    if "Now draw the cast sheet" in last:
+        return f"```svg\n{CAST}\n```"
+    if last.startswith("Draw frame"):
+        return f"```svg\n{frame()}\n```"
+    return "FINE"
+
+
+@pytest.fixture
+def renderer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[VectorRenderer, Scripted]]:
+    def make(answer: Callable[[Sequence[Turn]], str] = usual, **options: Any) -> tuple[VectorRenderer, Scripted]:
+        model = Scripted(answer)
+        monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: model)
+        return VectorRenderer("openai:any", **options), model
+
+    return make
+
+
+def kinds(model: Scripted) -> list[str]:
+    names = {"Now draw": "cast", "Draw frame": "frame", "This is how": "look", "This is the whole": "sheet"}
+    found = []
+    for turns in model.asked:
+        last = turns[-1].text
+        opening = "Now draw the cast sheet" in last
+        found.append(
+            "cast" if opening else next((name for head, name in names.items() if last.startswith(head)), "fault")
+        )
+    return found
+
+
+def test_a_board_is_one_cast_frames_looks_and_a_sheet(renderer: Any) -> None:
+    drawer, model = renderer()
+    pictures = list(drawer.render_board(requests()))
+    assert [png_size(png) for png in pictures] == [(640, 360)] * 2
+    assert sorted(kinds(model)) == sorted(["cast", "look", "frame", "look", "frame", "look", "sheet"])
+    assert b"mi-head-glad" in drawer.source()
+    assert drawer.cast_source() == CAST.encode()
+    # Every branch begins with the same bytes, so that a prompt cache holds them.
+    branches = [turns[:2] for turns in model.asked if len(turns) > 2 and turns[2].text.startswith("Draw frame")]
+    assert len(set(branches)) == 1
+    assert drawer.receipt()["cost"] == pytest.approx(0.02)  # the second frame's own: drawn and looked at
+
+
+def test_looks_bring_the_picture_and_models_without_eyes_see_none(renderer: Any) -> None:
+    drawer, model = renderer()
+    list(drawer.render_board(requests()))
+    assert all(
+        turns[-1].images for turns, kind in zip(model.asked, kinds(model), strict=True) if kind in ("look", "sheet")
+    )
+    blind, model = renderer(eyes=False)
+    list(blind.render_board(requests()))
+    assert kinds(model).count("look") == 0
+    assert not any(turn.images for turns in model.asked for turn in turns)
+
+
+def test_what_breaks_is_sent_back_with_the_fault(renderer: Any) -> None:
+    def answer(turns: Sequence[Turn]) -> str:
+        last = turns[-1].text
+        if last.startswith("Draw frame 2"):
+            return f"```svg\n{frame(more='<script>alert(1)</script>')}\n```"
+        if "script" in last and "A program found" in last:
+            return f"```svg\n{frame(500)}\n```"
+        return usual(turns)
+
+    drawer, model = renderer(answer)
+    list(drawer.render_board(requests()))
+    assert "fault" in kinds(model)
+    assert drawer.receipt()["mended"] == 1
+    assert b"script" not in drawer.source()
+
+
+def test_patches_are_kept_where_they_match_once_and_hold(renderer: Any) -> None:
+    good = "<<<<<<< SEARCH\n#88aacc\n=======\n#aaccee\n>>>>>>> REPLACE"
+    bad = "<<<<<<< SEARCH\n#ke-shut\n=======\n#nowhere\n>>>>>>> REPLACE"
+
+    def answer(turns: Sequence[Turn]) -> str:
+        last = turns[-1].text
+        if last.startswith("This is how frame 1"):
+            return good
+        return bad if last.startswith("This is how frame 2") else usual(turns)
+
+    drawer, _ = renderer(answer, sheet=False)
+    sources = []
+    for _ in drawer.render_board(requests()):
+        sources.append(drawer.source().decode())
+    assert "#aaccee" in sources[0]
+    assert "#88aacc" in sources[1]
+    assert "#nowhere" not in sources[1]
+
+
+def test_the_sheet_mends_frames_by_their_numbers(renderer: Any) -> None:
+    def answer(turns: Sequence[Turn]) -> str:
+        if turns[-1].text.startswith("This is the whole"):
+            return "FRAME 2\n<<<<<<< SEARCH\n#88aacc\n=======\n#223355\n>>>>>>> REPLACE"
+        return usual(turns)
+
+    drawer, _ = renderer(answer)
+    sources = []
+    for _ in drawer.render_board(requests()):
+        sources.append(drawer.source().decode())
+    assert "#223355" in sources[1]
+    assert "#223355" not in sources[0]
+
+
+def test_a_frame_that_never_draws_is_a_typed_failure(renderer: Any) -> None:
+    drawer, _ = renderer(
+        lambda turns: "I cannot." if turns[-1].text.startswith("Draw") or "found" in turns[-1].text else usual(turns)
+    )
+    with pytest.raises(RenderError, match="drew no usable SVG for frame 1"):
+        list(drawer.render_board(requests()))
+
+
+def test_an_added_frame_goes_on_from_its_neighbours_code(renderer: Any) -> None:
+    drawer, model = renderer()
+    made, sources = requests(), []
+    pictures = []
+    for png in drawer.render_board(made):
+        pictures.append(png)
+        sources.append(drawer.source())
+    asked = FrameRequest(
+        "The kettle begins to sing.", 42, 640, 360, kind="bridge", plan=made[0].plan, transition=(1, 2),
+        characters=made[0].characters,
+    )  # fmt: skip
+    board = BoardContext(tuple(made), tuple(pictures), 1, tuple(sources), drawer.cast_source())
+    casts = kinds(model).count("cast")
+    assert png_size(drawer.insert_frame(asked, board)) == (640, 360)
+    told = next(turns for turns in model.asked if "1b" in turns[-1].text or any("frame 1b" in t.text for t in turns))
+    text = next(turn.text for turn in told if turn.text.startswith("Draw frame 1b"))
+    assert "f-mila" in text
+    assert "it boils" in text
+    assert 'mi-body"><rect' not in text
+    assert kinds(model).count("cast") == casts, "the cast of the board is used, not drawn again"
+
+
+def test_seeds_ask_for_another_composition_of_the_same_cast(renderer: Any) -> None:
+    drawer, model = renderer(sheet=False, rounds=0)
+    list(drawer.render_board(requests(42)))
+    list(drawer.render_board(requests(7)))
+    list(drawer.render_board(requests(11)))
+    asked = [turns[-1].text for turns, kind in zip(model.asked, kinds(model), strict=True) if kind == "frame"]
+    assert kinds(model).count("cast") == 1
+    assert len(set(asked)) == 6
+
+
+def test_frames_in_order_know_those_before(renderer: Any) -> None:
+    drawer, model = renderer(draw="in-order", sheet=False, rounds=0)
+    list(drawer.render_board(requests()))
+    assert [len(turns) for turns in model.asked] == [1, 3, 5]
+
+
+def test_ids_for_a_cast_of_any_names() -> None:
+    people = [
+        Character(name=name, kind="x", appearance="x") for name in ("Tom", "Toby", "the tortoise", "\u0930\u093e\u092e")
+    ]
+    brief = Brief(plan().model_copy(update={"characters": people}), (1280, 720), "ink")
+    prefixes = list(brief.prefixes.values())
+    assert len(set(prefixes)) == 4
+    assert all(re.fullmatch(r"[a-z]{2}", one) for one in prefixes)
+    assert slug("The wand's tip, on the brim!") == "the-wand-s-tip-on-the-brim"
+    assert [group.id for group in groups_of(["a cup", "A cup!", "3 men"])] == ["a-cup", "a-cup-2", "x-3-men"]
+    assert "Gaze" not in brief.opening()
+    assert "not_at" in brief.opening()
