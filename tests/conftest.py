@@ -42,6 +42,16 @@ def _no_token_of_ray() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_of_the_developer() -> Iterator[None]:
+    """Have no test take what is on the machine it runs on: neither keys, nor servers of models, nor a card."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
+            patch.delenv(name, raising=False)
+        patch.setenv("KATHA_NO_PROBE", "1")
+        yield
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
     """The folder of a toy diffusion model of a family, made when it is first asked for."""

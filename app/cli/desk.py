@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from katha.app.cli.here import taken_here
 from katha.app.cli.options import Adapter, Given, options_from
 from katha.app.cli.run import with_adapter
 from katha.app.desk.desk import Desk
@@ -35,7 +36,8 @@ def desk(
     if run is not None and not (run / "run.json").is_file():
         raise InputFileError(f"{str(run)!r} is not the folder of a run.", hint="Leave it out, and choose one there.")
     place = home if run is None else run.absolute().parent
-    settings = resolve(with_adapter(given, adapter), preset=given.preset)
+    given, changes = taken_here(given, with_adapter(given, adapter))
+    settings = resolve(changes, preset=given.preset)
     opened = None if run is None else run.absolute()
     serve(Desk(place, settings, given.budget, opened), port=port, browse=browser, ready=_tell)
 

@@ -20,6 +20,7 @@ from katha.addresses import shown, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
+from katha.app.day_one import card, unfit
 from katha.app.presets import lacks
 from katha.config import Settings, cache_folder
 from katha.configs import config_names, load_config
@@ -113,7 +114,8 @@ def _diagnosis() -> dict[str, dict[str, str]]:
     folder = cache_folder()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     usable = "writable" if os.access(nearest, os.W_OK) else "not writable: set KATHA_CACHE to a folder that is"
-    gpu = "driver found" if shutil.which("nvidia-smi") else "none found"
+    size = card()
+    gpu = f"{size} GB" if size else "driver found, no card" if shutil.which("nvidia-smi") else "none found"
     return {
         "katha": {"version": version("katha"), "python": sys.version.split()[0]},
         "packages": _packages(),
@@ -123,18 +125,21 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "models": _models(),
         "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
-        **_presets(),
+        **_presets(size),
     }
 
 
-_BEST = ("flux", "consistory", "sdxl", "schnell", "api", "embedded")
-"""Presets of whole boards, the best pictures first."""
+def _presets(size: int | None) -> dict[str, dict[str, str]]:
+    """Return every preset as this machine would run it, and the command for the best one that is whole here.
 
-
-def _presets() -> dict[str, dict[str, str]]:
-    """Return every preset as this machine would run it, and the command for the best one that is whole here."""
-    found = {name: lacks(name) for name in config_names("presets")}
-    best = next((name for name in _BEST if name in found and not found[name][1]), "embedded")
+    size: GB of the largest card; None where there is none.
+    """
+    found = {}
+    for name in config_names("presets"):
+        config, problem = lacks(name)
+        found[name] = (config, problem or unfit(name, size))
+    ranked = load_config("day-one.yaml")["best"]
+    best = next((name for name in ranked if name in found and not found[name][1]), "embedded")
     return {
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
         "best here": {best: f"katha run STORY --preset {best}"},

@@ -150,6 +150,8 @@ FAILED: frozenset[AnswerStatus] = frozenset(("transport_failed", "budget_stopped
 `not_asked` is in neither: an archive does not hold the answer, or the prompt does not fit the model. Asking again says
 the same, unless the archive has grown; a run is finished with it, and an evaluation offers it again."""
 
+UNJUDGED = "nobody judges: the judge is `none`"
+"""What the judge `none` says of every question."""
 Status = Literal["finished", "incomplete", "budget_stopped"]
 _SHOWN = 5
 _KEPT = 20
@@ -208,9 +210,14 @@ class Outcome(BaseModel, frozen=True):
         return sum(count for status, count in self.statuses.items() if status in FAILED)
 
     @property
+    def unjudged(self) -> bool:
+        """Whether nobody was to judge."""
+        return bool(self.causes) and all(cause.error == UNJUDGED for cause in self.causes)
+
+    @property
     def nothing(self) -> bool:
         """Whether there was something to score and nothing could be."""
-        return not self.scored and bool(self.statuses or self.causes)
+        return not self.scored and not self.unjudged and bool(self.statuses or self.causes)
 
     def status(self, *, stopped: bool = False, open_ones: Collection[AnswerStatus] = FAILED) -> Status:
         """Return how a command stands that ended with this outcome: the rule of run, eval, ablate, compare and tune.
@@ -229,6 +236,8 @@ class Outcome(BaseModel, frozen=True):
 
     def sentences(self) -> list[str]:
         """Return what a person is to know of missing answers; nothing where there are none missing."""
+        if self.unjudged:
+            return ["Not judged: no judge was named (--judge)."]
         if self.nothing:
             told = [f"No question could be scored: {self.answered:,} of {self.asked:,} got an answer."]
         elif self.causes:

@@ -76,10 +76,10 @@ def test_a_preset_of_boards_names_who_plans_draws_and_judges(name: str) -> None:
 
 
 def test_the_best_preset_here_is_the_first_that_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(_presets()["best here"]) == ["embedded"]
+    assert list(_presets(None)["best here"]) == ["embedded"]
     monkeypatch.setenv("GEMINI_API_KEY", "k")
-    assert list(_presets()["best here"]) == ["api"]
-    assert "rule + gemini:" in _presets()["would run"]["api"]
+    assert list(_presets(None)["best here"]) == ["vector"]
+    assert "rule + gemini:" in _presets(None)["would run"]["api"]
 
 
 def test_the_command_says_who_does_what_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_every_successor_is_a_model_that_stays() -> None:
 
 def test_a_snapshot_ends_with_its_model_and_a_longer_name_does_not() -> None:
     assert ending("openai", "gpt-image-1.5-2025-12-16") == Ending(date(2026, 12, 1), "gpt-image-2.6-flare")
-    assert ending("anthropic", "claude-sonnet-4-5-20250929") == Ending(date(2026, 11, 30), "claude-sonnet-4-6")
+    assert ending("anthropic", "claude-sonnet-4-5-20250929") == Ending(date(2026, 11, 30), "claude-sonnet-5-5")
     assert ending("openai", "gpt-image-1-large") is None
     assert "gemini-2.5-flash-image" in models_of("gemini"), "rows of models that are gone stay, for prices"
 
@@ -166,8 +166,8 @@ def test_a_withdrawn_judge_is_refused_in_an_evaluation(keys: None) -> None:
     ("provider", "model", "words"),
     [
         ("anthropic", "claude-haiku-4-5", "served"),
-        ("anthropic", "claude-sonnet-4-5", "served until 2026-11-30: use claude-sonnet-4-6"),
-        ("anthropic", "claude-opus-4-5", "withdrawn: the vendor does not list it any more"),
+        ("anthropic", "claude-sonnet-4-5", "served until 2026-11-30: use claude-sonnet-5-5"),
+        ("anthropic", "claude-opus-4-5", "withdrawn: the vendor does not list it: use claude-opus-5-5"),
         ("openai", "gpt-4o", "served until 2027-01-14: use gpt-6-luna"),
         ("openai", "gpt-image-1.5", "withdrawn: the vendor does not list it: use gpt-image-2.6-flare"),
         ("gemini", "gemini-3.5-flash-lite", "served"),

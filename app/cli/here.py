@@ -1,0 +1,55 @@
+"""What a verb takes where nobody names who plans, draws and judges, and the line that says so (`katha.app.day_one`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from katha.app.cli.options import Given
+from katha.app.day_one import choose
+from katha.app.drawing import settings_for
+from katha.app.presets import choose_countable
+
+
+def taken_here(
+    given: Given,
+    changes: dict[str, Any],
+    story: str | None = None,
+    *,
+    plan: Path | None = None,
+    plans_only: bool = False,
+    counted: bool = False,
+    quiet: bool = False,
+) -> tuple[Given, dict[str, Any]]:
+    """Return what was given, over what this machine offers where nobody was named; say on standard error what that is.
+
+    story: what is to be drawn; None: not known yet. counted: the verb tells itself what it would cost. quiet: say
+    nothing of what is free.
+    """
+    choice = choose(changes, given.preset)
+    if choice is None:
+        return given, changes
+    taken, changed = replace(given, preset=choice.preset), choice.over(changes)
+    config = settings_for(choice.preset, changed, choose=choose_countable)
+    cost = None
+    if choice.paid and not counted and story is not None:
+        cost = _most(story, changed, plan, "plans" if plans_only else None)
+    if choice.paid or not quiet:
+        typer.echo(choice.told(config, cost, plans_only=plans_only, counted=counted or story is None), err=True)
+    return taken, changed
+
+
+def _most(story: str, changes: dict[str, Any], plan: Path | None, kind: str | None) -> float | None:
+    """Return dollars at most, of one kind of calls or of all."""
+    from katha.app.needs import needs_of_run, needs_of_runs
+    from katha.stories import holds_several
+
+    if holds_several(story):
+        needs = needs_of_runs(story, None, plans=plan, **changes)
+    else:
+        needs = needs_of_run(Path(story), None, plan=plan, **changes)
+    costs = [need.cost for need in needs.needs if need.calls and kind in (None, need.kind)]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
