@@ -24,6 +24,7 @@ from katha.app.cli.console import (
     tell_outcome,
     workers_view,
 )
+from katha.app.cli.here import taken_here
 from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from, with_recordings
 from katha.app.drawing import resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
@@ -83,6 +84,8 @@ def run(
             raise UsageError("A run is gone on with as it was begun.", hint=hint)
         _go_on(Path(story), as_json, opened)
         return
+    if story is not None and board is None and lock is None:
+        given, changes = taken_here(given, changes, story, plan=plan, counted=dry_run, quiet=as_json)
     if story is not None and holds_several(story):
         if board is not None or _reviews(False, opened):
             raise UsageError("--import is for one story.", hint="Name it as FILE.jsonl#STORY_ID.")
@@ -239,7 +242,7 @@ def plan(
     Change what you like (`katha plan STORY > plan.json`), then draw it with `katha run STORY --plan plan.json`. Of many
     stories each plan is a file, OUT/STORY_ID/plan.json; what is there is kept.
     """
-    changes = with_adapter(given, adapter)
+    given, changes = taken_here(given, with_adapter(given, adapter), story, plans_only=True, quiet=True)
     if holds_several(story):
         _plan_many(story, given, {**changes, **options.changes}, out or Path("out/plans"), as_json)
         return
