@@ -152,12 +152,14 @@ class Brief:
     def _changes(self, panel: Panel | None, pair: tuple[int, int] | None) -> Iterator[str]:
         """Yield how the change into a panel and the one out of it are seen; of a bridge, all of its transition."""
         for item in self.plan.transitions:
-            if panel is None and item.pair == pair:
-                yield _bridged(item)
-            elif panel is not None and item.to_scene == panel.index and item.shown:
-                yield f"How the change from frame {item.from_scene} is seen ({item.device or 'any means'}): {item.shown}"
-            elif panel is not None and item.from_scene == panel.index and item.shown:
-                yield f"How the change to frame {item.to_scene} will be seen ({item.device or 'any means'}): {item.shown}"
+            means = item.device or "any means"
+            if panel is None:
+                if item.pair == pair:
+                    yield _bridged(item)
+            elif item.shown and item.to_scene == panel.index:
+                yield f"How the change from frame {item.from_scene} is seen ({means}): {item.shown}"
+            elif item.shown and item.from_scene == panel.index:
+                yield f"How the change to frame {item.to_scene} will be seen ({means}): {item.shown}"
 
 
 def _bridged(item: Transition) -> str:

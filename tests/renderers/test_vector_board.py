@@ -31,7 +31,8 @@ CAST = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 1240"><defs>
 
 def frame(x: int = 400, colour: str = "#88aacc", group: str = "the-red-kettle", more: str = "") -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1280 720"><rect width="1280" height="720" fill="{colour}"/>'
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1280 720">'
+        f'<rect width="1280" height="720" fill="{colour}"/>'
         f'<g id="f-mila"><use href="#mi-body" x="{x}" y="700"/><use href="#mi-head-glad" x="{x}" y="400"/></g>'
         f'<g id="{group}"><use href="#ke-shut" transform="translate(800 400) scale(3)"/></g>{more}</svg>'
     )

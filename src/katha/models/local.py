@@ -153,19 +153,22 @@ class LocalModel:
         return batch["input_ids"].to(self._device)
 
     def _generate(
-        self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any], room: int, heard: Heard | None
+        self, loaded: _Loaded, ids: Any, schema: Mapping[str, Any] | None, room: int, heard: Heard | None
     ) -> list[int]:
         import torch
         from xgrammar.contrib.hf import LogitsProcessor
 
-        grammar = loaded.compiler.compile_json_schema(json.dumps(grammar_schema(schema)), **_WRITING)
+        held = []
+        if schema is not None:
+            grammar = loaded.compiler.compile_json_schema(json.dumps(grammar_schema(schema)), **_WRITING)
+            held.append(LogitsProcessor(grammar))
         try:
             with torch.inference_mode():
                 out = loaded.model.generate(
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
                     max_new_tokens=room,
-                    logits_processor=[LogitsProcessor(grammar)],
+                    logits_processor=held,
                     streamer=_Counter(room, heard) if heard is not None else None,
                 )
         except (torch.OutOfMemoryError, MemoryError) as error:
