@@ -115,12 +115,12 @@ def settings_of_replay(flags: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: a setting names code, or an address, which no stranger's file may.
     """
     log = current_calls()
-    if log is None or not log.closed or not log.settings:
+    if not isinstance(log, Replayer):
         return {}
     known = {name: value for name, value in log.settings.items() if name in Settings.model_fields}
     found = {name: value for name, value in known.items() if name not in _NOT_RECORDED}
     left = {name: value for name, value in found.items() if flags.get(name) is None}
-    refuse_code(left, "The recording", received=True)
+    refuse_code(left, f"The recording {str(log.path)!r}", received=True)
     return found
 
 

@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from katha.app.recording import recorded
 from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.inputs import SPLIT_HELP
@@ -117,8 +118,6 @@ def with_recordings(verb: Verb) -> Verb:
     name = verb.__name__
 
     def command(**values: Any) -> None:
-        from katha.app.recording import recorded
-
         left: typer.Exit | None = None
         with recorded(values.pop("record"), values.pop("replay"), command=name):
             try:

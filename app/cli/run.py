@@ -47,6 +47,10 @@ Board = Annotated[
     Path | None,
     typer.Option("--import", help="Judge and repair this board: a .storyboarder file, a PDF, or a folder of pictures."),
 ]
+GivenPlan = Annotated[
+    Path | None,
+    typer.Option("--plan", help="Draw this plan (from `katha plan`, edited); of many stories: its --out."),
+]
 
 
 @with_recordings
@@ -60,10 +64,7 @@ def run(
         typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
     ] = None,
     adapter: Adapter = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", help="Draw this plan (from `katha plan`, edited); of many stories: its --out."),
-    ] = None,
+    plan: GivenPlan = None,
     board: Board = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,

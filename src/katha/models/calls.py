@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from katha.errors import ModelError
 from katha.jsonio import canonical, digest, loads, sha256_hex
-
-if TYPE_CHECKING:
-    from katha.models.client import Received
+from katha.schema import AnswerStatus
 
 V = TypeVar("V")
 Asker = Literal["judge", "language model", "renderer", "about"]
@@ -55,6 +53,20 @@ class Call:
 def today() -> str:
     """Return the date in UTC."""
     return datetime.now(UTC).date().isoformat()
+
+
+@dataclass(frozen=True)
+class Received:
+    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts.
+
+    words: the likeliest first tokens with their probabilities (0 to 1), where they were asked for and given.
+    """
+
+    text: str
+    model: str
+    stop: AnswerStatus | None = None
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,12 +123,11 @@ class CallLog(ABC):
     """What may know the reply to a call. Safe between threads.
 
     closed: nobody may be called; a call that is not known is an error. everything: it takes calls of every kind, those
-    of models on this machine and the questions about models among them. settings: those that the calls were made with.
+    of models on this machine and the questions about models among them.
     """
 
     closed: bool = False
     everything: bool = False
-    settings: Mapping[str, Any] | None = None
 
     @abstractmethod
     def find(self, call: Call) -> Reply | None:
@@ -181,8 +192,6 @@ def remembered(log: CallLog | None, provider: str, model: str, request: Mapping[
     Raises:
         ModelError: it is not in the log, and nobody may be asked.
     """
-    from katha.models.client import Received
-
     if log is None or not log.everything:
         return make()
     call = Call(provider, model, dict(request), asker="about")

@@ -28,6 +28,7 @@ from katha.addresses import is_loopback, url_problem
 from katha.configs import load_config
 from katha.errors import KathaError, ModelError, UsageError
 from katha.models.calls import Asker, Call, Reply, body_of, current_calls, is_replayed
+from katha.models.calls import Received as Received
 from katha.models.lifecycle import ending
 from katha.schema import AnswerStatus
 
@@ -234,20 +235,6 @@ class Pacer:
         """Begin no call for so long: the server said when it will listen again (`Retry-After`)."""
         with self._free:
             self._held_until = max(self._held_until, self._clock() + seconds)
-
-
-@dataclass(frozen=True)
-class Received:
-    """A server's reply: its text, `stop` when it is not an answer, the model that gave it, and token counts.
-
-    words: the likeliest first tokens with their probabilities (0 to 1), where they were asked for and given.
-    """
-
-    text: str
-    model: str
-    stop: AnswerStatus | None = None
-    tokens: Mapping[str, int] = field(default_factory=dict)
-    words: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from filelock import lock_descriptor
 from katha.artifacts import told
 from katha.errors import InputFileError, KathaError, ModelError, OutputFolderError
 from katha.jsonio import canonical, loads, open_input, read_bytes, sha256_hex, write_bytes_atomic
-from katha.models.calls import Call, CallLog, Reply, today
-from katha.models.client import Received
+from katha.models.calls import Call, CallLog, Received, Reply, today
 
 FORMAT = 1
 _HEAD = "katha recording"
@@ -36,6 +35,8 @@ _LONG = 200
 """Letters from which a part of a body that is no message is written once, too (a schema)."""
 _PART, _JSON = "part", "json part"
 _SHOWN = 60
+Line = dict[str, Any]
+"""One line of a recording, as JSON."""
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -46,7 +47,7 @@ class UnrecordedError(ModelError):
 # A body with its texts in parts, each written once: a conversation that grows costs little.
 
 
-def folded(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def folded(request: Mapping[str, Any]) -> tuple[Line, dict[str, str]]:
     """Return a body with each message's texts, and long values, as the hashes of parts; and the parts."""
     parts: dict[str, str] = {}
 
@@ -65,7 +66,7 @@ def folded(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
         text = value.get("text") if isinstance(value, Mapping) else None
         return {**value, "text": part(text, _PART)} if isinstance(text, str) else value
 
-    made: dict[str, Any] = {}
+    made: Line = {}
     for name, value in request.items():
         if name == "messages" and isinstance(value, list):
             made[name] = [message(item) for item in value]
@@ -107,7 +108,7 @@ def _needed(value: Any) -> Iterator[str]:
 class Kept(NamedTuple):
     """One call with its reply, as it is written: a line of JSON, and the parts that it names."""
 
-    line: dict[str, Any]
+    line: Line
     parts: dict[str, str]
 
     @classmethod
@@ -117,7 +118,7 @@ class Kept(NamedTuple):
         received = reply.received
         text = received.text.encode("utf-8", "replace").decode("utf-8")
         sha256 = sha256_hex(text.encode("utf-8"))
-        line: dict[str, Any] = {
+        line: Line = {
             "call": call.key,
             "provider": call.provider,
             "model": call.model,
@@ -278,8 +279,8 @@ class KeptCalls(CallLog):
 class Recording:
     """What a recording holds: its head, the calls by their keys, and the texts by their hashes."""
 
-    head: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    head: Line = field(default_factory=dict)
+    lines: dict[str, Line] = field(default_factory=dict)
     parts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kept: Kept) -> None:
@@ -369,7 +370,7 @@ def _opened(data: bytes, name: str) -> bytes:
     return whole
 
 
-def _head(line: bytes, name: str) -> dict[str, Any]:
+def _head(line: bytes, name: str) -> Line:
     try:
         head = loads(line.decode("utf-8"))
         form = head[_HEAD]
@@ -506,8 +507,6 @@ class Recorder(CallLog):
 
     def _claim(self) -> int:
         name = str(self.path)
-        if self.path.is_dir():
-            raise OutputFolderError(f"{name!r} is a folder.", hint="Name a file for --record.")
         try:
             handle = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as error:
