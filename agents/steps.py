@@ -24,6 +24,7 @@ from katha.agents.frames import (
     draw_scenes,
     insertion_of,
     picture_at,
+    source_name,
     together,
 )
 from katha.agents.names import name_frames
@@ -349,7 +350,7 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
     if scenes and not found and not together(renderer):
         used, hashes = draw_scenes(context, [requests[at] for at in scenes], emit)
         for at, request, sha256 in zip(scenes, used, hashes, strict=True):
-            done[at] = _pictured(frames[at], request, sha256)
+            done[at] = _pictured(context, frames[at], request, sha256)
             yield at, done[at]
     for at in (item for item in draw if item not in done):
         there = [other for other in range(len(frames)) if other != at and (other in done or other not in draw)]
@@ -358,7 +359,7 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         by = renderer if at in scenes and not found else None
         beside = [requests[other] for other in there]
         request, sha256 = draw_inserted(context, requests[at], around, beside, place, emit, by)
-        done[at] = _pictured(frames[at], request, sha256)
+        done[at] = _pictured(context, frames[at], request, sha256)
         yield at, done[at]
 
 
@@ -367,15 +368,16 @@ def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit
     frame, request = board.frames[at], board_requests(context, board)[at]
     renderer = context.plugins.renderer if frame.kind == "scene" else context.plugins.inserter
     sha256 = draw_inside(context, request, frame.sha256, mask, emit, renderer)
-    made = _pictured(frame, request, sha256)
+    made = _pictured(context, frame, request, sha256)
     return made.model_copy(update={"inpainted": {"picture": frame.sha256, "mask": mask}})
 
 
-def _pictured(frame: Frame, request: FrameRequest, sha256: str) -> Frame:
+def _pictured(context: RunContext, frame: Frame, request: FrameRequest, sha256: str) -> Frame:
     told: dict[str, object] = {
         "seed": request.seed,
         "sha256": sha256,
         "image": f"panels/{sha256}.png",
+        "source": source_name(context, sha256),
     }
     if "inpainted" in (frame.model_extra or {}):
         told["inpainted"] = None  # it is drawn as a whole now

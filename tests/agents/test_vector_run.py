@@ -1,0 +1,91 @@
+"""A whole run with a drawn board: sources beside the pictures, a bridge from its neighbours, a redraw that goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drawn_boards import Scripted, frame, plan, usual
+
+from katha.agents.context import Plugins
+from katha.agents.editing import edit_board
+from katha.agents.edits import TakeFrame
+from katha.agents.run import run_story
+from katha.compass.similarity import ReaderSimilarity
+from katha.config import Settings
+from katha.models.base import Turn
+from katha.planners.rule import RulePlanner
+from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.renderers.vector import VectorRenderer
+from katha.schema import Question, StoryRecord
+
+
+class Sees:
+    """A judge that can tell the change from three pictures and not from two."""
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "sees"}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for _ in prompts:
+            told = evidence.text is not None or len(evidence.images) > 2
+            yield JudgeReply("ok", answer="steam rises" if told else "Unclear")
+
+
+def story() -> StoryRecord:
+    asked = [
+        Question(
+            question_id=f"kettle_q{number}", story_id="kettle", question_type="causal", question=f"What, {number}?",
+            gold_answer="steam rises", accepted_answers=["steam rises"], target_transition=(1, 2),
+            role="steering" if number < 3 else "reporting",
+        )
+        for number in range(1, 5)
+    ]  # fmt: skip
+    text = "Mila looks at the kettle. The kettle boils."
+    return StoryRecord(story_id="kettle", title="Kettle", story_text=text, recoverability_questions=asked)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    def answer(turns: Sequence[Turn]) -> str:
+        last = turns[-1].text
+        if last.startswith("Draw frame 1b"):
+            return f"```svg\n{frame(600, '#ddddee', 'f-steam')}\n```"
+        if last.startswith("Draw frame 2"):
+            return f"```svg\n{frame(200, '#ccbbaa' if 'Version' not in last else '#bbccaa')}\n```"
+        return usual(turns)
+
+    made = Scripted(answer)
+    monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: made)
+    return made
+
+
+def test_a_run_keeps_sources_and_repairs_by_a_bridge(model: Scripted, tmp_path: Path) -> None:
+    config = Settings(
+        renderer="vector:openai:any", seeds=(42,), answers="free", matching="exact-set", size=(640, 360), mode="full"
+    )
+    plugins = Plugins(RulePlanner(), VectorRenderer("openai:any"), {"sees": Sees()}, ReaderSimilarity())
+    out = tmp_path / "run"
+    result = run_story(story(), config, out, plan=plan(), plugins=plugins)
+    assert result.candidates.decision.accepted, result.candidates.decision.reason
+    board = json.loads((out / "storyboard.json").read_text(encoding="utf-8"))
+    kinds = [(row["kind"], row["source"]) for row in board["frames"]]
+    assert [kind for kind, _ in kinds] == ["scene", "bridge", "scene"]
+    for row in board["frames"]:
+        svg = (out / row["source"]).read_text(encoding="utf-8")
+        assert row["source"] == f"panels/{row['sha256']}.svg"
+        assert "mi-body" in svg
+    assert "mi-head-glad" in (out / "cast.svg").read_text(encoding="utf-8")
+    asked = len(model.asked)
+    assert run_story(story(), config, out, plan=plan(), plugins=plugins).reused
+    assert len(model.asked) == asked
+    before = [row["sha256"] for row in board["frames"]]
+    done = edit_board(out, [TakeFrame(frame=3, seed=7)], plugins=plugins)
+    after = [frame.sha256 for frame in done.result.board.frames]
+    assert after[:2] == before[:2]
+    assert after[2] != before[2]
+    assert done.result.board.frames[2].source == f"panels/{after[2]}.svg"
+    assert sum("Now draw the cast sheet" in turns[-1].text for turns in model.asked) == 1
