@@ -63,7 +63,10 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     return made
 
 
-def test_a_run_keeps_sources_and_repairs_by_a_bridge(model: Scripted, tmp_path: Path) -> None:
+def test_a_run_keeps_sources_and_repairs_by_a_bridge(
+    model: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     config = Settings(
         renderer="vector:openai:any", seeds=(42,), answers="free", matching="exact-set", size=(640, 360), mode="full"
     )
