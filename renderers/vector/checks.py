@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["Used", "cast_faults", "frame_faults", "identity"]
 
 SMALL_SIDE = 320
+ALONE_SIDE = 240
+"""Of a picture three times as wide and high as the frame."""
 LEAST_SHARE = 0.003
 """Of a frame's pixels, that something which must be seen changes."""
 _LEAST_INSIDE = 0.35
 _SEEN = 10
 """A change of a channel, of 255, that counts."""
+_HALF = 127
 _OPAQUE = 250
 _FLAT = 3
 _NAMED = 8
@@ -127,14 +130,8 @@ def identity(frame: Drawing, cast: Drawing) -> dict[str, list[Used]]:
 
 def _hash(name: str, cast: Drawing) -> str:
     """Return the hash of a part and all that it uses, whatever else the cast holds."""
-    needed: dict[str, str] = {}
-    waiting = [name]
-    while waiting:
-        at = waiting.pop()
-        if at in cast.ids and at not in needed:
-            needed[at] = write_svg(cast.ids[at])
-            waiting += [to for item in cast.ids[at].iter() for _, to in references_of(item)]
-    return sha256_hex("\n".join(needed[at] for at in sorted(needed)).encode("utf-8"))
+    parts = [cast.ids[name], *_closure([cast.ids[name]], cast)]
+    return sha256_hex("\n".join(sorted({write_svg(part) for part in parts})).encode("utf-8"))
 
 
 def _id_faults(drawing: Drawing) -> Iterator[str]:
@@ -231,12 +228,13 @@ def _seen_faults(whole: Drawing, expected: Sequence[Element], size: tuple[int, i
     """Return what the pixels show: bare places, one colour, and what must be seen and is not."""
     left, top, width, height = whole.view
     small = (SMALL_SIDE, max(1, round(SMALL_SIDE * height / width)))
+    tiny = (ALONE_SIDE, max(1, round(ALONE_SIDE * height / width)))
+    wide = f"{left - width:g} {top - height:g} {3 * width:g} {3 * height:g}"
     text = write_svg(whole.root)
     asked = [(text, *size), (text, *small)]
-    wide = f"{left - width:g} {top - height:g} {3 * width:g} {3 * height:g}"
     for element in expected:
         asked.append((write_svg(whole.root, {element: {"display": "none"}}), *small))
-        asked.append((write_svg(_alone(whole, element), {}).replace(_VIEW, wide, 1), *small))
+        asked.append((write_svg(_alone(whole, element, wide)), *tiny))
     full, base, *rest = _pixels(asked)
     if _is_flat(full):
         return ["The picture is one colour all over: draw what the frame must show."]
@@ -246,22 +244,34 @@ def _seen_faults(whole: Drawing, expected: Sequence[Element], size: tuple[int, i
     return faults
 
 
-_VIEW = "katha-view"
-"""Stands for the viewBox of a picture of one group alone."""
-
-
-def _alone(whole: Drawing, element: Element) -> Element:
-    """Return the drawing without what is drawn beside an element, in a view that is yet to be put in."""
+def _alone(whole: Drawing, element: Element, view: str) -> Element:
+    """Return an element where it stands, without what is drawn beside it, with the definitions that it uses."""
     path = [element]
     while path[-1] in whole.parents:
         path.append(whole.parents[path[-1]])
+    needed = _closure([element, *(Element(above.tag, above.attrib) for above in path)], whole)
     kept = element
     for above in path[1:]:
         copy = Element(above.tag, above.attrib)
-        copy.extend(child if child.tag in ASIDE else kept for child in above if child.tag in ASIDE or child in path)
+        copy.append(kept)
         kept = copy
-    kept.set("viewBox", _VIEW)
-    return kept
+    root = Element(kept.tag, {**kept.attrib, "viewBox": view})
+    holder = Element("defs")
+    holder.extend(needed)
+    root.append(holder)
+    root.extend(kept)
+    return root
+
+
+def _closure(elements: Iterable[Element], whole: Drawing) -> list[Element]:
+    """Return what elements refer to, and what that refers to, in the drawing's order."""
+    waiting, found = list(elements), set[str]()
+    while waiting:
+        for item in waiting.pop().iter():
+            fresh = [to for _, to in references_of(item) if to in whole.ids and to not in found]
+            found.update(fresh)
+            waiting += [whole.ids[to] for to in fresh]
+    return [element for name, element in whole.ids.items() if name in found]
 
 
 def _group_faults(
@@ -269,14 +279,12 @@ def _group_faults(
 ) -> Iterator[str]:
     """Yield why what must be seen is not: it is outside, covered, or too small."""
     name = f'id="{element.get("id")}"'
-    rows, columns = alone.shape
     drawn = alone > _SEEN
-    inside = drawn[rows // 3 : rows - rows // 3, columns // 3 : columns - columns // 3]
     changed = (np.abs(base[:, :, :3].astype(np.int16) - without[:, :, :3]).max(axis=2) > _SEEN).mean()
     if not drawn.any() and changed < LEAST_SHARE:
         yield f"{name} must be seen and draws nothing: put its shapes into it."
         return
-    share, held = inside.mean(), inside.sum() / max(1, drawn.sum())
+    share, held = (alone[_middle(alone)] > _HALF).mean(), drawn[_middle(alone)].sum() / max(1, drawn.sum())
     if drawn.any() and held < _LEAST_INSIDE:
         yield f"{name} must be seen and only {held:.0%} of it is inside the picture: move it into the frame."
     elif changed < LEAST_SHARE:
@@ -286,6 +294,12 @@ def _group_faults(
             yield f"{name} must be seen and {seen}: {why}."
         else:
             yield f"{name} must be seen and {seen}: draw it larger."
+
+
+def _middle(wide: NDArray[np.uint8]) -> tuple[slice, slice]:
+    """Return where the frame is in a picture three times as wide and high."""
+    rows, columns = wide.shape
+    return slice(rows // 3, rows - rows // 3), slice(columns // 3, columns - columns // 3)
 
 
 def _bare(full: NDArray[np.uint8], view: tuple[float, float, float, float]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Pictures of SVG that nobody vouches for, made in processes that may be killed.
 
-A drawing costs at most its seconds of a processor and 300 MB: the process that goes beyond is ended by the system, or
-by this one where the system cannot, and the next drawing gets a new process.
+A drawing of ordinary size costs at most its seconds of a processor and 300 MB: the process that goes beyond is ended
+by the system, or by this one where the system cannot, and the next drawing gets a new process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["layers", "rasterise"]
 
 MOST_MEMORY = 300_000_000
+SECONDS = 2.0
+_ORDINARY = 1_000_000
+"""Pixels of a picture that gets no more than its seconds."""
+_FOR_EACH = 4
+"""Pictures of a batch for which another process is worth while."""
 _MOST_PROCESSES = 4
 _WALL = 3.0
 """How many times its seconds a drawing may take by the clock, on a machine that has other work."""
@@ -75,8 +81,9 @@ _ROOT = re.compile(r"""<svg\b(?:[^<>"']|"[^"]*"|'[^']*')*?(/?>)""")
 _SIZED = re.compile(r"""\s(?:width|height|preserveAspectRatio)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
-def rasterise(svg: str, width: int, height: int, *, seconds: float = 2.0) -> bytes:
-    """Return the PNG (RGB, no metadata) of an SVG that `read_svg` let pass, what is bare in it white.
+def rasterise(svg: str, width: int, height: int, *, seconds: float = SECONDS) -> bytes:
+    """Return the PNG (RGB, no metadata) of an SVG that `read_svg` let pass, what is bare in it white. seconds: for a
+    picture of a million pixels; a larger one has as many times more.
 
     Raises:
         DrawingFault: it takes too long or too much memory, or is no SVG.
@@ -85,18 +92,27 @@ def rasterise(svg: str, width: int, height: int, *, seconds: float = 2.0) -> byt
     return as_png(decode(_drawn([(svg, width, height)], seconds)[0], "The drawing"))
 
 
-def layers(asked: Sequence[tuple[str, int, int]], *, seconds: float = 2.0) -> list[Image]:
-    """Return SVGs of a width and height as RGBA pictures, made one after another with one process.
+def layers(asked: Sequence[tuple[str, int, int]], *, seconds: float = SECONDS) -> list[Image]:
+    """Return SVGs, each of a width and height, as RGBA pictures, in order; several are made at once.
 
     Raises:
         DrawingFault, RenderError: see `rasterise`.
     """
-    return [decode(png, "The drawing", alpha=True) for png in _drawn(asked, seconds)]
+    hands = max(1, min(len(_processes()), len(asked) // _FOR_EACH))
+    with ThreadPoolExecutor(hands) as pool:
+        shares = [pool.submit(_drawn, asked[place::hands], seconds) for place in range(hands)]
+    pictures: dict[int, bytes] = {}
+    for place, share in enumerate(shares):
+        pictures.update(zip(range(place, len(asked), hands), share.result(), strict=True))
+    return [decode(pictures[place], "The drawing", alpha=True) for place in range(len(asked))]
 
 
 def _drawn(asked: Sequence[tuple[str, int, int]], seconds: float) -> list[bytes]:
     with _processes().one() as process:
-        return [process.draw(_sized(svg, wide, high), wide, high, seconds) for svg, wide, high in asked]
+        return [
+            process.draw(_sized(svg, wide, high), wide, high, seconds * max(1.0, wide * high / _ORDINARY))
+            for svg, wide, high in asked
+        ]
 
 
 def _sized(svg: str, width: int, height: int) -> bytes:
@@ -120,6 +136,9 @@ class _Processes:
         self._free: LifoQueue[_Process] = LifoQueue()
         for process in reversed(self._all):
             self._free.put(process)
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     @contextmanager
     def one(self) -> Iterator[_Process]:

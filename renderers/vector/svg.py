@@ -23,8 +23,8 @@ MOST_EXPANDED = 60_000
 """Elements that are drawn when every reference is followed."""
 MOST_DEPTH = 60
 MOST_REFERENCE_DEPTH = 150
-MOST_FILTERS = 200
-"""Filters that are run when every reference is followed."""
+MOST_FILTER_STEPS = 120
+"""Steps of filters (a blur, an offset) that are run when every reference is followed."""
 MOST_PATH_LETTERS = 500_000
 MOST_BLUR = 8.0
 FARTHEST = 1e5
@@ -615,11 +615,11 @@ def _check_patterns(root: Element, view: tuple[float, float, float, float]) -> N
 
 
 class _Cost(NamedTuple):
-    """What drawing an element comes to: elements, filters that are run, depth below it, whether patterns paint in it,
+    """What drawing an element comes to: elements, steps of filters, depth below it, whether patterns paint in it,
     shapes."""
 
     nodes: int
-    filters: int
+    steps: int
     depth: int
     patterned: bool
     shapes: int
@@ -659,11 +659,17 @@ class _Expansion:
         if element in self._under_way:
             raise DrawingFault(f"{_told(element)} is drawn within itself by its references: break the circle.")
         self._under_way.add(element)
-        nodes, filters, below, patterned, shapes = 1, 0, 0, False, int(element.tag in SHAPES)
+        nodes, steps, below, patterned, shapes = (
+            1,
+            int(element.tag in _PRIMITIVES),
+            0,
+            False,
+            int(element.tag in SHAPES),
+        )
         for child in element:
             if child.tag not in ASIDE:
                 part = self._cost(child, depth + 1)
-                nodes, filters, shapes = nodes + part.nodes, filters + part.filters, shapes + part.shapes
+                nodes, steps, shapes = nodes + part.nodes, steps + part.steps, shapes + part.shapes
                 below, patterned = max(below, part.depth), patterned or part.patterned
         for attribute, target in self._targets(element):
             part = self._cost(target, depth + 1)
@@ -673,17 +679,18 @@ class _Expansion:
                 shapes += part.shapes
         for attribute, target in self._targets(element):
             part = self._known[target]
-            times = max(1, shapes) if attribute in FILLS or attribute == "inherited" else 1
-            nodes, filters = nodes + times * part.nodes, filters + times * part.filters + (attribute == "filter")
+            times = max(1, shapes) if attribute in FILLS else 1
+            nodes, steps = nodes + times * part.nodes, steps + times * part.steps
         if element.tag == "pattern" and patterned:
             raise DrawingFault(f"{_told(element)} is painted with a pattern itself: fill it with plain colours.")
         if nodes > MOST_EXPANDED:
             said = f"{_told(element)} comes to more than {MOST_EXPANDED:,} shapes with what it refers to"
             raise DrawingFault(f"{said}: use fewer parts of parts.")
-        if filters > MOST_FILTERS:
-            raise DrawingFault(f"{_told(element)} runs more than {MOST_FILTERS} filters: use fewer.")
+        if steps > MOST_FILTER_STEPS:
+            said = f"{_told(element)} runs more than {MOST_FILTER_STEPS} steps of filters with what it refers to"
+            raise DrawingFault(f"{said}: use fewer filters.")
         self._under_way.discard(element)
-        cost = self._known[element] = _Cost(nodes, filters, below + 1, patterned, shapes)
+        cost = self._known[element] = _Cost(nodes, steps, below + 1, patterned, shapes)
         return cost
 
     def _targets(self, element: Element) -> Iterator[tuple[str, Element]]:
