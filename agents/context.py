@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -14,7 +14,7 @@ from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
-from katha.config import Settings
+from katha.config import Settings, Span, allows
 from katha.errors import BudgetError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -289,10 +289,23 @@ def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None
 
 def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words: Sequence[PanelWords] = ()) -> int:
     """Return how many panels a plan of `record` has: as many as are asked for, as it has scenes, as there are pictures
-    with `words` of their own, or as a plain text calls for; pictures that are there already are the usual number."""
-    usual = PlanRequest().panels
-    given = config.panels or len(record.scenes) or len(words)
-    return given or (usual if able.source == "found" else panels_for(record.story_text, usual))
+    with `words` of their own, or as a plain text calls for; pictures that are there already are the usual number.
+
+    A planner that divides a text itself (`chooses_scenes`) gets the range that is asked for, or the usual number.
+    """
+    usual, given = PlanRequest().panels, config.panels
+    known = len(record.scenes) or len(words) or (usual if able.source == "found" else 0)
+    if given is not None and not isinstance(given, Span):
+        return given
+    if not known and _chooses_scenes(default_registry("planners").load(config.planner)[0]):
+        return given or usual
+    count = known or panels_for(record.story_text, usual)
+    return count if given is None else given.nearest(count)
+
+
+def _chooses_scenes(planner: object) -> bool:
+    """Whether a planner, or a class of planners, divides a plain text itself: the rule reader need not read it."""
+    return bool(getattr(planner, "chooses_scenes", False))
 
 
 def plan_within(
@@ -303,17 +316,28 @@ def plan_within(
     heard: Callable[[str], None] | None = None,
     words: Sequence[PanelWords] = (),
 ) -> Plan:
+    questions: Sequence[Question] = (),
     """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     words: what stands beside each picture of a found board; it goes into the panels, and where it is the whole story,
-    each panel is planned from its own.
+    each panel is planned from its own. questions: what viewers will be asked, for planners that plan for them.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
     story = with_scenes(record, words)
     panels = config.panels or len(story.scenes) or PlanRequest().panels
-    request = PlanRequest(panels=panels, style=config.style, prompt_tokens=prompt_tokens, heard=heard)
+    if isinstance(panels, Span) and (story.scenes or not _chooses_scenes(planner)):
+        panels = panels.nearest(len(story.scenes) or panels_for(story.story_text, PlanRequest().panels))
+    most = panels.most if isinstance(panels, Span) else None
+    request = PlanRequest(
+        panels=int(panels),
+        most_panels=most,
+        style=config.style,
+        prompt_tokens=prompt_tokens,
+        questions=tuple(item for item in questions if item.role == "steering"),
+        heard=heard,
+    )
     # What a model wrote in vain is not kept: it is asked anew.
     with named_failures(f"planner {config.planner!r}", PlanError), forgetting_calls(ReplyError):
         plan = planner.plan(story, request)
@@ -321,7 +345,7 @@ def plan_within(
             raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
         Plan.model_validate(plan.model_dump())
     if not plan.transitions and not record.transitions:
-        derived = _derived_transitions(story, request)
+        derived = _derived_transitions(story, replace(request, panels=len(plan.panels), most_panels=None))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     plan = with_words(plan, words)
     check_plan(plan, record, config)
@@ -347,7 +371,7 @@ def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
         raise PlanError(f"{what} is not of the story {record.story_id!r}.", hint="Give the plan of this story.")
     if indices != list(range(1, len(indices) + 1)) or len(indices) < 2:
         raise PlanError(f"{what} numbers its panels {indices}; at least two are needed, from 1, in order.")
-    if config.panels is not None and len(indices) != config.panels:
+    if config.panels is not None and not allows(config.panels, len(indices)):
         raise PlanError(f"{what} has {len(indices)} panels, the run {config.panels}.", hint="Set --panels to match.")
     blank = next((panel.index for panel in plan.panels if not panel.prompt.strip()), None)
     if blank is not None:

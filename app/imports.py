@@ -14,7 +14,7 @@ from katha.agents.context import make_renderer
 from katha.agents.found import told_story
 from katha.agents.pictures import check_picture
 from katha.app.drawing import load_plan, read_story, settings_for
-from katha.config import Settings
+from katha.config import Settings, allows
 from katha.errors import BlankFrameError, InputFileError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.renderers.folder import SUFFIXES, FolderRenderer
@@ -83,7 +83,7 @@ def import_board(
             f"{str(board)!r} has {count} frame{'s' if count != 1 else ''}; {_LEAST} to {_MOST} are judged at a time.",
             hint=f"{hint} {others}".rstrip(),
         )
-    _require_fit(board, count, record, given.get("panels"), plan, others)
+    _require_fit(board, count, record, config.panels if given.get("panels") is not None else None, plan, others)
     _require_drawn(renderer, board, record.story_id)
     return Imported(record, {**given, "panels": count})
 
@@ -172,7 +172,9 @@ def _require_drawn(renderer: FolderRenderer, board: Path, story_id: str) -> None
         )
 
 
-def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, plan: Path | None, others: str) -> None:
+def _require_fit(
+    board: Path, count: int, record: StoryRecord, panels: int | None, plan: Path | None, others: str
+) -> None:
     """Refuse a story, a plan or a number of panels that is not the board's; others: which pictures were left out.
 
     Raises:
@@ -181,7 +183,7 @@ def _require_fit(board: Path, count: int, record: StoryRecord, panels: object, p
     told = {"story": len(record.scenes) or None, "--panels": panels}
     told["plan"] = len(load_plan(plan, record).panels) if plan is not None else None
     for what, number in told.items():
-        if number is not None and number != count:
+        if number is not None and not allows(number, count):
             raise InputFileError(
                 f"{str(board)!r} has {count} frames, the {what} {number}.",
                 hint=f"Choose with --renderer-option pages=2-6. {others}".rstrip(),

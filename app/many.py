@@ -306,7 +306,7 @@ class _Plans:
         self._planning, self._records, self._heard = planning, records, heard
         self._folder = Workspace(out, self.KIND)
         config = planning.config
-        limits = [config.panels, config.style, planning.able.prompt_tokens, repr(planning.words)]
+        limits = [config.model_dump()["panels"], config.style, planning.able.prompt_tokens, repr(planning.words)]
         planner = spec_of(planning.given, "planner") if planning.given is not None else None
         self._fresh = PlansState(
             format=1,

@@ -194,7 +194,8 @@ class BoardDrawer:
     def plan_file(self, method: Method, record: StoryRecord) -> Path:
         """Return where the plan of one planner is kept."""
         config, planner = method.config, self.job.plugins[method.name].planner
-        key = digest([dict(planner.spec()), _panels(config, record), config.style, self.job.prompt_tokens])
+        panels = len(record.scenes) or config.model_dump()["panels"] or PlanRequest().panels
+        key = digest([dict(planner.spec()), panels, config.style, self.job.prompt_tokens])
         return self.out / "plans" / key[:12] / f"{record.story_id}.json"
 
     def kept_plan(self, method: Method, record: StoryRecord) -> Plan | None:

@@ -101,6 +101,12 @@ def _breaks(pieces: Sequence[str], count: int) -> Iterator[int]:
         yield last
 
 
+def _context(model: TextModel) -> int:
+    """Return how many tokens a model reads, as far as it is known."""
+    vendor = getattr(model, "vendor", None)
+    return int(vendor.card.get("context") or _CONTEXT) if vendor is not None else _CONTEXT
+
+
 def letters_for(text: str, context: int) -> int:
     """Return how many letters of a text like this a model that reads `context` tokens may be given at once."""
     letters = [letter for letter in text[:20_000] if letter.isalpha()] or ["a"]
@@ -310,8 +316,7 @@ class GemmaPlanner(LadderPlanner):
         if request.panels <= scenes <= (request.most_panels or request.panels):
             request = replace(request, panels=scenes, most_panels=None)
         seen, information = self.seen(story, request)
-        context = getattr(getattr(self._model, "vendor", None), "card", {}).get("context", _CONTEXT)
-        parts = parts_of(seen, request, letters_for(seen.story_text, context))
+        parts = parts_of(seen, request, letters_for(seen.story_text, _context(self._model)))
         told = Told()
         for number, part in enumerate(parts, 1):
             prompt = plan_prompt(seen, parts, number, self._parts, request, told)

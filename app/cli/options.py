@@ -30,7 +30,7 @@ Adapter = Annotated[
 ]
 Lock = Annotated[Path | None, typer.Option("--lock", help="compass.lock.yaml of `katha tune`: frozen settings.")]
 Split = Annotated[str | None, typer.Option("--split", help=SPLIT_HELP)]
-Panels = Annotated[int | None, typer.Option("--panels", help=Settings.model_fields["panels"].description)]
+Panels = Annotated[str | None, typer.Option("--panels", help=Settings.model_fields["panels"].description)]
 Matching = Annotated[str | None, typer.Option("--matching", help=Settings.model_fields["matching"].description)]
 Resamples = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples of stories.")]
 Seed = Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")]
@@ -147,8 +147,8 @@ def _absent(value: object) -> bool:
 def _parameters(name: str, field: FieldInfo) -> Iterator[inspect.Parameter]:
     """The option for one field; none for a field that the command line has not."""
     flag = next((item for item in field.metadata if isinstance(item, Flag)), Flag())
-    # A field of several values that one text holds (`--seeds 1,2`) reads the text itself.
-    one_text = get_origin(field.annotation) is tuple and not flag.many
+    # A field of several values that one text holds (`--seeds 1,2`, `--panels 4-8`) reads the text itself.
+    one_text = flag.text or (get_origin(field.annotation) is tuple and not flag.many)
     kinds = set() if one_text else {field.annotation, *get_args(field.annotation)}
     kind: Any = next((known for known in (bool, int, float, Path) if known in kinds), str)
     typed: Any = list[kind] | None if flag.many else bool if kind is bool else kind | None

@@ -11,11 +11,20 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_serializer,
+    field_validator,
+)
 
 from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
@@ -33,11 +42,46 @@ class Flag:
     """How a field is given on the command line, where its name does not already say so.
 
     names: the flags; `--` and the field's name where there are none. many: it may be given several times. hidden: the
-    command line has not got it; files, presets and locks have.
+    command line has not got it; files, presets and locks have. text: the field itself reads what was given.
     """
 
-    def __init__(self, *names: str, many: bool = False, hidden: bool = False) -> None:
-        self.names, self.many, self.hidden = names, many, hidden
+    def __init__(self, *names: str, many: bool = False, hidden: bool = False, text: bool = False) -> None:
+        self.names, self.many, self.hidden, self.text = names, many, hidden, text
+
+
+class Span(int):
+    """A range of numbers of panels: an int, the fewest, that knows the most. As text it is "4-8"."""
+
+    most: int
+
+    def __new__(cls, fewest: int, most: int | None = None) -> Self:
+        """Return the range from `fewest` to `most`."""
+        made = super().__new__(cls, fewest)
+        made.most = fewest if most is None else most
+        return made
+
+    def __str__(self) -> str:
+        """Return it as it is given on the command line."""
+        return f"{int(self)}-{self.most}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether `other` is the same range; a number is none."""
+        return isinstance(other, Span) and (int(self), self.most) == (int(other), other.most)
+
+    def __hash__(self) -> int:
+        """Return a hash of both ends."""
+        return hash((int(self), self.most))
+
+    def nearest(self, count: int) -> int:
+        """Return `count`, or the end of the range that is nearest to it."""
+        return min(max(count, int(self)), self.most)
+
+
+def allows(panels: int, count: int) -> bool:
+    """Return whether a board of `count` panels is what `panels`, a number or a `Span`, asks for."""
+    return panels.nearest(count) == count if isinstance(panels, Span) else panels == count
 
 
 Options = dict[str, Any]
@@ -87,11 +131,11 @@ class Settings(BaseModel):
     seeds: tuple[int, ...] = Field(
         default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
     )
-    panels: int | None = Field(
+    panels: Annotated[int | None, Flag(text=True)] = Field(
         default=None,
         ge=2,
         le=MOST_PANELS,
-        description="How many scenes a plain text is told in; as many as it calls for.",
+        description="How many scenes a plain text is told in, 6 or 4-8; as many as it calls for.",
     )
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
@@ -156,6 +200,22 @@ class Settings(BaseModel):
     @classmethod
     def _plain_url(cls, value: str | None) -> str | None:
         try:
+    @field_validator("panels", mode="wrap")
+    @classmethod
+    def _read_panels(cls, value: object, read: ValidatorFunctionWrapHandler) -> int | None:
+        found = re.fullmatch(r"\s*(\d{1,4})\s*[-\u2013]\s*(\d{1,4})\s*", str(value))
+        if found is None:
+            panels: int | None = read(value)
+            return panels
+        fewest, most = read(found[1]), read(found[2])
+        if fewest > most:
+            raise ValueError(f"a range goes from fewer panels to more, {most}-{fewest}")
+        return int(fewest) if fewest == most else Span(fewest, most)
+
+    @field_serializer("panels")
+    def _told_panels(self, panels: int | None) -> int | str | None:
+        return str(panels) if isinstance(panels, Span) else panels
+
             parts = urlsplit(value or "http://none")
         except ValueError:
             raise ValueError(NO_URL) from None

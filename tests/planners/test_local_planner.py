@@ -22,10 +22,10 @@ from katha.models import checkpoints, local
 from katha.models.base import Turn, grammar_schema
 from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
-from katha.planners.draft import windows_of
-from katha.planners.gemma_st import GemmaPlanner, plan_prompt
+from katha.planners.draft import Shape, reply_schema, within
+from katha.planners.gemma_st import GemmaPlanner, parts_of, plan_prompt
 from katha.planners.training import load_settings, train_planner
-from katha.planners.training_data import Collator, Example, encode, make_examples
+from katha.planners.training_data import LEFT_OUT, Collator, Example, encode, make_examples
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -131,7 +131,8 @@ def test_texts_in_a_grammar_cannot_leave_their_string() -> None:
 
 def test_a_model_that_has_learnt_a_plan_plans_through_the_constrained_path(tmp_path: Path) -> None:
     story = StoryRecord(story_id="s", story_text="The fox ran. The hen hid.")
-    prompt = plan_prompt(story, windows_of(story, 2)[0], parts_without(ALL), None)
+    request = PlanRequest(panels=2)
+    prompt = plan_prompt(story, parts_of(story, request, 10_000), 1, parts_without(ALL), request)
     transition = {
         "transition_type": "cause_effect", "action": "The hen hides.", "causality": "The fox runs.",
         "intention": "The hen wants to live.", "emotion": "The hen is afraid.", "consequence": "The fox is alone.",
@@ -180,8 +181,12 @@ def test_examples_are_the_planners_own_prompt_and_the_gold_plan() -> None:
     (example,) = made.kept
     assert "Scene 2: The hen hides." in example.prompt
     assert '"links"' not in example.prompt
+    assert '"device"' not in example.prompt
     value = json.loads(example.reply)
     assert value["panels"][0]["prompt"].startswith("The fox runs.")
+    assert [one["name"] for one in value["cast"]] == ["fox", "hen"]
+    assert value["transitions"][0]["moral_target"] is None
+    assert within(value, reply_schema(Shape(2, 2), parts_without(LEFT_OUT))) == value
     assert "no transitions" in made.rejected["s1"]
 
 
@@ -195,7 +200,7 @@ def test_an_adapter_is_used_and_changes_what_is_written(gemma: Path, adapter: Pa
     asked = [Turn("user", make_examples(TRAIN).kept[0].prompt)]
     assert plain.complete(asked, schema).text != taught.complete(asked, schema).text
     planner = GemmaPlanner(str(gemma), adapter=adapter)
-    assert planner.spec()["without"] == ["links", "shots"]
+    assert planner.spec()["without"] == ["links", "shots", "visual", "questions"]
     assert planner.spec()["model"]["adapter"]
 
 
