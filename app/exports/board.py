@@ -81,6 +81,7 @@ class Shot:
         prompt: What it was drawn from, with `seed`.
         drawn_by: The renderer, as it was named.
         asked: What a renderer that draws the panels' fields was asked for.
+        source: The drawing that the picture was made from; None where it was made otherwise.
     """
 
     number: int
@@ -97,6 +98,7 @@ class Shot:
     seed: int
     drawn_by: str
     asked: FrameRequest
+    source: Path | None = None
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -182,7 +184,14 @@ def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOption
         seed=frame.seed,
         drawn_by=renderer,
         asked=frame_request(plan, frame, (0, 0)),
+        source=_source(folder, frame),
     )
+
+
+def _source(folder: Path, frame: Frame) -> Path | None:
+    """Return the drawing beside a frame's picture; None where there is none."""
+    path = folder / "panels" / f"{frame.sha256}.svg"
+    return path if frame.source is not None and path.is_file() else None
 
 
 def _words(told: Mapping[str, Any], key: str) -> str:

@@ -35,13 +35,16 @@ from dataclasses import replace
 from katha.app.exports.pictures import listing
 
 _NAME = "sketch"
+_SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
+_BARE = "shape"
+"""What a layer is called that has no name."""
 
 
 def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write a folder with the frames that the sketch drew, in named layers, and a list of all frames.
+    """Write a folder with the frames that were drawn as vectors, in named layers, and a list of all frames.
 
-    A frame that somebody else drew, or another version of the sketch, has no vectors: it is written as it is, and its
-    `layers` in the list are empty.
+    A frame that was made otherwise, or by another version of the sketch, has no vectors: it is written as it is, and
+    its `layers` in the list are empty.
 
     Raises:
         UsageError: no frame has vectors.
@@ -49,7 +52,7 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     drawn = {shot.number: vectors(shot) for shot in sheet.shots}
     if not any(drawn.values()):
         raise UsageError(
-            f"No frame of {sheet.story_id!r} was drawn by this version of the sketch, so there are no vectors.",
+            f"No frame of {sheet.story_id!r} was drawn as vectors (by `vector`, or by this version of the sketch).",
             hint="Use --to png.",
         )
     target.mkdir()
@@ -69,6 +72,8 @@ def vectors(shot: Shot) -> str | None:
     """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel."""
     from katha.renderers.sketch import layered_svg, rasterise
 
+    if shot.source is not None:
+        return labelled(shot.source.read_text(encoding="utf-8"))
     name, _, own = shot.drawn_by.partition(":")
     if name != _NAME:
         return None
@@ -82,6 +87,20 @@ def vectors(shot: Shot) -> str | None:
     return svg if _pixels(rasterise(svg, width, height)) == pixels else None
 
 
+def labelled(svg: str) -> str:
+    """Return a drawing whose groups on top are layers that Inkscape, Illustrator and Figma show by their names."""
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("inkscape", _INKSCAPE)
+    root = ElementTree.fromstring(svg)
+    for number, item in enumerate(root, 1):
+        if item.tag.rpartition("}")[2] not in ("defs", "title", "desc"):
+            name = item.get("id", "").removeprefix("f-").replace("-", " ") or f"{_BARE} {number}"
+            item.set(f"{{{_INKSCAPE}}}label", name)
+            if item.tag.rpartition("}")[2] == "g":
+                item.set(f"{{{_INKSCAPE}}}groupmode", "layer")
+    return ElementTree.tostring(root, "unicode")
+
+
 def _pixels(png: bytes) -> bytes:
     from katha.pictures import decode
 
@@ -91,7 +110,7 @@ def _pixels(png: bytes) -> bytes:
 def _layers(svg: str) -> list[str]:
     from xml.etree import ElementTree
 
-    label = "{http://www.inkscape.org/namespaces/inkscape}label"
+    label = f"{{{_INKSCAPE}}}label"
     return [item.attrib[label] for item in ElementTree.fromstring(svg) if label in item.attrib]
 
 
@@ -222,7 +241,7 @@ class _Page:
             return
         svg = _unframed(svg)
         if any(item in svg for item in _LOST):
-            from katha.renderers.sketch import rasterise
+            from katha.renderers.vector.raster import rasterise
 
             with open_picture(shot.picture) as kept:
                 wide, tall = kept.size

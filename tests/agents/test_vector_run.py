@@ -14,6 +14,7 @@ from katha.agents.context import Plugins
 from katha.agents.editing import edit_board
 from katha.agents.edits import TakeFrame
 from katha.agents.run import run_story
+from katha.app.exports.formats import export_board
 from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
 from katha.models.base import Turn
@@ -82,6 +83,9 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
         assert row["source"] == f"panels/{row['sha256']}.svg"
         assert "mi-body" in svg
     assert "mi-head-glad" in (out / "cast.svg").read_text(encoding="utf-8")
+    layers = json.loads((export_board(out, "svg", tmp_path / "layers") / "frames.json").read_text("utf-8"))["frames"]
+    assert [row["file"][-4:] for row in layers] == [".svg"] * 3
+    assert {"mila", "the red kettle"} <= set(layers[0]["layers"])
     asked = len(model.asked)
     assert run_story(story(), config, out, plan=plan(), plugins=plugins).reused
     assert len(model.asked) == asked
