@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from katha.agents.asking import with_questions, written_questions
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.found import with_scenes, with_words, words_of
 from katha.border import CheckedSimilarity, checked, named_failures, spec_of
@@ -315,8 +316,8 @@ def plan_within(
     prompt_tokens: int | None,
     heard: Callable[[str], None] | None = None,
     words: Sequence[PanelWords] = (),
-) -> Plan:
     questions: Sequence[Question] = (),
+) -> Plan:
     """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     words: what stands beside each picture of a found board; it goes into the panels, and where it is the whole story,
@@ -326,6 +327,7 @@ def plan_within(
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
     story = with_scenes(record, words)
+    questions = questions or written_questions(planner, record, heard)
     panels = config.panels or len(story.scenes) or PlanRequest().panels
     if isinstance(panels, Span) and (story.scenes or not _chooses_scenes(planner)):
         panels = panels.nearest(len(story.scenes) or panels_for(story.story_text, PlanRequest().panels))
@@ -347,7 +349,7 @@ def plan_within(
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(story, replace(request, panels=len(plan.panels), most_panels=None))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
-    plan = with_words(plan, words)
+    plan = with_words(with_questions(plan, questions), words)
     check_plan(plan, record, config)
     return sealed(plan)
 
@@ -410,6 +412,7 @@ def protocol_of_config(config: Settings) -> dict[str, str]:
     """Return how frames are drawn and questions asked and matched, as a lock holds it."""
     return {
         "answers": config.answers,
+        "ask": config.ask,
         "matching": config.matching,
         "steering_prompts": STEERING_VARIANT,
         "reporting_prompts": config.variant,

@@ -262,12 +262,14 @@ class GemmaPlanner(LadderPlanner):
         base_url: str | None = None,
         max_tokens: int | None = None,
         questions: bool = False,
+        writes: bool | None = None,
     ) -> None:
         """Name the model; nothing is loaded or called yet.
 
         adapter: a LoRA adapter for a local model, or the one that a server of one's own serves under this name.
         without: parts of a plan to leave out (`ABOUT` in `base.py`). base_url: of a compatible server. questions: have
-        the model write questions of its own plan as well.
+        the model write questions of its own plan as well. writes: have it write free questions from the text before it
+        plans, in calls of their own; models behind a vendor's address do so unless told.
 
         Raises:
             UsageError, InputFileError, ModelError, MissingExtraError: the model cannot be used.
@@ -290,6 +292,14 @@ class GemmaPlanner(LadderPlanner):
         untaught = adapter_note(noted).get("without", []) if noted is not None else []
         self._parts = parts_without([*without, *untaught, *(() if questions else ("questions",))])
 
+        vendor = getattr(self._model, "vendor", None) is not None and not served_by_own(argument)
+        self._writes = vendor if writes is None else writes
+
+    @property
+    def question_writer(self) -> TextModel | None:
+        """Return the model, where it is to write the story's questions."""
+        return self._model if self._writes else None
+
     def spec(self) -> Mapping[str, Any]:
         """Return the model, the prompts' hashes and what is turned off."""
         return {
@@ -298,6 +308,7 @@ class GemmaPlanner(LadderPlanner):
             **({"adapter": folder_revision(self._served_adapter)} if self._served_adapter else {}),
             "prompts": {name: load_prompt(f"planner/{name}").sha256 for name in ("plan", "example", "repair")},
             "without": [name for name in ABOUT if name not in self._parts],
+            "writes": self._writes,
         }
 
     def close(self) -> None:

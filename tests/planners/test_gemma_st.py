@@ -599,7 +599,10 @@ def test_the_model_chooses_within_the_range(monkeypatch: pytest.MonkeyPatch, giv
     starts = (1, 2, 3, 3, 4) if given is None else (1, 2, 4)
     with serving("openai", lambda number, body: {"text": json.dumps(draft(starts))}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        made = make_plan(story(), resolve({"planner": "gemma-st:openai:gpt-4o", "panels": given}))
+        made = make_plan(
+            story(),
+            resolve({"planner": "gemma-st:openai:gpt-4o", "planner_options": {"writes": False}, "panels": given}),
+        )
         assert said in server.said(0)[0]
     assert len(made.panels) == len(starts)
 
@@ -637,7 +640,7 @@ def test_a_failed_plan_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     with serving("openai", lambda number, body: {"text": "Certainly!"}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        config = Settings(planner="gemma-st:openai:gpt-4o", panels=2)
+        config = Settings(planner="gemma-st:openai:gpt-4o", planner_options={"writes": False}, panels=2)
         with pytest.raises(ReplyError, match=r"planner_reply\.txt"):
             run_story(story(), config, tmp_path / "out")
         assert (tmp_path / "out" / "planner_reply.txt").read_text() == "Certainly!"
@@ -650,7 +653,7 @@ def test_it_goes_through_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     cli_child.install(monkeypatch)
     (tmp_path / "letter.txt").write_text(TEXT)
-    words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o", "--panels", "2-3",
+    words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o", "--planner-option", "writes=false", "--panels", "2-3",
              "--seeds", "42",
              "--renderer", "block", "--judge", "pixel", "--size", "96x64", "--out", str(tmp_path / "out")]  # fmt: skip
     with serving("openai", lambda number, body: {"text": json.dumps(draft())}) as server:

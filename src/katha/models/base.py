@@ -54,6 +54,15 @@ class TextModel(Protocol):
         """
 
 
+@runtime_checkable
+class UsesTextModel(Protocol):
+    """A planner that works with a language model, which may write the story's questions too."""
+
+    @property
+    def question_writer(self) -> TextModel | None:
+        """Return the model that writes questions; None where none is to be written."""
+
+
 _UNSUPPORTED = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern", "default"})
 _LONGEST_REPEAT = 100
 _TEXT = '[^"\\\\\\x00-\\x1f\\x7f]'
