@@ -196,10 +196,6 @@ class Settings(BaseModel):
             raise ValueError("a seed is a whole number from 0 to 4294967295")
         return value
 
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, value: str | None) -> str | None:
-        try:
     @field_validator("panels", mode="wrap")
     @classmethod
     def _read_panels(cls, value: object, read: ValidatorFunctionWrapHandler) -> int | None:
@@ -216,6 +212,10 @@ class Settings(BaseModel):
     def _told_panels(self, panels: int | None) -> int | str | None:
         return str(panels) if isinstance(panels, Span) else panels
 
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, value: str | None) -> str | None:
+        try:
             parts = urlsplit(value or "http://none")
         except ValueError:
             raise ValueError(NO_URL) from None
