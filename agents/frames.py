@@ -40,9 +40,16 @@ from katha.protocols import (
     MayBeWithdrawn,
     Renderer,
 )
-from katha.schema import Board, Event, Frame, FrameKind, Stage
+from katha.schema import Board, Event, Frame, FrameKind, Record, Stage
 
-_PANEL_FIELDS = frozenset({"place", "time_of_day", "shot_size", "shot_angle", "must_show"})
+_PANEL_FIELDS = frozenset(
+    {
+        *("place", "time_of_day", "shot_size", "shot_angle", "must_show"),
+        *("light", "camera", "state", "gaze", "contacts", "props"),
+    }
+)
+_TOLD_ELSEWHERE = frozenset({"story_id", "pictures", "plan", "transition", "composed", "dropped"})
+"""What does not change what is drawn, or is part of the key in another form: the composed prompt."""
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
 # where the renderer's identity makes frames depend on one another. Pictures that are found, not drawn, are never
@@ -307,13 +314,20 @@ def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
     renderers drew before these fields were there are found again.
     """
     fields = {
-        name: value
+        name: _plain(value)
         for name, value in vars(request).items()
-        if name not in ("story_id", "pictures", "plan", "transition") and (name not in _PANEL_FIELDS or (panel and value))
+        if name not in _TOLD_ELSEWHERE and (name not in _PANEL_FIELDS or (panel and value))
     }
     pictures = {"pictures": [[name, sha256_hex(data)] for name, data in request.pictures]} if request.pictures else {}
     plan = {"plan": digest(request.plan.model_dump(mode="json"))} if request.plan is not None else {}
-    return {**fields, "characters": [item.model_dump(mode="json") for item in request.characters], **pictures, **plan}
+    return {**fields, **pictures, **plan}
+
+
+def _plain(value: object) -> object:
+    """A field's value as JSON, its records too."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.model_dump(mode="json") if isinstance(value, Record) else value
 
 
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:

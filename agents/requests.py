@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from katha.agents.context import RunContext
 from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
-from katha.configs import load_prompt
-from katha.planners.base import WORD, capital, fit, named, worded
+from katha.composing import Count, Family, compose, load_family
+from katha.planners.base import WORD, tokens_of, worded
 from katha.planners.narrated import raw_sentences
-from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
-from katha.schema import Frame, FrameKind, Panel, Plan
+from katha.protocols import Capabilities, CountsTokens, FrameRequest, KnowsItsLimits, Renderer
+from katha.schema import Frame, FrameKind, Panel, Plan, Prop, Seen
 
 __all__ = [
     "frame_request",
@@ -29,8 +28,14 @@ __all__ = [
 
 def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
     """Return what one panel is drawn from: its prompt, fields and characters."""
-    able = context.plugins.renderer.capabilities
-    return _with_plan(in_words(panel_request(context.plan(), panel, seed, context.size), able), context.plan(), able)
+    return _for(context.plugins.renderer, panel_request(context.plan(), panel, seed, context.size), context.plan())
+
+
+def _for(renderer: Renderer, request: FrameRequest, plan: Plan) -> FrameRequest:
+    """Return `request` in the words of what draws it."""
+    able = renderer.capabilities
+    counts = renderer.count_tokens if isinstance(renderer, CountsTokens) else tokens_of
+    return _with_plan(in_words(request, able, counts), plan, able)
 
 
 def _with_plan(request: FrameRequest, plan: Plan, able: Capabilities) -> FrameRequest:
@@ -52,42 +57,37 @@ def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameReque
     return _placed(request, around[0]) if around else request
 
 
-def in_words(request: FrameRequest, able: Capabilities) -> FrameRequest:
-    """Return `request` with the panel's fields and its characters' looks in the prompt too, where the renderer draws
-    from the prompt alone: what it does not say yet, as far as there is room."""
+def in_words(request: FrameRequest, able: Capabilities, count: Count = tokens_of) -> FrameRequest:
+    """Return `request` with a prompt that says all of its fields, where the renderer draws from the prompt alone, as
+    its family of models reads it best and as far as there is room."""
     if able.panel or able.source == "found":
         return request
-    said = partial(worded, text=request.prompt)
-    more = load_prompt("image/panel").render(
-        looks=[
-            (capital(named(one.name)), one.appearance)
-            for one in request.characters
-            if one.appearance and not said(one.appearance) and not _same(one.appearance, one.name)
-        ],
-        things=[item for item in request.must_show if not said(item)],
-        place="" if said(request.place) else request.place,
-        time="" if said(request.time_of_day) else request.time_of_day,
-        shot="" if said(request.shot_size) else request.shot_size,
-        angle="" if said(request.shot_angle) else request.shot_angle,
-    )
-    lines = [line for line in more.splitlines() if line.strip()]
-    told = request.prompt if request.prompt.rstrip().endswith(_ENDS) else f"{request.prompt}."
-    return replace(request, prompt=fit([told, *lines], able.prompt_tokens)) if lines else request
+    made = compose(request, _family(able), count)
+    return replace(request, prompt=made.text, composed=True, dropped=made.left_out)
 
 
-def _same(appearance: str, name: str) -> bool:
-    """Whether a look only says the name: that the lion is a lion."""
-    return bool(worded(appearance, name))
+def _family(able: Capabilities) -> Family:
+    """The family of a renderer's model; its own limit is the budget."""
+    family, limit = load_family(able.prompt_family), able.prompt_tokens
+    return family if limit is None else replace(family, budget=min(limit, family.budget or limit), pieces=1)
 
 
 def inserted_request(
     context: RunContext, what: Insertion, seed: int, pair: tuple[int, int], kind: FrameKind
 ) -> FrameRequest:
-    """A frame between two scenes: where and when the first of them is, as far as the plan says."""
-    plan = context.plan()
-    request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[pair[0] - 1])
-    able = context.plugins.inserter.capabilities
-    return _with_plan(in_words(replace(request, transition=pair), able), plan, able)
+    """A frame between two scenes: where and when the scene is that its prompt is about, as far as the plan says; drawn
+    from the fields, where the first of them is."""
+    plan, inserter = context.plan(), context.plugins.inserter
+    at = pair[0] if inserter.capabilities.panel else what.scene or pair[0]
+    request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[at - 1])
+    lasting = _lasting(plan.panels[pair[0] - 1])
+    props = _props(plan, " ".join((request.prompt, *(one.name for one in lasting))))
+    return _for(inserter, replace(request, transition=pair, state=lasting, props=props), plan)
+
+
+def _lasting(panel: Panel) -> tuple[Seen, ...]:
+    """What of a panel's states a frame after it begins with: clothes and damage, no mood."""
+    return tuple(Seen(name=one.name, state=one.state) for one in panel.state if one.state)
 
 
 def panel_request(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) -> FrameRequest:
@@ -98,11 +98,34 @@ def panel_request(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) ->
         shot_size=panel.shot_size,
         shot_angle=panel.shot_angle,
         must_show=tuple(panel.must_show),
+        camera=panel.camera,
+        state=tuple(panel.state),
+        gaze=tuple(panel.gaze),
+        contacts=tuple(panel.contacts),
+        props=_props(plan, " ".join((panel.prompt, *panel.must_show, *panel.contacts))),
     )
 
 
 def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
-    return replace(request, place=panel.place, time_of_day=panel.time_of_day)
+    return replace(request, place=panel.place, time_of_day=panel.time_of_day, light=panel.light)
+
+
+def _props(plan: Plan, told: str) -> tuple[Prop, ...]:
+    """The board's props that a text names, by all of their words or by a noun that only one of them has."""
+    props = plan.visual.props if plan.visual is not None else []
+    nouns = [_noun(item.name) for item in props]
+    return tuple(
+        item
+        for item, noun in zip(props, nouns, strict=True)
+        if noun and (worded(item.name, told) or (nouns.count(noun) == 1 and worded(noun, told)))
+        if not re.search(_GONE.format(re.escape(noun)), told, re.IGNORECASE)
+    )
+
+
+def _noun(name: str) -> str:
+    """The noun of a thing's name: "duck" of "the cloth duck with one eye"."""
+    words = WORD.findall(_AFTER_NOUN.split(name.lower(), maxsplit=1)[0])
+    return words[-1] if words else ""
 
 
 def _request(
@@ -187,6 +210,10 @@ def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
             yield next((text for text in sentences if stem.search(text.lower())), sentences[0]), word
 
 
-_ENDS = (".", "!", "?", '"', "\u201d")
+_GONE = (
+    r"\b(?:where (?:\S+ ){{1,3}}{0} (?:stood|was|had|lay|sat|hung|used)|(?:without|instead of) (?:\S+ ){{1,3}}{0})\b"
+)
+"""A thing that is not there any more, or not."""
+_AFTER_NOUN = re.compile(r" (?:with|of|in|on|from|for|at|to|that|which)\b|[(,:;]")
 _STEM = 5
 """The letters by which a word is known in another form: "crack" in "cracked"."""

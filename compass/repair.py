@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.modes import Content, Mode
+from katha.composing import within
 from katha.configs import load_prompt
 from katha.protocols import Similarity
 from katha.schema import (
@@ -237,16 +238,19 @@ MASTER_SEED = 42
 _CHANGE = re.compile(r"(.+?) (?:(?:changes|goes|turns) from .+? to|becomes|stays) (.+)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
+_MARKS = re.compile(r"[,;:.()]")
 
 
 @dataclass(frozen=True)
 class Insertion:
-    """One frame to insert: its prompts, the characters in it, and whether it needs another seed than the board's."""
+    """One frame to insert: its prompts, the characters in it, whether it needs another seed than the board's, and the
+    scene whose place and time it is about."""
 
     prompt: str
     negative_prompt: str
     characters: tuple[str, ...]
     other_seed: bool = False
+    scene: int | None = None
 
 
 def dice(story_id: str) -> random.Random:
@@ -266,7 +270,11 @@ def transition_text(transition: Transition) -> str:
 
 
 def insertion(content: Content, plan: Plan, transition: Transition, story_id: str) -> Insertion:
-    """Return the frame that `content` puts into `transition`."""
+    """Return the frame that `content` puts into `transition`.
+
+    Where a plan says how it is seen (`Plan.visual`), a prompt calls everybody by their name and tells what happens
+    alone: looks, place and time stand beside it when it is composed.
+    """
     panels = {panel.index: panel for panel in plan.panels}
     pair = before, after = panels[transition.from_scene], panels[transition.to_scene]
     names = tuple(dict.fromkeys([*before.characters, *after.characters]))
@@ -274,21 +282,28 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
         throw = dice(story_id)
         throw.random()  # the first draw chose the transition
         panel = throw.choice(pair)
-        return Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters), other_seed=True)
+        names = tuple(panel.characters)
+        return Insertion(panel.prompt, panel.negative_prompt, names, other_seed=True, scene=panel.index)
     if content == "captions":
         told = [_sentences([panel.caption or panel.prompt]) for panel in pair]
         prompt = load_prompt("bridge/captions").render(before=told[0], after=told[1])
-        return Insertion(prompt, after.negative_prompt, names)
-    place, time = _where(before if content == "establishing" else after)
+        return Insertion(prompt, after.negative_prompt, names, scene=after.index)
+    about = before if content == "establishing" else after
+    place, time = ("", "") if plan.visual is not None else _where(about)
     if content == "establishing":
-        looks = [item.appearance or item.name for item in plan.characters if item.name in names]
+        people = [item for item in plan.characters if item.name in names]
+        looks = [within(item.name) if plan.visual is not None else item.appearance or item.name for item in people]
         listed = " and ".join([", ".join(looks[:-1]), looks[-1]] if len(looks) > 1 else looks)
-        prompt = load_prompt("bridge/establishing").render(characters=listed or "nobody", place=place, time=time)
-        return Insertion(prompt, before.negative_prompt, names)
+        prompt = load_prompt("bridge/establishing").render(
+            characters=listed or "nobody", place=_ARTICLE.sub("", place), time=time
+        )
+        return Insertion(prompt, before.negative_prompt, names, scene=about.index)
     where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
     events = told_transition(transition)
     prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
-    return Insertion(_dressed(" ".join(prompt.split()), plan, pair, names), after.negative_prompt, names)
+    plain = " ".join(prompt.split())
+    dressed = _dressed(plain, plan, pair, names) if plan.visual is None else plain
+    return Insertion(dressed, after.negative_prompt, names, scene=about.index)
 
 
 def told_transition(transition: Transition) -> list[str]:
@@ -313,7 +328,7 @@ def _capital(text: str) -> str:
 
 def _dressed(text: str, plan: Plan, pair: tuple[Panel, Panel], names: Sequence[str]) -> str:
     """Return `text` with each character as the panels describe it ("the mouse": "the small grey mouse"), so that the
-    inserted frame shows the same ones."""
+    inserted frame shows the same ones. A look that is more than a noun with what belongs to it has no place there."""
     for character in plan.characters:
         if character.name not in names:
             continue
@@ -321,7 +336,7 @@ def _dressed(text: str, plan: Plan, pair: tuple[Panel, Panel], names: Sequence[s
         known = set(_WORD.findall(look.lower()))
         more = [word for panel in pair for word in _adjectives(panel.prompt, character.kind) if word not in known]
         phrase = look.replace(character.kind, " ".join([*dict.fromkeys(more), character.kind]), 1)
-        if character.kind in look and phrase != character.kind:
+        if character.kind in look and phrase != character.kind and not _MARKS.search(look):
             text = re.sub(rf"\b([Tt]he|[Aa]n?) {re.escape(character.kind)}\b", rf"\1 {phrase}", text)
     return text
 

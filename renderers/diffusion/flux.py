@@ -362,7 +362,7 @@ class FluxRenderer(DiffusionRenderer):
             key = f"{self.prompt_tokens} {marks} {text}"
             return loaded.encoded(key, lambda: self.reader.read(loaded.pipe, text, seen))
 
-        wanted, negative = read(frame_prompt(request.prompt, request.style)), self.negative_of(request)
+        wanted, negative = read(frame_prompt(request)), self.negative_of(request)
         if negative is None:
             return wanted
         return {**wanted, **{f"negative_{name}": value for name, value in read(negative).items()}}

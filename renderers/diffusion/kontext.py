@@ -187,7 +187,7 @@ class KontextRenderer(FluxRenderer):
         if key in self._drawn:
             self._drawn.move_to_end(key)
             return
-        alone = replace(request, prompt=character.anchor_prompt or character.appearance, characters=())
+        alone = replace(request, prompt=character.anchor_prompt or character.appearance, characters=(), composed=False)
         with self.device_failures():
             job = Job(alone, self.encode_with(loaded, alone, ()))
             image = self._draw_from(loaded.pipe, job, ())[0]

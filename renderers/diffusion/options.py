@@ -21,13 +21,14 @@ DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens, and
-    what sides are multiples of, where that is not the family's."""
+    """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens, the
+    family of prompts that it reads, and what sides are multiples of, where that is not the family's."""
 
     when: Mapping[str, str | bool]
     steps: int
     guidance: float
     prompt_tokens: int
+    prompt_family: str = "paragraph"
     size_multiple: int | None = None
 
 

@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from katha.composing import left_out
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, free_bytes, require_local, sound_configuration
@@ -73,8 +74,9 @@ def frame_name(request: FrameRequest) -> str:
     return f"scene {request.scene}" if request.scene is not None else f"the {request.kind} frame"
 
 
-def frame_prompt(prompt: str, style: str) -> str:
-    """Return what is drawn: the prompt, then the board's style."""
+def frame_prompt(request: FrameRequest) -> str:
+    """Return what is drawn: the prompt, then the board's style, which a composed one has in its place."""
+    prompt, style = request.prompt, "" if request.composed else request.style
     return f"{prompt.rstrip().rstrip('.,')}, {style}" if style else prompt
 
 
@@ -130,10 +132,14 @@ class DiffusionRenderer(ABC):
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens
         self.capabilities = replace(
-            type(self).capabilities, size_multiple=self.family.size_multiple, default_size=(side, side)
+            type(self).capabilities,
+            size_multiple=self.family.size_multiple,
+            default_size=(side, side),
+            prompt_family=own.prompt_family,
         )
         self._pool: PipelinePool = process_pool()
         self._remarks: list[str] = []
+        self._told: set[str] = set()
 
     @cached_property
     def device(self) -> str:
@@ -173,8 +179,14 @@ class DiffusionRenderer(ABC):
             **options.of_the_family(),
         }
 
+    def tell(self, requests: Sequence[FrameRequest]) -> None:
+        """Remember to say, once, what the prompts of these frames have no room for."""
+        fresh = [text for text in left_out(requests) if text not in self._told]
+        self._told.update(fresh)
+        self._remarks += fresh
+
     def remarks(self) -> Sequence[str]:
-        """Return that the model fits, once it was loaded."""
+        """Return that the model fits, once it was loaded, and what prompts have no room for."""
         said, self._remarks = self._remarks, []
         return said
 
@@ -187,6 +199,7 @@ class DiffusionRenderer(ABC):
         """
         if not requests:
             return
+        self.tell(requests)
         for request in requests:
             self.check(request)
         with self.pipeline(requests) as loaded:
@@ -297,7 +310,7 @@ class DiffusionRenderer(ABC):
 
     def check_prompt(self, request: FrameRequest) -> None:
         """Refuse a prompt that would be cut (UnfitFrameError); both numbers are named."""
-        for text in filter(None, (frame_prompt(request.prompt, request.style), self.negative_of(request))):
+        for text in filter(None, (frame_prompt(request), self.negative_of(request))):
             count = self.count_tokens(text)
             if count > self.prompt_tokens:
                 raise UnfitFrameError(

@@ -239,6 +239,8 @@ class SdxlRenderer(DiffusionRenderer):
     def __init__(self, argument: str | None = None, options: SdxlOptions | None = None) -> None:
         """Find the checkpoint, the IP-Adapter and the characters' pictures; nothing is loaded."""
         super().__init__(argument, options)
+        if self.options.long_prompts == "refuse":
+            self.capabilities = replace(self.capabilities, prompt_tokens=self.prompt_tokens)
         if isinstance(self.options, PicturedSdxlOptions):
             own = self.options
             self.adapter = find_ip_adapter(own.ip_adapter, own.ip_encoder, own.ip_scale, own.characters, own.reference)
@@ -310,8 +312,13 @@ class SdxlRenderer(DiffusionRenderer):
         )
 
     def count_tokens(self, text: str) -> int:
-        """Return the tokens of the first encoder; 0 where a prompt may have any number of them."""
-        return token_count(self._tokenizer, text) if self.options.long_prompts == "refuse" else 0
+        """Return the tokens of the first encoder."""
+        return token_count(self._tokenizer, text)
+
+    def check_prompt(self, request: FrameRequest) -> None:
+        """Refuse a prompt of more tokens than are read at once, where it may not be read in pieces."""
+        if self.options.long_prompts == "refuse":
+            super().check_prompt(request)
 
     @property
     def halves(self) -> int:
@@ -327,7 +334,7 @@ class SdxlRenderer(DiffusionRenderer):
         def read(text: str) -> Encoded:
             return loaded.encoded(text, lambda: encode_sdxl(pipe, text))
 
-        wanted, negative = read(frame_prompt(request.prompt, request.style)), self.negative_of(request) or ""
+        wanted, negative = read(frame_prompt(request)), self.negative_of(request) or ""
         if not negative and pipe.config.force_zeros_for_empty_prompt:
             unwanted: Encoded = {name: torch.zeros_like(value) for name, value in wanted.items()}
         else:

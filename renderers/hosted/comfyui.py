@@ -290,8 +290,9 @@ class ComfyRenderer:
             raise TransientRenderError(f"ComfyUI failed at {what}: {reason}.", hint=hint) from None
 
     def _run(self, wiring: Wiring, request: FrameRequest, around: Sequence[bytes]) -> bytes:
+        style = "" if request.composed else request.style
         values = {
-            "prompt": f"{request.prompt.rstrip()}{f' {request.style}' if request.style else ''}",
+            "prompt": f"{request.prompt.rstrip()}{f' {style}' if style else ''}",
             "negative": request.negative_prompt,
             "seed": request.seed,
             "width": request.width,

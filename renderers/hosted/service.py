@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
+from katha.composing import compose, load_family
 from katha.configs import load_config, load_prompt
 from katha.errors import (
     InputFileError,
@@ -32,6 +33,7 @@ from katha.renderers.references import CharacterPictures, at_most
 from katha.schema import Character
 
 T = TypeVar("T")
+_FAMILY = "services"
 _PROMPT_TOKENS = 1_000
 _PICTURES_SENT = 4
 """Two neighbours and two characters, for the price that a frame is expected to have at most."""
@@ -109,7 +111,9 @@ class HostedRenderer(ABC):
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
         self._fidelity: str | None = fidelity or highest
         self._references = CharacterPictures(characters, reference)
-        self.capabilities = replace(self.capabilities, pictures=self._vendor.card["references"] > 0)
+        self.capabilities = replace(
+            self.capabilities, pictures=self._vendor.card["references"] > 0, prompt_family=_FAMILY
+        )
         self._own = threading.local()
         self._remarks: list[str] = []
 
@@ -242,9 +246,7 @@ class HostedRenderer(ABC):
         prompt = load_prompt(template).render(
             shown=[name for name, _ in request.pictures] if len(references) > len(neighbours) else [],
             neighbours=len(neighbours),
-            prompt=request.prompt,
-            looks="; ".join(f"{item.name}, {item.appearance}" for item in _unsaid(request)),
-            style=request.style,
+            prompt=request.prompt if request.composed else compose(request, load_family(_FAMILY), len).text,
             negative=request.negative_prompt,
         )
         what, most = _named(request), self._vendor.card["prompt_letters"]
@@ -330,9 +332,3 @@ def as_frame(data: bytes, size: tuple[int, int], who: str) -> tuple[bytes, tuple
     if delivered != size:
         picture = ImageOps.fit(picture, size, Image.Resampling.LANCZOS)
     return as_png(picture), delivered
-
-
-def _unsaid(request: FrameRequest) -> list[Character]:
-    """The characters of whose looks the prompt says nothing yet."""
-    said = request.prompt.lower()
-    return [one for one in request.characters if one.appearance and one.appearance.lower() not in said]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from katha.composing import look_head
 from katha.renderers.diffusion.placement import halvings
 from katha.renderers.diffusion.sdxl import chunk_tokens
 from katha.schema import Character
@@ -104,12 +105,13 @@ def bytes_of(tensors: Iterable[Tensor]) -> int:
 def token_positions(tokenizer: Any, prompt: str, character: Character) -> tuple[int, ...]:
     """Return the positions of the words that name `character` in the encoders' sequence; empty where it is not named.
 
-    The words are its kind inside its appearance phrase, else its name, else its kind, else the last word of its kind. A
-    prompt of several pieces (of 77 positions, each with a start token) is counted piece by piece.
+    The words are its kind inside its appearance phrase (or the first part of it), else its name, else its kind, else
+    the last word of its kind. A prompt of several pieces (of 77 positions, each with a start token) is counted piece by
+    piece.
     """
     ids = _ids(tokenizer, prompt)
     last = character.kind.split()[-1] if character.kind.split() else ""
-    looks = _spans(ids, _ids(tokenizer, character.appearance))
+    looks = _spans(ids, _ids(tokenizer, character.appearance)) or _spans(ids, _ids(tokenizer, look_head(character)))
     kinds = _spans(ids, _ids(tokenizer, character.kind))
     within = [span for span in kinds if any(set(span) <= set(look) for look in looks)]
     phrases = (character.name, character.kind, last)

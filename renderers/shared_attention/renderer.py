@@ -116,7 +116,8 @@ def portrait_of(like: FrameRequest, character: Character, place: int = 0) -> Fra
         anchor=character.anchor_prompt, appearance=character.appearance, view=VIEWS[place % len(VIEWS)]
     )
     seed = (like.seed + place) % 2**32
-    return replace(like, prompt=prompt, seed=seed, kind="extra", scene=None, characters=(character,))
+    alone = replace(like, prompt=prompt, seed=seed, kind="extra", scene=None, characters=(character,))
+    return replace(alone, composed=False, dropped=())
 
 
 @dataclass
@@ -356,7 +357,7 @@ class SharedRenderer(SdxlRenderer):
 
     def words(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> tuple[tuple[int, ...], ...]:
         """Return, for each subject of the board, the positions of its words in the frame's prompt."""
-        prompt = frame_prompt(request.prompt, request.style)
+        prompt = frame_prompt(request)
         names = {item.name for item in request.characters}
         return tuple(
             token_positions(pipe.tokenizer, prompt, subject) if subject.name in names else ()
@@ -387,6 +388,7 @@ class SharedRenderer(SdxlRenderer):
         """Yield one PNG per request, in order; frames advance in step, so that they are ready together."""
         unused = self.cast.unused(item for request in requests for item in request.characters)
         self._remarks += [unused] if unused else []
+        self.tell(requests)
         if requests:
             yield from self._draw(board_of(requests), requests)
 

@@ -20,8 +20,11 @@ from katha.schema import (
     Confidence,
     Dimension,
     FrameKind,
+    Gaze,
     Plan,
+    Prop,
     Question,
+    Seen,
     StoryRecord,
 )
 
@@ -72,6 +75,7 @@ class Capabilities:
     None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
+    prompt_family: how its model reads a prompt (`configs/composing.yaml`); without `panel` prompts are composed for it.
     """
 
     identity: Literal["none", "batch", "bank", "reference", "sources"] = "none"
@@ -84,6 +88,7 @@ class Capabilities:
     deterministic: bool = True
     panel: bool = False
     pictures: bool = False
+    prompt_family: str = "paragraph"
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,11 @@ class FrameRequest:
     one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
     those that a renderer asks for (`DrawsFromPictures`).
 
-    `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` are the panel's own; a renderer may leave them
-    alone, as most draw from the prompt. `plan` is the whole plan, for renderers whose identity is `sources`, and
-    `transition` the pair of scenes that an inserted frame stands between.
+    `place`, `time_of_day`, `light`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and `contacts`
+    are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone, as most
+    draw from the prompt. `composed`: the prompt says all of these, the characters' looks and the style already
+    (`katha.composing`), but for what is `dropped`. `plan` is the whole plan, for renderers whose identity is `sources`,
+    and `transition` the pair of scenes that an inserted frame stands between.
     """
 
     prompt: str
@@ -114,6 +121,14 @@ class FrameRequest:
     shot_size: str = ""
     shot_angle: str = ""
     must_show: tuple[str, ...] = ()
+    light: str = ""
+    camera: str = ""
+    state: tuple[Seen, ...] = ()
+    gaze: tuple[Gaze, ...] = ()
+    contacts: tuple[str, ...] = ()
+    props: tuple[Prop, ...] = ()
+    composed: bool = False
+    dropped: tuple[str, ...] = ()
     plan: Plan | None = None
     transition: tuple[int, int] | None = None
 
@@ -203,6 +218,15 @@ class DrawsFromPictures(Protocol):
 
     def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
         """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
+        ...
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """A renderer that counts a prompt as its model does; of others about four tokens in three words are reckoned."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many of `Capabilities.prompt_tokens` a text takes."""
         ...
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from katha.agents.requests import in_part, in_words, stand_ins
+import pytest
+
+from katha.agents.frames import _dump
+from katha.agents.requests import in_part, in_words, panel_request, stand_ins
+from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
 from katha.renderers.sketch.renderer import SketchRenderer
-from katha.schema import Character, Coverage, Panel
+from katha.schema import Character, Coverage, Gaze, Panel, Plan, Prop, Seen, Visual
 
 THEO = Character(name="Theo", kind="boy", appearance="a boy with red hair")
 ASKED = FrameRequest(
@@ -25,13 +29,37 @@ ASKED = FrameRequest(
 
 def test_a_renderer_of_prompts_gets_the_fields_in_words() -> None:
     told = in_words(ASKED, Capabilities()).prompt
-    assert told.startswith("Theo plays the guitar. Theo is a boy with red hair.")
-    for part in ("lamp", "The place is the kitchen.", "It is evening.", "Wide shot."):
-        assert part in told
-    assert told.count("guitar") == 1
-    assert (
-        in_words(ASKED, Capabilities(prompt_tokens=17)).prompt == "Theo plays the guitar. Theo is a boy with red hair."
+    assert told == (
+        "Theo plays the guitar. Theo: a boy with red hair. Visible: lamp. Setting: the kitchen, evening. Wide shot."
     )
+    short = in_words(ASKED, Capabilities(prompt_tokens=17))
+    assert short.prompt == "Theo plays the guitar. Theo: a boy with red hair. Visible: lamp."
+    assert (short.composed, short.dropped) == (True, ("the shot", "the place", "the hour"))
+
+
+def test_a_renderer_says_its_family_and_counts_in_its_own_tokens() -> None:
+    phrases = in_words(replace(ASKED, style="ink"), Capabilities(prompt_family="clip", prompt_tokens=75), len)
+    assert phrases.prompt == "Theo plays the guitar. Theo: a boy with red hair; lamp; wide shot; ink."
+    with pytest.raises(UsageError, match="no family of prompts 'runes'"):
+        in_words(ASKED, Capabilities(prompt_family="runes"))
+
+
+def test_fields_that_only_the_prompt_tells_change_no_key_that_was_there() -> None:
+    old = {"prompt", "seed", "width", "height", "negative_prompt", "style", "kind", "scene", "characters"}
+    seen = replace(ASKED, light="dusk", state=(Seen(name="Theo", mood="glad"),), gaze=(Gaze(who="Theo", at="her"),))
+    assert set(_dump(ASKED, panel=False)) == old
+    assert set(_dump(ASKED, panel=True)) == old | {"place", "time_of_day", "shot_size", "must_show"}
+    assert _dump(seen, panel=False) == _dump(ASKED, panel=False)
+    assert _dump(in_words(seen, Capabilities()), panel=False) != _dump(in_words(ASKED, Capabilities()), panel=False)
+    assert _dump(seen, panel=True)["state"] == [{"name": "Theo", "state": "", "mood": "glad"}]
+
+
+def test_props_are_those_that_a_panel_names() -> None:
+    props = [Prop(name=name, looks="red") for name in ("cloth duck", "tin duck", "lamp with a cord", "snowman")]
+    panel = Panel(index=1, prompt="Theo hugs his tin duck. Where the snowman stood is a puddle.", must_show=["lamp"])
+    plan = Plan(story_id="s", planner="p", panels=[panel], visual=Visual(props=props))
+    asked = panel_request(plan, panel, 1, (64, 64))
+    assert [item.name for item in asked.props] == ["tin duck", "lamp with a cord"]
 
 
 def test_what_is_said_already_or_drawn_from_the_fields_is_not_said_again() -> None:
@@ -39,7 +67,7 @@ def test_what_is_said_already_or_drawn_from_the_fields_is_not_said_again() -> No
     full = replace(
         ASKED, prompt="Wide: Theo, a boy with red hair, plays the guitar by a lamp in the kitchen this evening."
     )
-    assert in_words(full, Capabilities()) is full
+    assert in_words(full, Capabilities()).prompt == full.prompt
 
 
 def test_the_sketch_knows_what_it_has_no_picture_for() -> None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from katha.compass.modes import Mode, load_mode, load_modes
 from katha.compass.repair import insertion, random_pair, transition_text
 from katha.errors import UnknownPluginError
-from katha.schema import Character, Panel, Plan, Transition
+from katha.schema import Character, Panel, Plan, Transition, Visual
 
 TABLE = {
     "base": ("first", "none", None, None, None, None, None, "mean_over_seeds"),
@@ -104,6 +104,20 @@ def test_a_caption_bridge_sees_the_captions_only() -> None:
 def test_an_establishing_shot_shows_place_and_characters_and_nothing_that_happens() -> None:
     prompt = insertion("establishing", PLAN, CHANGE, "s").prompt
     assert prompt == "Wide shot: a lion and a small grey mouse standing in the forest, night."
+
+
+def test_a_plan_of_what_is_seen_calls_everybody_by_name() -> None:
+    seen = PLAN.model_copy(update={"visual": Visual()})
+    found = insertion("transition", seen, CHANGE, "s")
+    assert found.prompt == "The mouse wakes the lion. The lion is angry. The mouse is careless."
+    assert found.scene == 2
+    assert insertion("establishing", seen, CHANGE, "s").prompt == "Wide shot: the lion and the mouse standing."
+
+
+def test_a_look_that_is_a_list_is_put_into_no_sentence() -> None:
+    mouse = PLAN.characters[1].model_copy(update={"appearance": "a grey mouse, long ears, no clothes"})
+    plan = PLAN.model_copy(update={"characters": [PLAN.characters[0], mouse]})
+    assert insertion("transition", plan, CHANGE, "s").prompt.startswith("Forest by night. The mouse wakes the lion.")
 
 
 def test_another_generation_needs_another_seed() -> None:

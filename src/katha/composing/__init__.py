@@ -1,0 +1,24 @@
+"""One composer, fields to prompt: what is seen in a frame, who is in it and how they look, in the words, order and
+length that a family of models reads best (`configs/composing.yaml`).
+
+Nothing is put into anybody's sentences: the panel's own come as they are, and what they do not say stands beside them,
+each cast member in one line under the name that the sentences use.
+"""
+
+from katha.composing.composer import Composed, Count, compose, left_out
+from katha.composing.families import Family, load_family
+from katha.composing.parts import Part, look_head, parts_of
+from katha.composing.words import within
+
+__all__ = [
+    "Composed",
+    "Count",
+    "Family",
+    "Part",
+    "compose",
+    "left_out",
+    "load_family",
+    "look_head",
+    "parts_of",
+    "within",
+]

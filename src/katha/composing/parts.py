@@ -1,0 +1,227 @@
+"""What a frame's fields say, in parts that can be kept or left out one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from katha.composing.families import Family, composing_data
+from katha.composing.words import (
+    ARTICLE,
+    WORD,
+    alone,
+    clean,
+    content,
+    distinct,
+    inner,
+    label,
+    said,
+    sentences_of,
+    told_of,
+    within,
+)
+from katha.protocols import FrameRequest
+from katha.schema import Character, Gaze, Prop, Seen
+
+_HEAD_WORDS = 6
+_SPLIT = re.compile(r" (?=(?:with|wearing|dressed|who|whose)\b)")
+_REFERS = re.compile(
+    r"\s*\b(?:as )?(?:in |of |from )?(?:frame|panel|picture|scene|shot)\s*\d+|\s*\bas (?:in )?\d+", re.IGNORECASE
+)
+_PLACED = re.compile(r"^(?:in|at|on)\s+(?=(?:the|an?|my|our|his|her|their|its)\b)", re.IGNORECASE)
+_SAME = re.compile(r"^(?:the )?same\s+", re.IGNORECASE)
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
+_GROUPS = {"contact": "contacts", "place": "setting", "time": "setting", "light": "setting"}
+_GROUPS |= {"shot": "shot", "angle": "shot", "camera": "shot"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a prompt: its kind (`ranks` of the data file), its words, the group and the line that it stands in,
+    and what joins it to the words before it there. A part that is joined by a blank cannot stand without those."""
+
+    kind: str
+    text: str
+    group: str
+    line: str = ""
+    glue: str = ", "
+    depth: int = 0
+
+    @property
+    def about(self) -> str:
+        """Return what it is, for people: "light", "details of looks"."""
+        return composing_data().about[self.kind]
+
+
+def parts_of(request: FrameRequest, family: Family) -> list[Part]:
+    """Return everything that `request` says, in the order of lines and words; nothing that its sentences say already
+    is said again, but for what tells its people apart."""
+    told = [Part("act", text, "act", depth=at) for at, text in enumerate(sentences_of(request.prompt))]
+    act = " ".join(part.text for part in told)
+    seen = _visible(request, act)
+    return [
+        *told,
+        *_cast(request, family, act),
+        *_things(request, act, seen),
+        *(Part("contact", inner(item), "contacts", glue=" ") for item in _unsaid(request.contacts, act)),
+        *(Part("visible", item, "visible") for item in seen),
+        *_setting(request, act),
+        *_shot(request, act),
+        *([Part("style", style, "style")] if (style := clean(request.style).strip(" .,;")) else []),
+    ]
+
+
+def _unsaid(items: Sequence[str], text: str) -> list[str]:
+    plain = (clean(item).strip(" .,;:!?") for item in items)
+    return [item for item in distinct(plain) if content(item) and not said(item, text)]
+
+
+def _visible(request: FrameRequest, act: str) -> list[str]:
+    """What has to be seen and is in no sentence, nor a name of the cast."""
+    names = " ".join(one.name for one in request.characters)
+    moods = " ".join(one.mood for one in request.state)
+    items = [item for item in _unsaid(request.must_show, act) if not said(item, f"{act} {names} {moods}")]
+    return [inner(item) for item in items]
+
+
+def _key(name: str) -> str:
+    return label(name).lower()
+
+
+def _about(states: Sequence[Seen], name: str) -> list[Seen]:
+    return [one for one in states if _key(one.name) == _key(name)]
+
+
+def _cast(request: FrameRequest, family: Family, act: str) -> Iterator[Part]:
+    """Each cast member once: its look, its state and mood in this frame, and where it looks."""
+    shown = {name for name, _ in request.pictures} if family.references else set()
+    known: set[str] = set()
+    for one in request.characters:
+        if _key(one.name) in known:
+            continue
+        known.add(_key(one.name))
+        who, states = label(one.name), _about(request.state, one.name)
+        look = [] if one.name in shown else _look(one, who, act)
+        for depth, (glue, text) in enumerate(look):
+            yield Part("look" if depth else "cast", text, "cast", who, glue, depth)
+        had = " ".join(text for _, text in look)
+        for kind, texts in (("state", [seen.state for seen in states]), ("mood", [seen.mood for seen in states])):
+            new = [text for given in texts for text in told_of(given, one.name) if _new(text, had)]
+            yield from (Part(kind, text, "cast", who, depth=at) for at, text in enumerate(dict.fromkeys(new)))
+        yield from (Part("gaze", text, "cast", who) for text in _gazes(request, one.name))
+
+
+def _new(text: str, had: str) -> bool:
+    return text.lower() not in composing_data().unknown and not said(text, had)
+
+
+def _gazes(request: FrameRequest, name: str) -> list[str]:
+    names = {_key(one.name): one.name for one in request.characters}
+    return [text for gaze in request.gaze if _key(gaze.who) == _key(name) and (text := _gaze(gaze, names))]
+
+
+def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
+    """Where somebody looks, without a verb that would have to agree with one or many: "looking at the window"."""
+    at, away = (_aim(text, names) for text in (gaze.at, gaze.not_at))
+    if not at:
+        return f"not looking {away}" if away else ""
+    return f"looking {at}" + (f" and not {away}" if away else "")
+
+
+def _aim(text: str, names: dict[str, str]) -> str:
+    aim = "; ".join(alone(text)).replace(";", ",")
+    if not aim:
+        return ""
+    if _key(aim) in names:
+        return f"at {within(aim)}"
+    first = aim.split(" ", 1)[0].lower()
+    return aim if first == "at" or first in composing_data().ways else f"at {aim}"
+
+
+def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
+    """A look in phrases, each with what joins it to the one before; nothing where the sentences have it whole. The
+    first says what kind of being it is, as models know no names."""
+    whole = ARTICLE.sub("", clean(one.appearance).strip(" .,;"))
+    if whole and re.search(rf"\b{re.escape(whole)}\b", act, re.IGNORECASE):
+        return []
+    kind = ARTICLE.sub("", clean(one.kind).strip(" .,;:"))
+    found = _merged(told_of(one.appearance, one.name), kind)
+    if found and said(found[0], who):
+        found = found[1:]
+    if kind and not said(kind, f"{who} {' '.join(found)}"):
+        found[:1] = [", ".join([kind, *found[:1]])]
+    if not found:
+        return []
+    head, *more = found
+    return [*_halves(head), *((", ", text) for text in more)]
+
+
+def _merged(found: list[str], kind: str) -> list[str]:
+    """Phrases whose first is whole: the adjectives of "a tall, thin man" go with what they are of."""
+    last = content(kind)[-1:]
+    for at, text in enumerate(found):
+        if last and last[0] in content(text):
+            short = all(len(item.split()) <= 3 for item in found[:at])
+            return [", ".join(found[: at + 1]), *found[at + 1 :]] if at and short else found
+    return found
+
+
+def _halves(head: str) -> list[tuple[str, str]]:
+    """The first phrase of a look, in two where it is long: "a tall man" and "with a curled black moustache"."""
+    cut = _SPLIT.search(head, 4)
+    if len(head.split()) <= _HEAD_WORDS or cut is None:
+        return [("", head)]
+    return [("", head[: cut.start()].rstrip(",")), (", " if head[cut.start() - 1] == "," else " ", head[cut.end() :])]
+
+
+def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Part]:
+    """Props with their looks and states; and others of whom a state or a gaze is told."""
+    names = {_key(one.name): one.name for one in request.characters}
+    props = {_key(item.name): item for item in request.props if _key(item.name) not in names}
+    others = [one.name for one in (*request.state, *(Seen(name=gaze.who) for gaze in request.gaze))]
+    for name in others:
+        props.setdefault(_key(name), Prop(name=name))
+    for key, item in props.items():
+        if key in names or not WORD.search(item.name):
+            continue
+        who = label(_BRACKETS.sub("", item.name) or item.name)
+        states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
+        looks = [("prop", text) for text in told_of(item.looks, item.name)]
+        told = [("state", text) for given in states for text in told_of(given, item.name)]
+        told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
+        parts = list(dict.fromkeys([*looks, *told, *(("gaze", text) for text in _gazes(request, item.name))]))
+        new = [one for one in parts if _new(one[1], act) or one[0] != "state"]
+        yield from (Part(kind, text, "props", who, depth=at) for at, (kind, text) in enumerate(new))
+
+
+def _setting(request: FrameRequest, act: str) -> Iterator[Part]:
+    unknown = composing_data().unknown
+    place = _SAME.sub("", _PLACED.sub("", _REFERS.sub("", clean(request.place)))).strip(" .,;()")
+    found = [("place", place), ("time", clean(request.time_of_day).strip(" .,;"))]
+    found += [("light", text) for text in alone(request.light)]
+    had = act
+    for kind, text in found:
+        if text and text.lower() not in unknown and not said(text, had):
+            yield Part(kind, text, _GROUPS[kind])
+            had = f"{had} {text}"
+
+
+def _shot(request: FrameRequest, act: str) -> Iterator[Part]:
+    data = composing_data()
+    given, angle = (clean(text).strip(" .,;") for text in (request.shot_size, request.shot_angle))
+    size = given
+    if size and len(size.split()) == 1 and size.lower() not in data.shots and "-" not in size:
+        size = f"{size} shot" if not size.lower().endswith("shot") else size
+    found = [("shot", data.shots.get(size.lower(), size)), ("angle", data.angles.get(angle.lower(), angle))]
+    found += [("camera", text) for text in alone(request.camera)]
+    had = act
+    for kind, text in found:
+        if content(text) and not said(text, had) and not (kind == "shot" and act.lower().startswith(given.lower())):
+            yield Part(kind, text, _GROUPS[kind])
+            had = f"{had} {text}"
+
+
+def look_head(one: Character) -> str:
+    """Return the first phrase of a look as prompts have it; "" where the name says all of it."""
+    return next((text for _, text in _look(one, label(one.name), "")), "")
