@@ -19,6 +19,7 @@ from katha.agents.edits import (
     ChangeFrame,
     ChangeTransition,
     Edit,
+    GivePicture,
     InsertBridge,
     LockFrame,
     MoveFrame,
@@ -58,7 +59,7 @@ class Spot:
     key: what it is known by; of a scene that was there, its number. frame: what stands there now. panel: of a scene.
     between: of an inserted frame, the keys of its scenes. words: what its picture was drawn from. fresh: the picture is
     to be drawn although the words are the same. told: its transitions are to be read again. mask: the sha256 of the
-    picture inside whose white the frame is drawn anew.
+    picture inside whose white the frame is drawn anew. given: that of a person's own picture.
     """
 
     key: int
@@ -73,6 +74,7 @@ class Spot:
     told: bool = False
     locked: bool = False
     mask: str | None = None
+    given: str | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Draft:
                 self._change(edit)
             case TakeFrame():
                 self._take(edit)
+            case GivePicture():
+                self._give(edit)
             case LockFrame():
                 self._lock(edit)
             case AddFrame():
@@ -206,6 +210,10 @@ class Draft:
             raise UsageError(f"Frame {edit.frame} has no picture yet.", hint="A mask needs one that was drawn before.")
         fresh = spot.fresh or edit.seed != spot.seed or edit.mask is not None
         self.spots[place] = replace(spot, seed=edit.seed, fresh=fresh, mask=edit.mask)
+
+    def _give(self, edit: GivePicture) -> None:
+        place = self._open(edit.frame)
+        self.spots[place] = replace(self.spots[place], fresh=True, given=edit.picture)
 
     def _lock(self, edit: LockFrame) -> None:
         place = self._place(edit.frame)

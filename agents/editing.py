@@ -34,13 +34,19 @@ from katha.agents.versions import list_versions as list_versions
 from katha.agents.versions import undo as undo
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
-from katha.errors import KathaError, OutputFolderError, UsageError
+from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError
 from katha.jsonio import read_record, sha256_hex
 from katha.models.calls import noting_calls
+from katha.pictures import png_size
 from katha.planners.base import require_readable
 from katha.renderers.references import reference_png
+from katha.renderers.vector.raster import rasterise
+from katha.renderers.vector.svg import DrawingFault, read_svg, self_contained
 from katha.schema import Board, Candidate, Plan, StoryRecord
 from katha.store import Store
+
+_MOST_OWN = 5_000_000
+"""Bytes of a drawing of a person's own."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +239,34 @@ def keep_picture(run: Path, data: bytes, what: str = "The picture") -> str:
     folder.add_panel(sha256, png)
     with Store(cache_folder(), owner=state.run_id) as store:  # lost files are made again from there
         store.blobs.put(png)
+    return sha256
+
+
+def keep_drawing(run: Path, source: bytes, frame: int) -> str:
+    """Keep an SVG of a person's own in the run, for frame number `frame` (from 1); the sha256 of its picture.
+
+    What an editor adds of its own (layers' names, guides) is left out. `GivePicture` puts it on the board.
+
+    Raises:
+        InputFileError: it is no drawing that can be used. UsageError: there is no such frame.
+        OutputFolderError: `run` holds no run.
+    """
+    folder = RunFolder(run)
+    state, frames = state_of(folder), read_board(run).board.frames
+    if not 1 <= frame <= len(frames):
+        raise UsageError(f"There is no frame {frame}.", hint=f"The storyboard has frames 1 to {len(frames)}.")
+    try:
+        size = png_size(folder.panel(frames[frame - 1].sha256) or b"")
+        svg = self_contained(read_svg(source, most_bytes=_MOST_OWN, lenient=True), None)
+        png = rasterise(svg, *size)
+    except DrawingFault as fault:
+        raise InputFileError(f"The drawing for frame {frame} cannot be used: {fault}") from None
+    sha256 = sha256_hex(png)
+    folder.add_panel(sha256, png)
+    folder.add_source(sha256, svg.encode("utf-8"))
+    with Store(cache_folder(), owner=state.run_id) as store:
+        store.blobs.put(png)
+        store.frames.put_source(sha256, svg.encode("utf-8"))
     return sha256
 
 

@@ -62,6 +62,15 @@ class TakeFrame(_Edit):
     mask: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
 
 
+class GivePicture(_Edit):
+    """Put a picture of a person's own into frame `frame`: the sha256 of one that the run keeps
+    (`katha.agents.editing.keep_drawing`), with its drawing beside it."""
+
+    op: Literal["picture"] = "picture"
+    frame: int
+    picture: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class LockFrame(_Edit):
     """Hold the picture of frame `frame` against every later edit, or let it go."""
 
@@ -153,6 +162,7 @@ class ReplacePlan(_Edit):
 Edit = Annotated[
     ChangeFrame
     | TakeFrame
+    | GivePicture
     | LockFrame
     | AddFrame
     | SplitFrame

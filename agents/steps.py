@@ -35,6 +35,7 @@ from katha.agents.state import Emit, RunResult
 from katha.compass.repair import weakest_transition
 from katha.config import Settings
 from katha.errors import JudgeError, KathaError, OutputFolderError, StoreError, UsageError
+from katha.pictures import png_size
 from katha.protocols import FrameRequest
 from katha.schema import Answer, Board, Candidate, Candidates, Decision, Event, Frame, Plan, StoryRecord
 from katha.store import Store
@@ -241,13 +242,15 @@ def said(edits: Sequence[Edit]) -> str:
 
 
 def _said(edit: Edit) -> str:
-    told = edit.model_dump(exclude_none=True, exclude={"op", "frame", "at", "to", "pair", "name", "plan"})
+    told = edit.model_dump(exclude_none=True, exclude={"op", "frame", "at", "to", "pair", "name", "plan", "picture"})
     what = " and ".join(name.replace("_", " ") for name in told)
     match edit.op:
         case "take":
             where = " inside a mask" if edit.mask else ""
             words = " from a new prompt" if edit.prompt else ""
             return f"frame {edit.frame} was drawn{where} with seed {edit.seed}{words}"
+        case "picture":
+            return f"frame {edit.frame} got a drawing of your own"
         case "change":
             return f"frame {edit.frame} got another {what or 'nothing'}"
         case "lock":
@@ -287,11 +290,14 @@ def picture(
     board = old.model_copy(update={"frames": laid})
     if draw:
         emit(Event(stage="render", kind="started", total=len(draw)))
+        own = {at: given for at in draw if (given := settled.spots[at].given) is not None}
+        for at, sha256 in own.items():
+            laid[at] = _given(context, laid[at], sha256, emit)
         masks = {at: mask for at in draw if (mask := settled.spots[at].mask) is not None}
         for at, mask in masks.items():
             laid[at] = _inpainted(context, board, at, mask, emit)
         board = board.model_copy(update={"frames": laid})
-        for at, frame in _drawn(context, board, [at for at in draw if at not in masks], emit):
+        for at, frame in _drawn(context, board, [at for at in draw if at not in masks and at not in own], emit):
             laid[at] = frame
             board = board.model_copy(update={"frames": laid})
         emit(Event(stage="render", kind="finished"))
@@ -361,6 +367,25 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         request, sha256 = draw_inserted(context, requests[at], around, beside, place, emit, by)
         done[at] = _pictured(context, frames[at], request, sha256)
         yield at, done[at]
+
+
+def _given(context: RunContext, frame: Frame, sha256: str, emit: Emit) -> Frame:
+    """The frame with a person's own picture.
+
+    Raises:
+        UsageError: the run keeps no such picture, or it is of another size than the board's.
+    """
+    try:
+        png = picture_at(context, sha256)
+    except StoreError:
+        raise UsageError("The picture is none that this run keeps.", hint="Give the drawing itself.") from None
+    size = png_size(picture_at(context, frame.sha256)) if frame.sha256 else png_size(png)
+    if png_size(png) != size:
+        wide, high = png_size(png)
+        raise UsageError(f"The picture has {wide}x{high} pixels, the board {size[0]}x{size[1]}.")
+    emit(Event(stage="render", kind="frame", message=f"frame {frame.index}, your own drawing", sha256=sha256))
+    told = {"sha256": sha256, "image": f"panels/{sha256}.png", "source": source_name(context, sha256)}
+    return frame.model_copy(update=told)
 
 
 def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit) -> Frame:

@@ -18,12 +18,13 @@ from katha.agents.editing import (
     edit_board,
     forward,
     go_to,
+    keep_drawing,
     keep_picture,
     list_versions,
     read_board,
     undo,
 )
-from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, TakeFrame
+from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, GivePicture, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
 from katha.agents.names import name_takes
@@ -39,7 +40,7 @@ from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings, read_settings
 from katha.errors import UsageError
-from katha.jsonio import read_record
+from katha.jsonio import read_bytes, read_record
 from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
@@ -62,6 +63,7 @@ class _Asked(BaseModel):
         description="Draw only this part of it anew: LEFT,TOP,WIDTH,HEIGHT in percent of the picture; or a picture "
         "that is white there.",
     )
+    svg: Path | None = Field(default=None, description="Put this drawing of your own (SVG) into it.")
 
 
 @with_recordings
@@ -121,7 +123,10 @@ def _changed(run: Path, given: Mapping[str, Any], asked: _Asked, *, quiet: bool)
     with live_view(quiet=quiet) as on_event:
         changes = {name: value for name, value in given.items() if name != "characters"}
         edits = [*_sheets(run, given.get("characters"))]
-        if asked.mask is not None:
+        if asked.svg is not None:
+            number = _named(asked.frame, "--svg")
+            edits.append(GivePicture(frame=number, picture=keep_drawing(run, read_bytes(asked.svg), number)))
+        elif asked.mask is not None:
             edits.append(_part(run, _named(asked.frame, "--mask"), asked.seed, asked.prompt, asked.mask))
         elif asked.frame is not None:
             edits.append(_edit(asked.frame, asked.seed, asked.prompt))
@@ -162,7 +167,7 @@ def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
     if seed is None:
         raise UsageError(
             f"Nothing is to change in frame {frame}.",
-            hint="Give --seed, --prompt, --takes or --mask, or several of them.",
+            hint="Give --seed, --prompt, --takes, --mask or --svg.",
         )
     return TakeFrame(frame=frame, seed=seed)
 
@@ -278,8 +283,12 @@ def _require_followed(ways: list[str], changes: list[str]) -> None:
     stray = [flag for flag in changes if flag not in allowed]
     if stray and "--mask" in stray and ways == ["--takes"]:
         raise UsageError("--takes draws whole frames, and --mask a part of one.", hint="Leave one of them out.")
+    if "--svg" in changes and len(changes) > 2:
+        raise UsageError("--svg is a picture as it is.", hint="Give --frame and --svg alone.")
     if stray:
         raise UsageError(f"{ways[0]} takes no {stray[0]}.", hint="Give one command for each.")
-    unnamed = [flag for flag in changes if flag in ("--seed", "--prompt", "--mask") and "--frame" not in changes]
+    unnamed = [
+        flag for flag in changes if flag in ("--seed", "--prompt", "--mask", "--svg") and "--frame" not in changes
+    ]
     if unnamed and not ways:
         raise UsageError(f"{unnamed[0]} needs a frame.", hint=f"Name it: --frame 3 {unnamed[0]} ...")

@@ -11,12 +11,13 @@ import pytest
 from drawn_boards import Scripted, frame, plan, usual
 
 from katha.agents.context import Plugins
-from katha.agents.editing import edit_board
-from katha.agents.edits import TakeFrame
+from katha.agents.editing import edit_board, keep_drawing
+from katha.agents.edits import GivePicture, TakeFrame
 from katha.agents.run import run_story
 from katha.app.exports.formats import export_board
 from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
+from katha.errors import InputFileError
 from katha.models.base import Turn
 from katha.planners.rule import RulePlanner
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
@@ -95,4 +96,11 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
     assert after[:2] == before[:2]
     assert after[2] != before[2]
     assert done.result.board.frames[2].source == f"panels/{after[2]}.svg"
+    own = (tmp_path / "layers" / layers[0]["file"]).read_bytes().replace(b"#88aacc", b"#ffeecc")
+    given = edit_board(out, [GivePicture(frame=1, picture=keep_drawing(out, own, 1))], plugins=plugins)
+    changed = given.result.board.frames
+    assert [frame.sha256 for frame in changed[1:]] == after[1:]
+    assert "#ffeecc" in (out / changed[0].source).read_text(encoding="utf-8")
+    with pytest.raises(InputFileError, match="frame 1 cannot be used"):
+        keep_drawing(out, b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", 1)
     assert sum("Now draw the cast sheet" in turns[-1].text for turns in model.asked) == 1
