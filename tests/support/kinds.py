@@ -64,6 +64,7 @@ SLOW: Mapping[str, tuple[str, ...]] = {
     "planners": ("local_planner", "training", "training_fit"),
     "robustness": ("cluster_kills", "robustness"),
     "renderers": (
+        "vector_hostile",
         *("diffusion_checks", "diffusion_models", "diffusion_runs", "diffusion_single_file"),
         *("sharing", "sharing_run", "sharing_shapes"),
     ),
