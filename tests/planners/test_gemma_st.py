@@ -584,7 +584,7 @@ def test_panels_are_a_number_or_a_range() -> None:
         ("8-4", "from fewer panels to more"),
         ("1-3", "greater than"),
         ("2-99", "less than"),
-        ("x", ""),
+        ("x", "integer"),
     ):
         with pytest.raises(UsageError, match=said):
             resolve({"panels": wrong})
