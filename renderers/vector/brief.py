@@ -107,8 +107,11 @@ class Brief:
             frame_bytes=f"{config['frame_bytes']:,}",
         )
 
-    def asks(self, request: FrameRequest, variation: str, before: str = "", after: str = "") -> str:
-        """Return the turn that asks for one frame. before, after: the code of its neighbours, for one that is added."""
+    def asks(
+        self, request: FrameRequest, variation: str, before: str = "", after: str = "", *, alone: bool = True
+    ) -> str:
+        """Return the turn that asks for one frame. before, after: the code of its neighbours, for one that is added.
+        alone: nothing else is asked for."""
         panel = self.panel_of(request)
         pair = request.transition
         return load_prompt("renderers/vector/frame").render(
@@ -132,6 +135,7 @@ class Brief:
             transitions=list(self._changes(panel, pair)),
             groups=groups_of(request.must_show),
             variation=variation,
+            alone=alone,
         )
 
     def panel_of(self, request: FrameRequest) -> Panel | None:

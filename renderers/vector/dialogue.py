@@ -75,9 +75,13 @@ Check = Callable[[str], Drawn]
 class Dialogue:
     """One plan drawn by one model."""
 
-    def __init__(self, model: TextModel, brief: Brief, who: str, *, rounds: int, eyes: bool) -> None:
-        """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures."""
+    def __init__(
+        self, model: TextModel, brief: Brief, who: str, *, rounds: int, eyes: bool, sparing: bool = False
+    ) -> None:
+        """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures. sparing:
+        a drawing that could not be read has used up a round, because somebody carries every reply."""
         self._model, self.brief, self._who, self._rounds, self._eyes = model, brief, who, rounds, eyes
+        self._sparing = sparing
 
     def cast(self) -> Drawn:
         """Return the cast sheet.
@@ -112,6 +116,76 @@ class Dialogue:
 
         turns = [*self._cast_turns(cast), *earlier, asked]
         return self._settle(turns, partial(self._frame_check, cast, request), show, "frame", what)
+
+    def packed(self, cast: Drawn, requests: Sequence[FrameRequest], variation: str = "") -> list[Drawn]:
+        """Return frames, several in one reply; those that are missing or faulty are asked for again, so often at most
+        as there are rounds, and what can be drawn is taken.
+
+        Raises:
+            RenderError: a frame cannot be drawn.
+        """
+        most = int(load_config("vector.yaml")["packed_frames"])
+        parts = [requests[start : start + most] for start in range(0, len(requests), most)]
+        return [drawn for part in parts for drawn in self._pack(cast, part, variation)]
+
+    def _pack(self, cast: Drawn, requests: Sequence[FrameRequest], variation: str) -> list[Drawn]:
+        spent, mended = Spent(), 0
+        wanted = {request.scene or place: request for place, request in enumerate(requests, 1)}
+        asks = [
+            {"number": number, "asked": self.brief.asks(request, variation, alone=False)}
+            for number, request in wanted.items()
+        ]
+        what = f"frames {', '.join(map(str, wanted))}"
+        turns = [*self._cast_turns(cast), Turn("user", self._packed_turn(asks=asks))]
+        best: dict[int, Drawn] = {}
+        problems: dict[int, list[str]] = {}
+        open_ones = list(wanted)
+        for left in range(self._rounds + 1, 0, -1):
+            reply = self._ask(turns, spent, what)
+            given = split_frames(reply)
+            if not given and len(open_ones) == 1:
+                given = {open_ones[0]: reply}
+            for number in open_ones:
+                found, problems[number] = self._frame_of(cast, wanted[number], given.get(number))
+                known = best.get(number)
+                if found is not None and (known is None or len(found.faults) <= len(known.faults)):
+                    best[number] = found
+            open_ones = [number for number in open_ones if problems[number]]
+            if not open_ones or left == 1:
+                break
+            mended += 1
+            faults = [{"number": number, "faults": problems[number]} for number in open_ones]
+            turns = [*turns, Turn("assistant", reply), Turn("user", self._packed_turn(faults=faults))]
+        missing = [number for number in wanted if number not in best]
+        if missing:
+            raise RenderError(
+                f"{self._who} drew no usable SVG for frame {missing[0]}: {problems[missing[0]][0]}",
+                hint="Take its last reply away and give the same command again, or try another model.",
+            )
+        first = min(wanted)
+        return [
+            replace(best[number], spent=spent if number == first else Spent(), mended=mended if number == first else 0)
+            for number in wanted
+        ]
+
+    def _packed_turn(
+        self, asks: Sequence[Mapping[str, object]] = (), faults: Sequence[Mapping[str, object]] = ()
+    ) -> str:
+        width, height = self.brief.canvas
+        return load_prompt("renderers/vector/packed").render(
+            again=bool(faults), asks=list(asks), faults=list(faults), width=width, height=height
+        )
+
+    def _frame_of(self, cast: Drawn, request: FrameRequest, reply: str | None) -> tuple[Drawn | None, list[str]]:
+        """Return a frame out of a reply that has several, and what is wrong with it."""
+        source = find_svg(reply) if reply is not None else None
+        if source is None:
+            return None, ["It is not in the reply, or its code has no end."]
+        try:
+            drawn = self._frame_check(cast, request, source)
+        except DrawingFault as fault:
+            return None, [str(fault)]
+        return drawn, list(drawn.faults)
 
     def turns_of(self, request: FrameRequest, variation: str, drawn: Drawn) -> list[Turn]:
         """Return a finished frame as turns, for those that are drawn after it."""
@@ -162,7 +236,7 @@ class Dialogue:
         if best is None:
             hint = "Give the same command again, or a larger model: `katha doctor` tries whether one can draw."
             raise RenderError(f"{self._who} drew no usable SVG for {what.lower()}.", hint=hint)
-        for number in range(self._rounds):
+        for number in range(self._rounds - (mended if self._sparing else 0)):
             if not best.faults and (number or not self._eyes):
                 break
             mended += bool(best.faults)

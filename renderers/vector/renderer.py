@@ -54,29 +54,34 @@ class VectorRenderer:
         max_tokens: int = _DRAWING_TOKENS,
         timeout: float | None = None,
         concurrency: int = 8,
-        draw: Literal["together", "in-order"] = "together",
-        rounds: int = 2,
-        eyes: bool = True,
+        draw: Literal["together", "in-order", "packed"] | None = None,
+        rounds: int | None = None,
+        eyes: bool | None = None,
         sheet: bool = True,
         cast: Path | None = None,
     ) -> None:
         """Name the model; nothing is called yet.
 
         max_tokens: of one reply. timeout: seconds that one reply may take. concurrency: frames that are drawn at once.
-        draw: frames side by side from the cast, or each with those before it. rounds: looks at most (0: none). eyes:
-        whether the model can see pictures. sheet: let it look at the whole board at the end. cast: a cast sheet of
-        your own (SVG), drawn from instead of a new one.
+        draw: frames side by side from the cast (together, the usual way), each with those before it, or several in one
+        reply (packed, where a person carries the replies). rounds: looks at most (0: none; usually 2). eyes: whether
+        the model is shown pictures; it is unless a person carries them. sheet: let it look at the whole board at the
+        end. cast: a cast sheet of your own (SVG), drawn from instead of a new one.
 
         Raises:
             UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
         """
         if not argument:
             raise UsageError("The renderer 'vector' needs a model.", hint="For example vector:anthropic:MODEL.")
-        served = ":" in argument and argument.partition(":")[0] != "local"
-        given = {"base_url": base_url, "timeout": timeout} if served else {}
-        self._model: TextModel = make_model(argument, max_tokens=max_tokens, **given)  # type: ignore[arg-type]
+        by_hand = argument.partition(":")[0] in load_config("vector.yaml")["by_hand"]
+        served = ":" in argument and argument.partition(":")[0] != "local" and not by_hand
+        given: dict[str, Any] = {"base_url": base_url, "timeout": timeout} if served else {}
+        if by_hand:
+            given = {"timeout": timeout}
+        self._model: TextModel = make_model(argument, max_tokens=max_tokens, **given)
         self.concurrency = max(1, concurrency)
-        self._name, self._in_order, self._rounds, self._eyes = argument, draw == "in-order", rounds, eyes
+        self._name, self._draw = argument, draw or ("packed" if by_hand else "together")
+        self._rounds, self._eyes = 2 if rounds is None else rounds, not by_hand if eyes is None else eyes
         self._sheet = sheet
         self._given = _read_cast(cast) if cast is not None else None
         self._casts: dict[str, Drawn] = {}
@@ -91,9 +96,12 @@ class VectorRenderer:
             "name": "vector",
             "version": _VERSION,
             "model": dict(self._model.spec()),
-            "prompts": {name: load_prompt(f"renderers/vector/{name}").sha256 for name in _PROMPTS},
+            "prompts": {
+                name: load_prompt(f"renderers/vector/{name}").sha256
+                for name in (*_PROMPTS, *(["packed"] if self._draw == "packed" else []))
+            },
             "data": sha256_hex(config_text("vector.yaml").encode("utf-8")),
-            "draw": "in-order" if self._in_order else "together",
+            "draw": self._draw,
             "looks": {"rounds": self._rounds, "eyes": self._eyes, "sheet": self._sheet},
             "cast": sha256_hex(self._given.source.encode("utf-8")) if self._given is not None else None,
         }
@@ -106,7 +114,8 @@ class VectorRenderer:
         """
         dialogue = self._dialogue(requests[0])
         cast = self._cast(dialogue)
-        frames = self._in_turn(dialogue, cast, requests) if self._in_order else self._abreast(dialogue, cast, requests)
+        draw = {"in-order": self._in_turn, "packed": self._packed, "together": self._abreast}[self._draw]
+        frames = draw(dialogue, cast, requests)
         shared = Spent()
         if self._sheet:
             frames, shared = dialogue.sheet(cast, requests, frames)
@@ -160,7 +169,14 @@ class VectorRenderer:
         scale = longest / max(request.width, request.height)
         canvas = (round(request.width * scale), round(request.height * scale))
         brief = Brief(plan, canvas, _style(request.style))
-        return Dialogue(self._model, brief, f"vector:{self._name}", rounds=self._rounds, eyes=self._eyes)
+        return Dialogue(
+            self._model,
+            brief,
+            f"vector:{self._name}",
+            rounds=self._rounds,
+            eyes=self._eyes,
+            sparing=self._draw == "packed",
+        )
 
     def _cast(self, dialogue: Dialogue) -> Drawn:
         """Return the cast of a plan, drawn once however many threads ask for it."""
@@ -179,6 +195,9 @@ class VectorRenderer:
         with ThreadPoolExecutor(min(self.concurrency, len(requests))) as pool:
             asked = [pool.submit(dialogue.frame, cast, one, _variation(one.seed)) for one in requests]
         return [one.result() for one in asked]
+
+    def _packed(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+        return dialogue.packed(cast, requests, _variation(requests[0].seed))
 
     def _in_turn(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
         earlier: list[Turn] = []

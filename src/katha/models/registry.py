@@ -1,4 +1,4 @@
-"""A language model by its name: `local:PATH`, `anthropic:MODEL`, `openai:MODEL`, `vllm:MODEL`; without a
+"""A language model by its name: `local:PATH`, `anthropic:MODEL`, `openai:MODEL`, `vllm:MODEL`, `paste`; without a
 provider, a local one."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from katha.models.calls import Call, CallLog, Reply, body_of, current_calls, rem
 from katha.models.checkpoints import HoldsModel
 from katha.models.client import AnthropicClient, Backoff, ChatClient, OpenAIClient, Received, Request, find_vendor
 from katha.models.local import DEFAULT_MODEL, LocalModel
+from katha.models.paste import PasteModel
 from katha.models.served import ENGINES, ModelServer
 
 _SERVED: Mapping[str, type[ChatClient]] = MappingProxyType(
@@ -37,8 +38,18 @@ _HELD: Mapping[str, Callable[[Mapping[str, Any]], Any]] = MappingProxyType(
     {"openai": strict_schema, "vllm": grammar_schema, "sglang": grammar_schema}
 )
 """How a schema is written for a provider: OpenAI's strict subset, or xgrammar's, as for models on this machine."""
+_HERE: Mapping[str, tuple[str, Callable[..., TextModel]]] = MappingProxyType(
+    {
+        "local": (DEFAULT_MODEL, lambda *given, **options: LocalModel(*given, **options)),
+        "paste": ("paste", lambda *given, **options: PasteModel(*given, **options)),
+    }
+)
+"""Models that no client of a vendor calls, each with the name that a recording has where none is given."""
 _LOCAL_ONLY = ("adapter", "device", "dtype", "revision")
-_SERVED_ONLY = ("base_url", "timeout")
+_LACKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"local": ("base_url", "timeout"), "paste": (*_LOCAL_ONLY, "base_url")}
+)
+"""Options that a kind of model does not have; models behind an API lack those of local ones."""
 
 
 class ServedModel:
@@ -207,19 +218,18 @@ def make_model(name: str | None, **given: Unpack[ModelOptions]) -> TextModel:
         UsageError: an option that this kind of model does not have. KathaError: it cannot be used.
     """
     provider, colon, rest = (name or "local").partition(":")
-    if provider not in (*_SERVED, "local"):
+    if provider not in (*_SERVED, *_HERE):
         provider, rest = "local", name or ""
     elif not colon:
         rest = ""
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    refused = next(
-        (option for option in (_SERVED_ONLY if provider == "local" else _LOCAL_ONLY) if option in options), None
-    )
+    refused = next((option for option in _LACKS.get(provider, _LOCAL_ONLY) if option in options), None)
     if refused is not None:
         raise UsageError(f"A model of {provider!r} has no option {refused!r}.", hint="Leave it out.")
-    if provider != "local":
+    if provider in _SERVED:
         return ServedModel(provider, rest or None, **options)
+    usual, kind = _HERE[provider]
     log = current_calls()
     if log is not None and log.everything:
-        return RecordedModel(rest or DEFAULT_MODEL, log, options, lambda: LocalModel(rest or None, **options))
-    return LocalModel(rest or None, **options)
+        return RecordedModel(rest or usual, log, options, lambda: kind(rest or None, **options))
+    return kind(rest or None, **options)
