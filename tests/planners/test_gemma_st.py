@@ -653,8 +653,8 @@ def test_it_goes_through_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     cli_child.install(monkeypatch)
     (tmp_path / "letter.txt").write_text(TEXT)
-    words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o", "--planner-option", "writes=false", "--panels", "2-3",
-             "--seeds", "42",
+    words = ["run", str(tmp_path / "letter.txt"), "--planner", "gemma-st:openai:gpt-4o",
+             "--planner-option", "writes=false", "--panels", "2-3", "--seeds", "42",
              "--renderer", "block", "--judge", "pixel", "--size", "96x64", "--out", str(tmp_path / "out")]  # fmt: skip
     with serving("openai", lambda number, body: {"text": json.dumps(draft())}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
