@@ -82,7 +82,7 @@ def inserted_request(
     request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[at - 1])
     lasting = _lasting(plan.panels[pair[0] - 1])
     props = _props(plan, " ".join((request.prompt, *(one.name for one in lasting))))
-    return _for(inserter, replace(request, transition=pair, state=lasting, props=props), plan)
+    return _for(inserter, replace(request, transition=pair, state=(*lasting, *what.moods), props=props), plan)
 
 
 def _lasting(panel: Panel) -> tuple[Seen, ...]:

@@ -25,6 +25,7 @@ from katha.schema import (
     Panel,
     Plan,
     Record,
+    Seen,
     Transition,
     TransitionScore,
 )
@@ -243,14 +244,15 @@ _MARKS = re.compile(r"[,;:.()]")
 
 @dataclass(frozen=True)
 class Insertion:
-    """One frame to insert: its prompts, the characters in it, whether it needs another seed than the board's, and the
-    scene whose place and time it is about."""
+    """One frame to insert: its prompts, the characters in it, whether it needs another seed than the board's, the
+    scene whose place and time it is about, and moods that its prompt does not tell."""
 
     prompt: str
     negative_prompt: str
     characters: tuple[str, ...]
     other_seed: bool = False
     scene: int | None = None
+    moods: tuple[Seen, ...] = ()
 
 
 def dice(story_id: str) -> random.Random:
@@ -299,11 +301,23 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
         )
         return Insertion(prompt, before.negative_prompt, names, scene=about.index)
     where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
-    events = told_transition(transition)
+    moods = _moods(transition, names) if plan.visual is not None else ()
+    shown = transition.model_copy(update={"emotion": ""}) if plan.visual is not None else transition
+    events = told_transition(shown)
     prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
     plain = " ".join(prompt.split())
     dressed = _dressed(plain, plan, pair, names) if plan.visual is None else plain
-    return Insertion(dressed, after.negative_prompt, names, scene=about.index)
+    return Insertion(dressed, after.negative_prompt, names, scene=about.index, moods=moods)
+
+
+def _moods(transition: Transition, names: Sequence[str]) -> tuple[Seen, ...]:
+    """Who of the cast feels what in the end: "the lion goes from calm to anger" is the lion's anger."""
+    found = []
+    for clause in re.split(r"[;.]\s*", transition.emotion or ""):
+        change = _CHANGE.match(clause)
+        who, mood = (change[1], change[2]) if change is not None else ("", "")
+        found += [Seen(name=name, mood=mood) for name in names if within(name).lower() == within(who or " ").lower()]
+    return tuple(found)
 
 
 def told_transition(transition: Transition) -> list[str]:

@@ -183,7 +183,7 @@ def test_a_character_gets_another_name(out: Path) -> None:
     edit(out, AddFrame(at=1, prompt="Leo sleeps."), ChangeCharacter(name="Leo", new_name="Leander"), plugins=made)
     assert prompts(out)[0] == "Leander sleeps."
     # The renderer draws from words alone, and a name does not say what somebody is.
-    assert "Leander sleeps. Leander is a lion." in [request.prompt for request in made.renderer.drawn]
+    assert "Leander sleeps. Leander: a lion." in [request.prompt for request in made.renderer.drawn]
 
 
 def test_a_character_s_picture_goes_to_renderers_that_draw_from_one(out: Path) -> None:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from katha.compass.modes import Mode, load_mode, load_modes
 from katha.compass.repair import insertion, random_pair, transition_text
 from katha.errors import UnknownPluginError
-from katha.schema import Character, Panel, Plan, Transition, Visual
+from katha.schema import Character, Panel, Plan, Seen, Transition, Visual
 
 TABLE = {
     "base": ("first", "none", None, None, None, None, None, "mean_over_seeds"),
@@ -109,8 +109,8 @@ def test_an_establishing_shot_shows_place_and_characters_and_nothing_that_happen
 def test_a_plan_of_what_is_seen_calls_everybody_by_name() -> None:
     seen = PLAN.model_copy(update={"visual": Visual()})
     found = insertion("transition", seen, CHANGE, "s")
-    assert found.prompt == "The mouse wakes the lion. The lion is angry. The mouse is careless."
-    assert found.scene == 2
+    assert found.prompt == "The mouse wakes the lion. The mouse is careless."
+    assert (found.scene, found.moods) == (2, (Seen(name="lion", mood="angry"),))
     assert insertion("establishing", seen, CHANGE, "s").prompt == "Wide shot: the lion and the mouse standing."
 
 

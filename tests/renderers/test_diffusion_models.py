@@ -16,6 +16,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from tiny_diffusion import save_lora
 
+from katha.agents.requests import in_words
 from katha.configs import load_prompt
 from katha.errors import InputFileError, UsageError
 from katha.jsonio import read_json
@@ -201,6 +202,17 @@ def test_a_short_prompt_is_read_the_same_beside_a_long_negative(model: Model) ->
         empty, _, _, _ = loaded.pipe.encode_prompt("", do_classifier_free_guidance=False)
     assert torch.equal(beside[:, :77], alone)
     assert torch.equal(beside[:, 77:154], empty)
+
+
+def test_a_prompt_is_composed_to_the_token_of_the_models_own_tokenizer(model: Model) -> None:
+    drawer = renderer(model("sdxl"), long_prompts="refuse")
+    able = drawer.capabilities
+    assert (able.prompt_family, able.prompt_tokens) == ("clip", 75)
+    asked = in_words(frame(style="ink", must_show=tuple(f"thing {at}" for at in range(99))), able, drawer.count_tokens)
+    assert 60 < drawer.count_tokens(asked.prompt) <= 75
+    assert asked.prompt.endswith("; ink.")
+    assert next(iter(drawer.render_board([asked])))
+    assert any("what must be seen (1)" in text for text in drawer.remarks())
 
 
 def test_a_long_prompt_can_be_refused_instead(model: Model) -> None:

@@ -67,7 +67,7 @@ def _within(parts: Sequence[Part], family: Family, count: Count, budget: int) ->
     order = sorted(range(len(parts)), key=lambda at: (_rank(parts[at].kind), parts[at].depth, at))
     for at in order:
         part = parts[at]
-        follows = part.kind == "act" or (part.glue == " " and part.line != "")
+        follows = part.kind in ("act", "prop") or (part.glue == " " and part.line != "")
         if follows and part.depth and (at - 1 not in kept or cut):
             continue
         trial = _render([parts[place] for place in sorted((*kept, at))], family)
