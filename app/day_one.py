@@ -57,6 +57,11 @@ class Choice:
     preset: str | None = None
     paid: bool = False
 
+    @property
+    def stand_in(self) -> bool:
+        """Whether nothing was there."""
+        return self.found == _STAND_IN
+
     def over(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return what was given over the choice."""
         return {**self.settings, **given}
@@ -66,10 +71,10 @@ class Choice:
         it is told elsewhere."""
         who = [f"{config.planner} plans"]
         who += [] if plans_only else [f"{config.renderer} draws", f"{', '.join(config.judges)} judges"]
-        price = "free of charge" if not self.paid else "price unknown" if cost is None else f"at most ${cost:.2f}"
+        price = "free of charge" if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
         price = "the price is told apart" if counted and self.paid else price
         hint = " (--preset embedded: free of charge)" if self.paid else ""
-        hint = " (`katha doctor` says what a model needs)" if self.found == _STAND_IN else hint
+        hint = " (`katha doctor` says what a model needs)" if self.stand_in else hint
         return f"{self.found}: {', '.join(who)}; {price}{hint}."
 
 

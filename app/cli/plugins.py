@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
@@ -20,15 +21,17 @@ from katha.addresses import shown, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
-from katha.app.day_one import card, unfit
-from katha.app.presets import lacks
-from katha.config import Settings, cache_folder
-from katha.configs import config_names, load_config
+from katha.app.day_one import NO_PROBE, card, choose, keys_set, servers, settings_of, unfit
+from katha.app.presets import choose_countable, lacks
+from katha.config import Settings, cache_folder, resolve
+from katha.configs import config_names, load_config, load_prompt
 from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.models.base import Turn
 from katha.models.checkpoints import find_folder
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
 from katha.models.lifecycle import ending, models_of, standing
+from katha.models.registry import make_model
 from katha.models.served import ENGINES, ModelServer, address_variable
 from katha.registry import Family, default_registry, option_names
 
@@ -45,6 +48,9 @@ _CLIENTS: Mapping[str, type[ProviderClient]] = {
 }
 _LOOK = 10.0
 """Seconds that a vendor has to list its models."""
+_TRY_SECONDS = 60.0
+_TRY_TOKENS = 1024
+"""At most: models that think do so before they say one word."""
 _FAMILIES: Mapping[Kind, Family] = {
     "renderer": "renderers",
     "judge": "judges",
@@ -58,16 +64,22 @@ def doctor(
     cache: Annotated[
         bool, typer.Option("--cache", help="Look at everything in the cache instead; set aside what is damaged.")
     ] = False,
+    tried: Annotated[
+        bool, typer.Option("--try", help="Try each model that a key or server offers with one call of about 20 tokens.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.
 
-    A vendor whose key is set is asked for its list of models, which costs nothing.
+    A vendor whose key is set is asked for its list of models, which costs nothing; --try makes one short call to each
+    model that `katha run STORY` would take, which costs less than a cent.
     """
     if cache:
         look(as_json)
         return
     value = _diagnosis()
+    if tried:
+        value = {**value, "tried": tries()}
     if as_json:
         echo_json(value)
         return
@@ -126,6 +138,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
         **_presets(size),
+        "next": _next(),
     }
 
 
@@ -160,7 +173,49 @@ def _servers() -> dict[str, str]:
             found[provider] = f"serves {names or 'nothing'} ({vendor.endpoint})"
         except KathaError as error:
             found[provider] = error.message
+    for server in servers() if not os.environ.get(NO_PROBE) else ():
+        found[server.name] = f"serves {', '.join(server.models)} ({server.url})"
     return found
+
+
+def _next() -> dict[str, str]:
+    """Return what `katha run STORY` takes here, and the one command to give next."""
+    choice = choose({})
+    if choice is None:
+        return {"katha run STORY": "takes what KATHA_PLANNER, KATHA_RENDERER and KATHA_JUDGES name"}
+    config = resolve(choice.over({}), preset=choice.preset, choose=choose_countable)
+    steps = {"katha run STORY": choice.told(config, None, counted=True)}
+    if choice.paid:
+        return {**steps, "katha doctor --try": "tries each with one call of about 20 tokens"}
+    if choice.stand_in:
+        return {**steps, "for a real model": load_config("day-one.yaml")["without"]}
+    return steps
+
+
+def tries() -> dict[str, str]:
+    """Return what came of one short call to each model that a key or a server on this machine offers."""
+    rows = [(settings, "") for _, settings in keys_set()]
+    rows += [(settings_of(server), server.url) for server in (() if os.environ.get(NO_PROBE) else servers())]
+    found: dict[str, str] = {}
+    for settings, url in rows:
+        for spec in dict.fromkeys((settings["planner"].removeprefix("gemma-st:"), *settings["judges"])):
+            if ":" in spec:
+                found[spec] = _try(spec, url)
+    return found or {"nothing": "no key is set, and no server of models listens on this machine"}
+
+
+def _try(spec: str, url: str) -> str:
+    began = time.monotonic()
+    try:
+        model = make_model(spec, max_tokens=_TRY_TOKENS, timeout=_TRY_SECONDS, base_url=url or None)
+        done = model.complete([Turn("user", load_prompt("doctor/try").render())], None)
+    except KathaError as error:
+        return f"does not work: {error}"
+    if done.status == "ok":
+        cost = done.usage.get("cost")
+        spent = f", ${cost:.5f}" if cost else ""
+        return f"works ({time.monotonic() - began:.1f} s, {sum(done.usage.get('tokens', {}).values())} tokens{spent})"
+    return f"does not work: {done.error or done.status}"
 
 
 def _models() -> dict[str, str]:

@@ -260,7 +260,7 @@ def test_the_line_of_a_run_has_the_price(machine: Machine, monkeypatch: pytest.M
     monkeypatch.setattr("katha.run_story", _stop)
     done = CliRunner().invoke(app, ["run", str(TEXT), "--out", str(tmp_path / "o")])
     assert done.exit_code == 3
-    assert "openai:gpt-6-luna judges; at most $0." in done.stderr.splitlines()[0]
+    assert "openai:gpt-6-luna judges; about $0." in done.stderr.splitlines()[0]
     assert "--preset embedded" in done.stderr
 
 
@@ -296,3 +296,63 @@ def test_a_board_that_nobody_judges_is_finished_and_says_so(machine: Machine, tm
     assert "Not judged: no judge was named (--judge)." in done.stdout
     state = json.loads((tmp_path / "o" / "run.json").read_text())
     assert state["status"] == "finished"
+
+
+# The doctor.
+
+
+class Chat(BaseHTTPRequestHandler):
+    """A server of models that says yes, or refuses."""
+
+    status = 200
+    asked: list[dict[str, Any]]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+    def _send(self, value: object) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(self.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        self._send(
+            {"object": "list", "data": [{"id": "tiny-vl:2b", "object": "model", "created": 1, "owned_by": "me"}]}
+        )
+
+    def do_POST(self) -> None:
+        type(self).asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}
+        usage = {"prompt_tokens": 12, "completion_tokens": 1, "total_tokens": 13}
+        self._send(
+            {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+        )
+
+
+def test_doctor_spends_nothing_unasked_and_tries_each_with_one_call(machine: Machine) -> None:
+    handler = type("Own", (Chat,), {"asked": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    machine.data["servers"]["ports"]["Ollama"] = server.server_address[1]
+    try:
+        plain = CliRunner().invoke(app, ["doctor", "--json"])
+        assert handler.asked == []
+        assert "Ollama at 127.0.0.1" in json.loads(plain.stdout)["next"]["katha run STORY"]
+        done = CliRunner().invoke(app, ["doctor", "--try", "--json"])
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(handler.asked) == 1, "the model that plans and judges is one"
+    assert json.loads(done.stdout)["tried"]["openai:tiny-vl:2b"].startswith("works (")
+
+
+def test_doctor_tells_what_does_not_work_and_what_to_do_with_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = json.loads(CliRunner().invoke(app, ["doctor", "--try", "--json"]).stdout)
+    assert "ANTHROPIC_API_KEY" in found["next"]["for a real model"]
+    assert "gemma-st:paste" in found["next"]["for a real model"]
+    assert list(found["tried"]) == ["nothing"]
