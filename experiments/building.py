@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
 from katha.config import Settings
-from katha.errors import UsageError
+from katha.errors import ReplyError, UsageError
 from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, vocabulary_size
 from katha.eval_bridge.bench.vistorybench import Language, copy_references, copy_results, read_dataset
 from katha.eval_bridge.judging.abilities import make_judges
@@ -27,6 +27,7 @@ from katha.eval_bridge.questions.writing import (
 )
 from katha.eval_bridge.scoring.contrastive import TWIN_OF, iter_variants
 from katha.jsonio import refuse_overwriting, write_bytes_atomic
+from katha.models.calls import forgetting_calls
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
 from katha.protocols import Judge, PlanRequest
@@ -312,7 +313,8 @@ def _questions(record: StoryRecord, by: str, planner: str, base_url: str | None)
     plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or PlanRequest().panels}))
     if by == "rule":
         return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
-    return write_questions(make_model(by, base_url=base_url), record, plan.transitions)
+    with forgetting_calls(ReplyError):
+        return write_questions(make_model(by, base_url=base_url), record, plan.transitions)
 
 
 def _reader(name: str | None, base_url: str | None) -> Judge | None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from katha.app.cli.console import echo_json, points
-from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed
+from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed, with_recordings
 from katha.app.cli.tables import tables
 from katha.config import resolve
 from katha.eval_bridge.bench.convert import convert as convert_stories
@@ -315,6 +315,7 @@ def plans(
 
 
 @bench.command()
+@with_recordings
 def questions(
     stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The stories with their questions, as JSON Lines.")],
@@ -330,6 +331,7 @@ def questions(
 
 
 @bench.command()
+@with_recordings
 def variants(
     stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The variants, as `contrastive_variants.jsonl`.")],
@@ -357,6 +359,7 @@ def contrasts(
 
 
 @bench.command()
+@with_recordings
 def mix(
     closed: Annotated[Path, typer.Argument(help="The closed-ended stories: the evaluation set as it is (.jsonl).")],
     opened: Annotated[Path, typer.Argument(metavar="OPEN", help="Open-ended stories to mix in (.jsonl).")],

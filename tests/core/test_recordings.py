@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -116,6 +117,7 @@ def test_a_recording_is_replayed_without_key_and_server(
     before = server.number
     with recorded(replay=file):
         assert talk(model(None)) == ["This is reply 0.", "This is reply 1."]
+        assert model(server).spec()["endpoint"] == "recording"
         assert model(server).complete([Turn("user", "Name three birds.")], None).text == "This is reply 2."
     assert server.number == before
     with pytest.raises(UsageError, match="needs a key"):
@@ -191,6 +193,7 @@ def test_the_file_has_its_form_and_no_key_or_address(file: Path, server: Server)
     assert all(sha256_hex(text.encode()) == sha256 for sha256, text in parts.items())
     assert sum(GREETED[0].text == text for text in parts.values()) == 1, "a text is there once"
     raw = gzip.decompress(file.read_bytes())
+    assert file.read_bytes()[3:8] == bytes(5), "no name and no time in gzip's own head"
     assert end == {"end": 3, "sha256": sha256_hex(b"".join(raw.splitlines(keepends=True)[:-1]))}
     assert b"sha256:" + sha256_hex(PNG).encode() in raw
     port = str(server.server_address[1])
@@ -237,8 +240,14 @@ def test_a_kill_between_two_calls_loses_nothing_and_pays_nothing_twice(server: S
     assert part.read_bytes().endswith(b"\n")
     with part.open("ab") as torn:
         torn.write(b'{"call":"cut in the mid')
-    for kept in cache_folder().glob("index.sqlite*"):
-        kept.unlink()  # the part alone is enough
+    shutil.rmtree(cache_folder())  # the part alone is enough
+    child = os.fork()
+    if not child:
+        with recorded(record=path):
+            talk(model(server))
+            os._exit(9)
+    os.waitpid(child, 0)
+    assert server.number == 2
     with recorded(record=path):
         assert talk(model(server)) == ["This is reply 0.", "This is reply 1."]
     assert server.number == 2
@@ -409,4 +418,6 @@ def test_a_model_on_this_machine_is_recorded_and_need_not_be_here_later(
         assert again.complete(GREETED, SCHEMA).text == said.text
         with pytest.raises(ModelError, match="local:tiny"):
             again.complete([Turn("user", "else")], SCHEMA)
+        with pytest.raises(ModelError, match="a picture of message 1"):
+            again.complete([Turn("user", GREETED[0].text, (b"another",))], SCHEMA)
     assert Echo.calls == 1

@@ -53,6 +53,8 @@ PATIENCE = 120.0
 _UNREACHED = 15.0
 """The same for a server of which no call has ever come back: a mistyped address."""
 _PROBE = 30.0
+_NOWHERE = "http://recording"
+"""The address of whoever is asked in a replay."""
 _TOLD_EVERY = 15.0
 _WORTH_TELLING = 2.0
 _DRAWING = ("temperature", "top_p")
@@ -351,12 +353,15 @@ def find_vendor(
 ) -> Vendor:
     """Return the vendor's data for `model` (its longest matching prefix), with the key from the environment.
 
+    In a replay nobody is called: no key is needed, the address is nobody's, and a model that is gone is like any other.
+
     Raises:
         UsageError: the key's variable is not set; servers on this machine need none.
     """
+    replayed = is_replayed()
     section = load_config("providers.yaml")[provider]
     data = section["pictures" if what == "renderer" else "text"]
-    named = base_url or os.environ.get(data["url_variable"])
+    named = _NOWHERE if replayed else base_url or os.environ.get(data["url_variable"])
     url = named or str(data["base_url"])
     problem = url_problem(url)
     if problem is not None:
@@ -366,11 +371,10 @@ def find_vendor(
     card: dict[str, Any] = data["default"] | data["models"].get(prefix, {})
     variable = next((name for name in section["key"] if os.environ.get(name)), section["key"][0])
     key = os.environ.get(variable) or ("unused" if is_loopback(url) or section.get("own") or is_keyless() else "")
-    key = "unused" if is_replayed() else key
+    key = "unused" if replayed else key
     if not key:
         raise UsageError(f"The {what} {provider}:{model} needs a key.", hint=f"Set {variable}.")
-    # In a replay nobody is called, so that a model that is gone is as good as another.
-    return Vendor(provider, model, url, variable, card, key, own=named is None and not is_replayed(), what=what)
+    return Vendor(provider, model, url, variable, card, key, own=named is None, what=what)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 from katha.errors import UsageError
-from katha.jsonio import digest
+from katha.jsonio import digest, sha256_hex
 from katha.models.base import Completion, Heard, TextModel, Turn, grammar_schema, strict_schema
 from katha.models.calls import Call, CallLog, Reply, body_of, current_calls, remembered
 from katha.models.checkpoints import HoldsModel
@@ -163,27 +163,35 @@ class RecordedModel:
         Raises:
             ModelError: a replay does not know the call; see the model's own.
         """
-        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
-        body = {"messages": messages, "schema": schema, "spec": dict(self._spec)}
+        body = {"messages": [_told_here(turn) for turn in turns], "schema": schema, "spec": dict(self._spec)}
         call = Call("local", self._name, body_of(body), reached="this machine")
         found = self._log.find(call)
         if found is not None:
             received = found.received
             error = f"the model stopped early ({received.stop})" if received.stop else None
-            told = {"model": received.model, "tokens": dict(received.tokens), "replayed": True}
+            told = {"model": received.model, "tokens": dict(received.tokens), "cost": found.cost, "replayed": True}
             return Completion(received.stop or "ok", received.text, error, told)
         if self._model is None:
             raise self._log.missing(call)
         reply = self._model.complete(turns, schema, heard)
         if reply.status in ("ok", "truncated"):
             usage, stop = reply.usage, None if reply.status == "ok" else reply.status
-            self._log.keep(call, Reply(Received(reply.text, str(usage["model"]), stop, usage["tokens"])))
+            received = Received(reply.text, str(usage.get("model", self._name)), stop, usage.get("tokens", {}))
+            self._log.keep(call, Reply(received, cost=usage.get("cost")))
         return reply
 
     def close(self) -> None:
         """Let go of the model and its memory."""
         if isinstance(self._model, HoldsModel):
             self._model.close()
+
+
+def _told_here(turn: Turn) -> dict[str, Any]:
+    """Return a turn as a recording has it."""
+    if not turn.images:
+        return {"role": turn.role, "content": turn.text}
+    shown = [{"type": "picture", "picture": f"sha256:{sha256_hex(png)}"} for png in turn.images]
+    return {"role": turn.role, "content": [*shown, {"type": "text", "text": turn.text}]}
 
 
 def _in_words(turns: Sequence[Turn], schema: Mapping[str, Any]) -> list[Turn]:
