@@ -72,7 +72,7 @@ class Choice:
         who = [f"{config.planner} plans"]
         who += [] if plans_only else [f"{config.renderer} draws", f"{', '.join(config.judges)} judges"]
         price = "free of charge" if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
-        price = "the price is told apart" if counted and self.paid else price
+        price = "the price is told before anything is paid" if counted and self.paid else price
         hint = " (--preset embedded: free of charge)" if self.paid else ""
         hint = " (`katha doctor` says what a model needs)" if self.stand_in else hint
         return f"{self.found}: {', '.join(who)}; {price}{hint}."

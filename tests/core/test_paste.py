@@ -16,10 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from katha.errors import ModelError, UsageError
+from katha.errors import KathaError, ModelError, UsageError
 from katha.models.base import TextModel, Turn
 from katha.models.paste import PasteModel
 from katha.models.registry import make_model
+from katha.protocols import PlanRequest
+from katha.registry import default_registry
+from katha.stories import story_of_text
 
 ASKED = [Turn("user", "Draw a fox.")]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -164,3 +167,17 @@ def test_a_terminal_takes_lines_longer_than_it_would_by_itself(tmp_path: Path) -
         assert child.stdout is not None
         assert child.stdout.read().strip() == "9000"
     os.close(ours)
+
+
+def test_a_planner_asks_through_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_PASTE", str(tmp_path))
+    planner = default_registry("planners").configure("gemma-st:paste", {})
+    text = (Path(__file__).parents[2] / "examples" / "fox_and_crow.txt").read_text()
+    given = iter(['{"tells_events"', '{"tells_events": false}'])
+    last = '{"tells_events": false}'
+    with Person(tmp_path, lambda name, asked: next(given, last)).at_work(), pytest.raises(KathaError):
+        planner.plan(story_of_text(text), PlanRequest(panels=4))
+    prompt = (tmp_path / "001-prompt.txt").read_text()
+    assert "crow" in prompt.lower()
+    assert "JSON schema" in prompt
+    assert "cut off" in (tmp_path / "001-again.txt").read_text()
