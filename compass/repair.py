@@ -296,9 +296,7 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
         people = [item for item in plan.characters if item.name in names]
         looks = [within(item.name) if plan.visual is not None else item.appearance or item.name for item in people]
         listed = " and ".join([", ".join(looks[:-1]), looks[-1]] if len(looks) > 1 else looks)
-        prompt = load_prompt("bridge/establishing").render(
-            characters=listed or "nobody", place=_ARTICLE.sub("", place), time=time
-        )
+        prompt = load_prompt("bridge/establishing").render(characters=listed or "nobody", place=place, time=time)
         return Insertion(prompt, before.negative_prompt, names, scene=about.index)
     where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
     moods = _moods(transition, names) if plan.visual is not None else ()

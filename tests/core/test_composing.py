@@ -256,6 +256,7 @@ def test_labels() -> None:
 
 def test_small_pieces_of_english() -> None:
     assert clean("a ,, b .. c...") == "a, b. c\u2026"
+    assert clean("in the the lake") == "in the lake"
     assert as_sentence('he says "run"') == 'He says "run".'
     assert sentences_of("Dr. Fox runs. 'Stop!' said he. End") == ["Dr. Fox runs.", "'Stop!' said he.", "End."]
     assert phrases("a coat (red, long), boots; and a hat. Old") == ["a coat (red, long)", "boots", "a hat", "Old"]

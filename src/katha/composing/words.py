@@ -32,8 +32,8 @@ _ELSEWHERE = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return `text` on one line, without doubled or dangling marks."""
-    one = " ".join(text.split())
+    """Return `text` on one line, without doubled articles, and without doubled or dangling marks."""
+    one = re.sub(r"\b(the|an?) \1\b", r"\1", " ".join(text.split()), flags=re.IGNORECASE)
     one = re.sub(r"\.{3,}", "\u2026", one)
     one = re.sub(r"\.\.", ".", one)
     one = re.sub(r"\s+([,;.!?\u2026])", r"\1", one)
