@@ -15,7 +15,7 @@ from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
-from katha.config import Settings, Span, allows
+from katha.config import Settings
 from katha.errors import BudgetError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -39,6 +39,8 @@ from katha.protocols import (
     PlanRequest,
     Renderer,
     Similarity,
+    Span,
+    allows,
 )
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition

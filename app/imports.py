@@ -14,9 +14,10 @@ from katha.agents.context import make_renderer
 from katha.agents.found import told_story
 from katha.agents.pictures import check_picture
 from katha.app.drawing import load_plan, read_story, settings_for
-from katha.config import Settings, allows
+from katha.config import Settings
 from katha.errors import BlankFrameError, InputFileError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.protocols import allows
 from katha.renderers.folder import SUFFIXES, FolderRenderer
 from katha.renderers.projects import SUFFIX
 from katha.schema import StoryRecord

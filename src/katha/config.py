@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
@@ -29,6 +29,7 @@ from pydantic import (
 from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
 from katha.errors import UsageError
+from katha.protocols import Span
 from katha.registry import Family, default_registry, read_options
 from katha.schema import CompassSettings
 
@@ -47,41 +48,6 @@ class Flag:
 
     def __init__(self, *names: str, many: bool = False, hidden: bool = False, text: bool = False) -> None:
         self.names, self.many, self.hidden, self.text = names, many, hidden, text
-
-
-class Span(int):
-    """A range of numbers of panels: an int, the fewest, that knows the most. As text it is "4-8"."""
-
-    most: int
-
-    def __new__(cls, fewest: int, most: int | None = None) -> Self:
-        """Return the range from `fewest` to `most`."""
-        made = super().__new__(cls, fewest)
-        made.most = fewest if most is None else most
-        return made
-
-    def __str__(self) -> str:
-        """Return it as it is given on the command line."""
-        return f"{int(self)}-{self.most}"
-
-    __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether `other` is the same range; a number is none."""
-        return isinstance(other, Span) and (int(self), self.most) == (int(other), other.most)
-
-    def __hash__(self) -> int:
-        """Return a hash of both ends."""
-        return hash((int(self), self.most))
-
-    def nearest(self, count: int) -> int:
-        """Return `count`, or the end of the range that is nearest to it."""
-        return min(max(count, int(self)), self.most)
-
-
-def allows(panels: int, count: int) -> bool:
-    """Return whether a board of `count` panels is what `panels`, a number or a `Span`, asks for."""
-    return panels.nearest(count) == count if isinstance(panels, Span) else panels == count
 
 
 Options = dict[str, Any]
@@ -140,6 +106,10 @@ class Settings(BaseModel):
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
     answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")
+    ask: Literal["together", "singly"] = Field(
+        default="together",
+        description="API judges report on a board's questions together (one call), or singly, to the paper's letter.",
+    )
     matching: str = Field(
         default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
     )

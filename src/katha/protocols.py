@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,41 @@ from katha.schema import (
     Seen,
     StoryRecord,
 )
+
+
+class Span(int):
+    """A range of numbers of panels: an int, the fewest, that knows the most. As text it is "4-8"."""
+
+    most: int
+
+    def __new__(cls, fewest: int, most: int | None = None) -> Self:
+        """Return the range from `fewest` to `most`."""
+        made = super().__new__(cls, fewest)
+        made.most = fewest if most is None else most
+        return made
+
+    def __str__(self) -> str:
+        """Return it as it is given on the command line."""
+        return f"{int(self)}-{self.most}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether `other` is the same range; a number is none."""
+        return isinstance(other, Span) and (int(self), self.most) == (int(other), other.most)
+
+    def __hash__(self) -> int:
+        """Return a hash of both ends."""
+        return hash((int(self), self.most))
+
+    def nearest(self, count: int) -> int:
+        """Return `count`, or the end of the range that is nearest to it."""
+        return min(max(count, int(self)), self.most)
+
+
+def allows(panels: int, count: int) -> bool:
+    """Return whether a board of `count` panels is what `panels`, a number or a `Span`, asks for."""
+    return panels.nearest(count) == count if isinstance(panels, Span) else panels == count
 
 
 @dataclass(frozen=True)

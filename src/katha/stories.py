@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from katha.config import allows
 from katha.errors import InputFileError, RecordError, UsageError, unreadable
 from katha.jsonio import MOST_JSON, iter_lines, loads, read_text
 from katha.mapping import RecordMapping
+from katha.protocols import allows
 from katha.schema import MORAL_LABELS, StoryRecord
 
 MAX_STORY_BYTES = 200_000

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from katha.agents.context import check_plan, make_plan, protocol_of_config
 from katha.app.cli.main import app
-from katha.config import Settings, Span, allows, resolve
+from katha.config import Settings, resolve
 from katha.configs import load_prompt
 from katha.errors import KathaError, ModelError, PlanError, RecordError, ReplyError, UsageError
 from katha.models import client
@@ -34,7 +34,7 @@ from katha.planners.draft import (
     within,
 )
 from katha.planners.gemma_st import GemmaPlanner, letters_for, parts_of, plan_prompt
-from katha.protocols import Planner, PlanRequest
+from katha.protocols import Planner, PlanRequest, Span, allows
 from katha.registry import default_registry
 from katha.schema import Plan, Question, StoryRecord
 from katha.stories import check_scene_count, load_story
