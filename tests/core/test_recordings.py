@@ -7,8 +7,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -227,13 +228,19 @@ def test_a_recording_goes_on_and_only_grows(file: Path, server: Server) -> None:
 
 def test_a_kill_between_two_calls_loses_nothing_and_pays_nothing_twice(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "killed.katha"
-    child = os.fork()
-    if not child:
-        with recorded(record=path):
-            made = model(server)
-            made.complete(GREETED, SCHEMA)
-            os._exit(9)
-    os.waitpid(child, 0)
+
+    def killed_after(work: Callable[[], object]) -> None:
+        child = os.fork()
+        if not child:
+            try:
+                with recorded(record=path):
+                    work()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    killed_after(lambda: model(server).complete(GREETED, SCHEMA))
     assert server.number == 1
     part = path.with_name("killed.katha.part")
     assert not path.exists()
@@ -241,12 +248,7 @@ def test_a_kill_between_two_calls_loses_nothing_and_pays_nothing_twice(server: S
     with part.open("ab") as torn:
         torn.write(b'{"call":"cut in the mid')
     shutil.rmtree(cache_folder())  # the part alone is enough
-    child = os.fork()
-    if not child:
-        with recorded(record=path):
-            talk(model(server))
-            os._exit(9)
-    os.waitpid(child, 0)
+    killed_after(lambda: talk(model(server)))
     assert server.number == 2
     with recorded(record=path):
         assert talk(model(server)) == ["This is reply 0.", "This is reply 1."]
