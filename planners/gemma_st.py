@@ -263,13 +263,15 @@ class GemmaPlanner(LadderPlanner):
         max_tokens: int | None = None,
         questions: bool = False,
         writes: bool | None = None,
+        timeout: float | None = None,
     ) -> None:
         """Name the model; nothing is loaded or called yet.
 
         adapter: a LoRA adapter for a local model, or the one that a server of one's own serves under this name.
         without: parts of a plan to leave out (`ABOUT` in `base.py`). base_url: of a compatible server. questions: have
         the model write questions of its own plan as well. writes: have it write free questions from the text before it
-        plans, in calls of their own; models behind a vendor's address do so unless told.
+        plans, in calls of their own; models behind a vendor's address do so unless told. timeout: seconds that one
+        reply of a server may take.
 
         Raises:
             UsageError, InputFileError, ModelError, MissingExtraError: the model cannot be used.
@@ -283,6 +285,7 @@ class GemmaPlanner(LadderPlanner):
             dtype=dtype,
             revision=revision,
             base_url=base_url,
+            timeout=timeout,
             # The window of a server of one's own holds prompt and reply; how much may be reply is its own default.
             max_tokens=max_tokens or (None if served_by_own(argument) else _MOST_TOKENS),
         )
