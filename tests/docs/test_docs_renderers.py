@@ -139,8 +139,20 @@ def test_every_renderer_has_a_row_with_what_it_says_of_itself() -> None:
     rows = {row[0].strip("`"): row for row in table(PAGE, "renderer | identity")}
     loaded = {found.name: found.load().capabilities for found in entry_points(group="katha.renderers")}
     assert set(rows) == set(loaded)
-    said = {"none": "none", "bank": "bank|portraits|pictures", "batch": "^batch", "reference": "reference"}
-    late = {"alone": "^drawn alone", "reference": "neighbours", "bank": "added from the", "none": "comes from"}
+    said = {
+        "none": "none",
+        "bank": "bank|portraits|pictures",
+        "batch": "^batch",
+        "reference": "reference",
+        "sources": "^sources",
+    }
+    late = {
+        "alone": "^drawn alone",
+        "reference": "neighbours",
+        "bank": "added from the",
+        "none": "comes from",
+        "neighbours": "of its neighbours",
+    }
     for name, able in loaded.items():
         if isinstance(able, property):  # a folder's are those of its pictures
             continue
