@@ -14,6 +14,7 @@ from katha.agents.context import load_plugins, make_planner, make_renderer
 from katha.config import Settings, resolve
 from katha.errors import KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
+from katha.eval_bridge.matching.rules import make_decider
 from katha.models.served import ENGINES, address_variable
 
 _FIRST_PART = re.compile(r" where |, ")
@@ -21,6 +22,7 @@ _MAKERS: Mapping[str, tuple[str, Callable[[Any], object]]] = {
     "planner": ("planner", lambda named: make_planner(Settings(planner=named))),
     "renderer": ("renderer", lambda named: make_renderer(Settings(renderer=named))),
     "judges": ("judge", lambda named: _make_judges(Settings(judges=named).judges)),
+    "matching": ("matching rule", make_decider),
 }
 
 
