@@ -30,7 +30,7 @@ from katha.compass.repair import (
 )
 from katha.eval_bridge.judging.engine import Inquiry, prefix_caches
 from katha.eval_bridge.matching.rules import settle
-from katha.eval_bridge.packets.instructions import STEERING_VARIANT
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT, Ask
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.eval_bridge.scoring.scores import score
@@ -77,7 +77,8 @@ def ask_all(
 ) -> list[Answer]:
     """Return the answers to each question by each judge over one packet; the run's log has them when this returns.
 
-    `variant` is the prompt variant, the role's own unless given; `by` asks the judges of another half.
+    `variant` is the prompt variant, the role's own unless given; `by` asks the judges of another half. What steers is
+    asked together by every judge that can, what reports as the run is told to.
 
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
@@ -89,7 +90,8 @@ def ask_all(
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
     used = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
-    inquiry = Inquiry(packet, evidence, questions, method, used, context.config.answers)
+    ask: Ask = "together" if role == "steering" else context.config.ask
+    inquiry = Inquiry(packet, evidence, questions, method, used, context.config.answers, ask=ask)
 
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
@@ -138,7 +140,7 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
     whole = recoverability(rows, questions, context.matching).mean
     transitions = []
     for item in context.trajectory():
-        measured, own = _measure_transition(context, name, seen, item, emit)
+        measured, own = _measure_transition(context, name, seen, item, emit, rows if len(seen.images) == 2 else ())
         transitions.append(measured)
         rows += own
     asked = sorted({question_id(row) for row in rows})
@@ -146,12 +148,12 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
 
 
 def _measure_transition(
-    context: RunContext, name: str, seen: _Seen, transition: Transition, emit: Emit
+    context: RunContext, name: str, seen: _Seen, transition: Transition, emit: Emit, whole: Sequence[Answer] = ()
 ) -> tuple[TransitionFeatures, list[Answer]]:
     """One transition, judged on its two frames and what was inserted between them, with its own questions.
 
     Boards that show it by the same frames are measured once; the others get the same answers under their own name. A
-    failure is asked again.
+    failure is asked again. whole: the answers about the board, where its frames are the transition's.
     """
     pair, known = transition.pair, context.measured.transitions
     places = list(span(seen.board.frames, pair))
@@ -159,15 +161,16 @@ def _measure_transition(
     key = (pair, board_key([seen.board.frames[place] for place in places]))
     if key in known:
         measured, rows = known[key]
-        rows = [row.model_copy(update={"method": method}) for row in rows]
-        for row in rows:
-            emit(_told("critique", row, reused=True))
-        context.files.append_answers(rows)
-        return measured, rows
+        return measured, _told_again(context, rows, method, emit)
     text = context.plugins.similarity.encode_text(transition_text(transition))
     images = [seen.images[place] for place in places]
     questions = [item for item in context.questions("steering") if item.target_transition == pair]
-    rows = ask_all(context, "image", images, questions, method=method, role="steering", stage="critique", emit=emit)
+    asked = {item.question_id for item in questions}
+    own = [row for row in whole if row.question_id in asked]
+    if own and all(row.status == "ok" for row in own):
+        rows = _told_again(context, own, method, emit)
+    else:
+        rows = ask_all(context, "image", images, questions, method=method, role="steering", stage="critique", emit=emit)
     measured = TransitionFeatures(
         pair=pair,
         recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
@@ -178,6 +181,15 @@ def _measure_transition(
     if all(row.status == "ok" for row in rows):
         known[key] = (measured, rows)
     return measured, rows
+
+
+def _told_again(context: RunContext, rows: Sequence[Answer], method: str, emit: Emit) -> list[Answer]:
+    """Return answers under another name; the run's log has them, too."""
+    again = [row.model_copy(update={"method": method}) for row in rows]
+    for row in again:
+        emit(_told("critique", row, reused=True))
+    context.files.append_answers(again)
+    return again
 
 
 def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, text: bool = True) -> list[Answer]:

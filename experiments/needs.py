@@ -7,6 +7,7 @@ holds is not looked for: it takes away from these numbers and never adds to them
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -18,8 +19,8 @@ from katha.agents.context import make_planner, make_renderer, panel_count, prepa
 from katha.compass.modes import Mode, Row, Suite, load_mode
 from katha.config import Settings
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
-from katha.eval_bridge.judging.abilities import judge_abilities, make_judges
-from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, picture_tokens
+from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities, make_judges
+from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted, picture_tokens, portions
 from katha.experiments.ablate.job import drawn_by
 from katha.experiments.methods import Method
 from katha.models.client import keyless
@@ -35,11 +36,15 @@ from katha.protocols import (
     PlanRequest,
     Renderer,
 )
+from katha.registry import default_registry, option_names
 from katha.schema import Plan, Question, StoryRecord
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4
 _INSTRUCTION_TOKENS = 150
+_TOGETHER_TOKENS = 150
+"""What the words around numbered questions are reckoned at, and each question's own with `_NUMBERED_TOKENS`."""
+_NUMBERED_TOKENS = 30
 _FALLBACK_SIZE = (1024, 1024)
 AT_MOST = "At most: what is in the cache, and repairs that need not be tried, come off."
 
@@ -105,7 +110,10 @@ def _added(a: Need, b: Need) -> Need:
 
 @dataclass(frozen=True)
 class Shape:
-    """One story as it would be drawn and asked: panels, and how many questions choose, bind to a transition, report."""
+    """One story as it would be drawn and asked: panels, and how many questions choose, bind to a transition, report.
+
+    joints: how many transitions have questions that choose. heaviest: the most of one transition.
+    """
 
     panels: int
     letters: int
@@ -114,6 +122,8 @@ class Shape:
     reporting: int
     question_letters: int
     characters: int = 0
+    joints: int = 0
+    heaviest: int = 0
 
 
 @dataclass(frozen=True)
@@ -143,14 +153,17 @@ def shape_of(record: StoryRecord, panels: int, given: Plan | None = None) -> Sha
     except UsageError as error:
         return error.message
     steering = [item for item in questions if item.role == "steering"]
+    joints = Counter(item.target_transition for item in steering if item.target_transition is not None)
     return Shape(
         panels=len(plan.panels),
         letters=len(record.story_text),
         steering=len(steering),
-        bound=sum(item.target_transition is not None for item in steering),
+        bound=joints.total(),
         reporting=sum(item.role == "reporting" for item in questions),
         question_letters=max(map(_letters, questions), default=0),
         characters=len(plan.characters),
+        joints=len(joints),
+        heaviest=max(joints.values(), default=0),
     )
 
 
@@ -293,7 +306,7 @@ def _needs(
         renderer, why = _made(lambda: make_renderer(config))
         size = config.size or (renderer.capabilities.default_size if renderer is not None else _FALLBACK_SIZE)
         price = _frame_price(renderer)
-        judges = {name: _judge(name) for name in (*config.judges, *config.steering_judges)}
+        judges = {name: _judge(name, config) for name in (*config.judges, *config.steering_judges)}
         _, planless = _made(lambda: make_planner(config))
         able = renderer.capabilities if renderer is not None else Capabilities()
         for record in records:
@@ -329,41 +342,86 @@ def _answers(
     config: Settings,
     shape: Shape,
     counts: Counts,
-    judges: Mapping[str, tuple[Mapping[str, float] | None, str]],
+    judges: Mapping[str, tuple[JudgeAbilities, str]],
     size: tuple[int, int],
 ) -> Iterator[Need]:
-    """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two."""
+    """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two.
+
+    A board that differs from another by one frame has two transitions at most that were not measured before.
+    """
     asked = shape.reporting if counts.asked is None else counts.asked
     steer = set(config.steering_judges or config.judges)
     report = {*config.judges, *(config.steering_judges if counts.own else ())}
-    text = shape.letters // _LETTERS_PER_TOKEN
-    board, pair = (picture_tokens(*size) * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
-    base = _INSTRUCTION_TOKENS + shape.question_letters // _LETTERS_PER_TOKEN
-    for name, (price, note) in judges.items():
-        calls: list[tuple[int, int]] = []
+    text, words = shape.letters // _LETTERS_PER_TOKEN, shape.question_letters // _LETTERS_PER_TOKEN
+    fresh = max(0, counts.measured - counts.inserted)
+    for name, (able, note) in judges.items():
+        frame = picture_tokens(*fitted(*size, able.picture_side))
+        board, pair = (frame * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
+        asking = _Asking(words, together=able.together and config.ask == "together")
         if name in report:
-            reported = counts.reported * asked
-            calls += [(counts.texts * asked, base + text), (reported, base + board), (reported, base + board + text)]
+            asking.add(counts.texts, asked, text)
+            asking.add(counts.reported, asked, board)
+            asking.add(counts.reported, asked, board + text)
+        asking.together = able.together
         if name in steer:
-            bound = counts.measured * shape.bound + counts.edges * (shape.bound // max(1, shape.panels - 1) + 1)
-            calls += [(counts.measured * shape.steering, base + board), (bound, base + pair)]
-        number, tokens = sum(count for count, _ in calls), sum(count * each for count, each in calls)
-        cost = None if price is None else expected_cost(price, tokens, number)
+            asking.add(counts.measured, shape.steering, board)
+            asking.spread(fresh, shape.bound, shape.joints, pair)
+            asking.add(2 * counts.inserted + counts.edges, shape.heaviest, pair + (frame if counts.inserted else 0))
+        cost = None if able.price is None else expected_cost(able.price, asking.tokens, asking.replies)
         yield Need(
             kind="answers",
             name=name,
-            calls=number,
-            input_tokens=tokens,
-            output_tokens=number * REPLY_TOKENS,
+            calls=asking.calls,
+            input_tokens=asking.tokens,
+            output_tokens=asking.replies * REPLY_TOKENS,
             cost=cost,
             note=note,
         )
 
 
-def _judge(name: str) -> tuple[Mapping[str, float] | None, str]:
-    """Return a judge's price (empty: free, None: unknown), and why it could not be asked now."""
-    made, why = _made(lambda: make_judges([name])[0][1])
-    return ({} if name.startswith("local:") else None) if made is None else judge_abilities(made).price, why
+@dataclass
+class _Asking:
+    """What one judge is asked about a story, added up. words: tokens of a question. together: those of a packet are one
+    call, or one for each of its portions."""
+
+    words: int
+    together: bool
+    calls: int = 0
+    tokens: int = 0
+    replies: int = 0
+
+    def add(self, packets: int, questions: int, evidence: int) -> None:
+        """Add so many packets, each with as many questions and tokens of evidence."""
+        self.spread(packets, questions, min(1, questions), evidence)
+
+    def spread(self, times: int, questions: int, packets: int, evidence: int) -> None:
+        """Add questions that are spread over packets, so often."""
+        if not questions or not packets:
+            return
+        calls, head, each = questions, _INSTRUCTION_TOKENS + self.words, 0
+        if self.together and questions > packets:
+            calls = len(portions(questions)) if packets == 1 else packets
+            head, each = _INSTRUCTION_TOKENS + _TOGETHER_TOKENS, self.words + _NUMBERED_TOKENS
+        self.calls += times * calls
+        self.tokens += times * (calls * (head + evidence) + questions * each)
+        self.replies += times * questions
+
+
+def _judge(name: str, config: Settings) -> tuple[JudgeAbilities, str]:
+    """Return a judge's abilities with the settings' options that it has, and why it could not be asked now."""
+
+    def make() -> Judge:
+        known = option_names(default_registry("judges").load(name)[0])
+        options = {key: value for key, value in config.judge_options.items() if key in known}
+        return make_judges([name], options=options)[0][1]
+
+    made, why = _made(make)
+    if made is not None:
+        return judge_abilities(made), why
+    price: Mapping[str, float] | None = {} if name.startswith("local:") else None
+    return JudgeAbilities(
+        always_chooses=False, concurrency=1, exclusive=False, ignores_instructions=False, price=price
+    ), why
 
 
 class Absent:
@@ -390,7 +448,7 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
         UsageError: there is no such judge, or none has an option that was given.
     """
     with keyless():
-        here = [name for name in config.judges if not _judge(name)[1]]
+        here = [name for name in config.judges if not _judge(name, config)[1]]
         made = dict(
             make_judges(
                 here,

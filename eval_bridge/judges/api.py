@@ -5,25 +5,40 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, TypeVar
 
+from katha.configs import load_config
 from katha.errors import JudgeError, ModelError, UsageError
-from katha.eval_bridge.packets.instructions import parse_reply, question_text
+from katha.eval_bridge.judging.budget import fitted
+from katha.eval_bridge.packets.instructions import (
+    failed_together,
+    parse_reply,
+    parse_together,
+    question_text,
+    together_schema,
+    together_text,
+)
 from katha.models.batches import BatchApi, BatchResult
 from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
+from katha.pictures import as_png, decode
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 
 T = TypeVar("T")
 _STOPPED = {"refused": "the judge refused to answer", "truncated": "the reply was cut at the limit of its length"}
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
+_ROW_TOKENS = 160
+"""What the limit of a reply's length grows by for each further question of a call."""
+_LEAST_SIDE = 64
+_KEPT = 256
+"""Pictures that are kept as they were made smaller; those of a few dozen boards."""
 _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
 
 
 class ApiJudge(ABC):
-    """One question a call over a vendor's own SDK. `CLIENT` is the vendor's, `PROVIDER` its section of
-    `configs/providers.yaml`."""
+    """Questions over a vendor's own SDK, each in a call of its own or all of a packet in one. `CLIENT` is the vendor's,
+    `PROVIDER` its section of `configs/providers.yaml`."""
 
     CLIENT: ClassVar[type[ChatClient]]
     PROVIDER: ClassVar[str]
@@ -39,13 +54,15 @@ class ApiJudge(ABC):
         concurrency: int = 16,
         poll: float | None = None,
         patience: float | None = None,
+        picture_side: int | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         """Read the model's data and the key; nothing is called yet. poll: seconds between two looks at a batch.
-        patience: seconds that the server may fail without one answer before it is given up; 120.
+        patience: seconds that the server may fail without one answer before it is given up; 120. picture_side: the
+        longest side in pixels of a picture that is sent; None: as they are.
 
         Raises:
-            UsageError: no model is named, or the key's variable is not set.
+            UsageError: no model is named, the key's variable is not set, or `picture_side` is too small.
         """
         if not argument:
             raise UsageError(f"The judge {self.PROVIDER!r} needs a model.", hint=f"Write {self.PROVIDER}:MODEL.")
@@ -59,7 +76,13 @@ class ApiJudge(ABC):
             plain=not structured,
             patience=patience,
         )
+        if picture_side is not None and picture_side < _LEAST_SIDE:
+            raise UsageError(
+                f"picture_side is {picture_side} pixels, which show nothing.", hint=f"Give at least {_LEAST_SIDE}."
+            )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
+        self.picture_side = picture_side
+        self._smaller = lru_cache(maxsize=_KEPT)(partial(_smaller, side=picture_side or 0))
 
     def _picture(self, shown: str) -> dict[str, Any]:
         """Return the part of a message that shows a picture, given as `_shown` returns it."""
@@ -69,10 +92,14 @@ class ApiJudge(ABC):
         """Return a picture as it is sent: its PNG in base64."""
         return b64encode(png).decode("ascii")
 
+    def _sent(self, evidence: Evidence) -> Sequence[bytes]:
+        """Return the pictures at the size at which they are sent."""
+        return evidence.images if self.picture_side is None else [self._smaller(png) for png in evidence.images]
+
     def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
         """Return the parts of the message that come first, so that their prefix can be shared: pictures and text."""
         parts: list[dict[str, Any]] = []
-        for number, png in enumerate(evidence.images, 1):
+        for number, png in enumerate(self._sent(evidence), 1):
             parts += [_text(f"Picture {number}"), self._picture(self._shown(png))]
         return parts if evidence.text is None else [*parts, _text(evidence.text)]
 
@@ -81,9 +108,17 @@ class ApiJudge(ABC):
         messages = [{"role": "user", "content": [*self._evidence(evidence), *asked]}]
         return self._client.request(messages, None if plain else prompt.schema, self._card["max_tokens"])
 
+    def _together_request(self, evidence: Evidence, prompts: Sequence[JudgePrompt], plain: bool) -> Request:
+        """Return the body of one call that puts several questions."""
+        instruction, questions = together_text(prompts, plain=plain)
+        asked = [_text(part) for part in (instruction, questions) if part]
+        messages = [{"role": "user", "content": [*self._evidence(evidence), *asked]}]
+        limit = self._card["max_tokens"] + _ROW_TOKENS * (len(prompts) - 1)
+        return self._client.request(messages, None if plain else together_schema(prompts), limit)
+
     def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
         """Return the body of one call that puts a prompt as it stands."""
-        shown = [self._shown(png) for png in evidence.images]
+        shown = [self._shown(png) for png in self._sent(evidence)]
 
         def turn(role: str, parts: Sequence[str | int]) -> dict[str, Any]:
             content = [_text(part) if isinstance(part, str) else self._picture(shown[part]) for part in parts]
@@ -117,6 +152,7 @@ class ApiJudge(ABC):
             "decoding": decoding,
             "schema_mode": "native" if self._structured else "plain",
             "layout": LAYOUT,
+            **({"picture_side": self.picture_side} if self.picture_side is not None else {}),
         }
 
     @property
@@ -150,6 +186,29 @@ class ApiJudge(ABC):
                 yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
             else:
                 yield _reply(done.received, prompt, done.usage, plain=done.plain)
+
+    @property
+    def asks_together(self) -> bool:
+        """Whether a call is paid for. A server of one's own keeps the pictures, so that one question a call costs it
+        little."""
+        return not load_config("providers.yaml")[self.PROVIDER].get("own", False)
+
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, from one call; what it took is in the first one's usage.
+
+        Raises:
+            UsageError: the key or the model is wrong. JudgeError: the account has no credit left.
+        """
+        try:
+            done = self._client.exchange(partial(self._together_request, evidence, prompts))
+        except ModelError as error:
+            raise JudgeError(error.message) from None
+        if done.received is None:
+            yield from failed_together(JudgeReply("transport_failed", error=done.error, usage=done.usage), len(prompts))
+        elif done.received.stop is not None:
+            yield from failed_together(_halted(done.received, done.usage), len(prompts))
+        else:
+            yield from parse_together(done.received.text, prompts, done.usage, plain=done.plain)
 
     def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order; probabilities come with it where the server gives them.
@@ -219,6 +278,15 @@ class ApiJudge(ABC):
         self._client.close()
 
 
+def _smaller(png: bytes, side: int) -> bytes:
+    """Return a picture with no side longer than `side`, as PNG; the same bytes every time."""
+    from PIL.Image import Resampling
+
+    picture = decode(png)
+    size = fitted(*picture.size, side)
+    return png if size == picture.size else as_png(picture.resize(size, Resampling.LANCZOS))
+
+
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
@@ -234,13 +302,19 @@ def _plain_reply(received: Received, prompt: PlainPrompt, usage: dict[str, Any])
         if received.stop == "truncated" and received.text.strip():
             return JudgeReply("ok", answer=received.text, raw=received.text, usage=usage)
     if received.stop is not None:
-        return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
+        return _halted(received, usage)
     if not received.text.strip():
         return JudgeReply("unparseable", raw=received.text, error="the reply is empty", usage=usage)
     return JudgeReply("ok", answer=received.text, raw=received.text, usage=usage)
 
 
+def _halted(received: Received, usage: Mapping[str, Any]) -> JudgeReply:
+    """Return what a reply is that its server stopped."""
+    assert received.stop is not None
+    return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
+
+
 def _reply(received: Received, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
     if received.stop is not None:
-        return JudgeReply(received.stop, raw=received.text[:2_000], error=_STOPPED[received.stop], usage=usage)
+        return _halted(received, usage)
     return parse_reply(received.text, prompt, usage, plain=plain)

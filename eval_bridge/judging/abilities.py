@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -33,7 +33,8 @@ class JudgeAbilities:
     """The abilities of one judge, as the engine works with them.
 
     concurrency: how many threads may ask it at once. price: US dollars per million tokens by kind, empty for a judge
-    that is free, None when unknown.
+    that is free, None when unknown. together: it can be asked several questions in one call. picture_side: the longest
+    side in pixels of the pictures that it is sent; None: as they are.
     """
 
     always_chooses: bool
@@ -41,6 +42,8 @@ class JudgeAbilities:
     exclusive: bool
     ignores_instructions: bool
     price: Mapping[str, float] | None
+    together: bool = False
+    picture_side: int | None = None
 
 
 def judge_abilities(judge: Judge) -> JudgeAbilities:
@@ -54,6 +57,8 @@ def judge_abilities(judge: Judge) -> JudgeAbilities:
         exclusive=isinstance(judge, FillsTheMemory) and bool(judge.exclusive),
         ignores_instructions=isinstance(judge, IgnoresInstructions) and bool(judge.ignores_instructions),
         price=price,
+        together=together_of(judge) is not None,
+        picture_side=judge.picture_side if isinstance(judge, SendsSmaller) else None,
     )
 
 
@@ -65,6 +70,40 @@ def judge_name(judge: Judge) -> str:
 def asked_as(judge: Judge) -> str:
     """Return the hash of how `judge` is asked now: its specification, and what of it a server has made it change."""
     return digest({**judge.spec(), **(judge.amended if isinstance(judge, ChangesWhileAsked) else {})})
+
+
+@runtime_checkable
+class AsksTogether(Judge, Protocol):
+    """A judge that can be asked all questions of a packet in one call, which carries the pictures once."""
+
+    @property
+    def asks_together(self) -> bool:
+        """Whether it is, where that is wanted; otherwise each question is a call of its own."""
+        ...
+
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, from one call. The first reply's usage is that of the call, the others'
+        have neither cost nor tokens. A question that the call did not answer is a typed failure of its own.
+
+        Raises:
+            TransientJudgeError: nothing could be asked, and the same call is worth another try.
+        """
+        ...
+
+
+def together_of(judge: Judge) -> AsksTogether | None:
+    """Return `judge` as one that is asked several questions in one call; None where it is not."""
+    return judge if isinstance(judge, AsksTogether) and judge.asks_together else None
+
+
+@runtime_checkable
+class SendsSmaller(Protocol):
+    """A judge that makes pictures smaller before they are sent."""
+
+    @property
+    def picture_side(self) -> int | None:
+        """Return the longest side in pixels that is sent; None: pictures go as they are."""
+        ...
 
 
 @runtime_checkable

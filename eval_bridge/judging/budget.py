@@ -15,6 +15,8 @@ from pydantic import BaseModel
 
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import judge_abilities
+from katha.eval_bridge.packets.instructions import together_text
+from katha.pictures import png_size
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
 
@@ -26,20 +28,50 @@ REPLY_TOKENS = 80
 STOPPED = "the budget was used up before this question was asked"
 
 
-def estimate_tokens(evidence: Evidence, prompt: JudgePrompt | PlainPrompt) -> int:
-    """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels."""
+MOST_TOGETHER = 40
+"""Questions of one call at most; more are divided into calls of about the same size."""
+
+
+def estimate_tokens(evidence: Evidence, prompt: JudgePrompt | PlainPrompt, side: int | None = None) -> int:
+    """Return roughly how many tokens a judge reads for one question: a token per four letters and per 750 pixels.
+
+    side: the longest side of a picture that is sent; None: as they are.
+    """
     if isinstance(prompt, PlainPrompt):
         letters = len(prompt.text)
     else:
         letters = len(evidence.text or "") + len(prompt.instruction) + len(prompt.question)
         letters += sum(map(len, prompt.options or ()))
-    sides = ((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) for png in evidence.images)
-    return letters // _CHARACTERS_PER_TOKEN + sum(picture_tokens(*side) for side in sides)
+    return letters // _CHARACTERS_PER_TOKEN + _pictures_tokens(evidence, side)
+
+
+def estimate_together(evidence: Evidence, prompts: Sequence[JudgePrompt], side: int | None = None) -> int:
+    """Return roughly how many tokens a judge reads for several questions in one call, with the evidence once."""
+    letters = len(evidence.text or "") + sum(map(len, together_text(prompts)))
+    return letters // _CHARACTERS_PER_TOKEN + _pictures_tokens(evidence, side)
+
+
+def _pictures_tokens(evidence: Evidence, side: int | None) -> int:
+    return sum(picture_tokens(*fitted(*png_size(png), side)) for png in evidence.images)
+
+
+def fitted(width: int, height: int, side: int | None) -> tuple[int, int]:
+    """Return the size of a picture that is made smaller, in proportion, until no side is longer than `side`."""
+    longest = max(width, height)
+    if side is None or longest <= side:
+        return width, height
+    return max(1, round(width * side / longest)), max(1, round(height * side / longest))
 
 
 def picture_tokens(width: int, height: int) -> int:
     """Return roughly how many tokens a judge reads for one picture."""
     return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
+
+
+def portions(count: int) -> list[int]:
+    """Return how many of `count` questions go into each call of those that are asked together."""
+    calls = -(-count // MOST_TOGETHER)
+    return [count // calls + (place < count % calls) for place in range(calls)]
 
 
 def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
@@ -153,10 +185,10 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count(self, reply: JudgeReply) -> None:
-        """Add one reply of the judge."""
+        """Add one reply of the judge; of several that came by one call, the first counts as the call."""
         cost, tokens, check = (reply.usage.get(name) for name in ("cost", "tokens", "reuse_check"))
         with self._lock:
-            self.calls += 1
+            self.calls += "shared" not in reply.usage
             self.statuses[reply.status] += 1
             if cost is not None:
                 self.cost = (self.cost or 0.0) + float(cost)
@@ -220,6 +252,7 @@ class Weighed:
         self._reply = pretended or JudgeReply("not_asked", error="dry run")
         abilities = judge_abilities(judge)
         self.always_chooses, self._price = abilities.always_chooses, abilities.price
+        self.asks_together, self.picture_side = abilities.together, abilities.picture_side
 
     def spec(self) -> Mapping[str, Any]:
         """Return the inner judge's, so that the cache is asked by the same keys."""
@@ -233,14 +266,22 @@ class Weighed:
         """Yield `not_asked` for each prompt."""
         return self._weigh(evidence, prompts)
 
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield `not_asked` for each prompt of one call."""
+        self._add(estimate_together(evidence, prompts, self.picture_side), len(prompts))
+        yield from (self._reply for _ in prompts)
+
     def _weigh(self, evidence: Evidence, prompts: Sequence[JudgePrompt | PlainPrompt]) -> Iterator[JudgeReply]:
         for prompt in prompts:
-            tokens = estimate_tokens(evidence, prompt)
-            self._estimate.calls += 1
-            self._estimate.input_tokens += tokens
-            self._estimate.output_tokens += REPLY_TOKENS
-            if self._price is None:
-                self._estimate.cost = None
-            elif self._estimate.cost is not None:
-                self._estimate.cost += self._share * expected_cost(self._price, tokens, 1)
+            self._add(estimate_tokens(evidence, prompt, self.picture_side), 1)
             yield self._reply
+
+    def _add(self, tokens: int, replies: int) -> None:
+        """Add one call."""
+        self._estimate.calls += 1
+        self._estimate.input_tokens += tokens
+        self._estimate.output_tokens += replies * REPLY_TOKENS
+        if self._price is None:
+            self._estimate.cost = None
+        elif self._estimate.cost is not None:
+            self._estimate.cost += self._share * expected_cost(self._price, tokens, replies)

@@ -9,11 +9,15 @@ The failure policy, decided here once:
   `transport_failed`, and so are the packet's other questions.
 - Any other `KathaError` says that the judge cannot be asked at all (a wrong key, no credit): it ends the command.
 - A failure is never cached, never scored, and counted by its cause (`answers.py`). Only what is `ok` is cached.
+- Questions that are asked together are one call to the budget and to all of this: what fails of the call fails for each
+  of them, and what is wrong with one row of its reply for that question alone.
 - A question beyond the budget is `budget_stopped`, or ends the command with a `BudgetError`: `when_spent` says which.
 
 The cache key holds everything that can change a reply: condition, ordered pixel hashes and their preprocessing, text,
 the exact prompt, and the judge's own specification (revision, decoding, reuse mode). It holds neither method, story nor
-question id, so a text-only answer is asked once for all methods, and equal boards are judged once.
+question id, so a text-only answer is asked once for all methods, and equal boards are judged once. An answer that was
+given together with others depends on them: its prompt is the whole call. Those of a packet that are not in the cache
+are one call, with a key of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from katha.errors import BudgetError, KathaError, TransientJudgeError
-from katha.eval_bridge.judging.abilities import JudgeAbilities, asked_as, judge_abilities
+from katha.eval_bridge.judging.abilities import AsksTogether, JudgeAbilities, asked_as, judge_abilities, together_of
 from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.budget import (
     STOPPED,
@@ -36,12 +40,21 @@ from katha.eval_bridge.judging.budget import (
     Budget,
     PrefixCache,
     Tally,
+    estimate_together,
     estimate_tokens,
     expected_cost,
+    portions,
     require_prices,
 )
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.packets.instructions import AnswersFormat, judge_prompt, plain_sha256, prompt_sha256
+from katha.eval_bridge.packets.instructions import (
+    AnswersFormat,
+    Ask,
+    judge_prompt,
+    plain_sha256,
+    prompt_sha256,
+    together_sha256,
+)
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
 from katha.protocols import (
@@ -108,7 +121,8 @@ class Inquiry:
 
     method: the board that the packet shows; None for a text-only packet, whose answers hold for every method. variant:
     the prompt variant, and answers: the form of the answers, which plain questions have in themselves. cached: whether
-    answers that are there already count, and new ones are kept.
+    answers that are there already count, and new ones are kept. ask: whether a judge that can is asked the questions
+    together; plain ones are always asked singly.
     """
 
     packet: Packet
@@ -118,6 +132,7 @@ class Inquiry:
     variant: str = ""
     answers: AnswersFormat = "free"
     cached: bool = True
+    ask: Ask = "singly"
 
 
 def reply_key(packet: str, prompt: str, judge: str) -> str:
@@ -197,6 +212,16 @@ def _checked(reply: object, prompt: JudgePrompt | PlainPrompt) -> JudgeReply:
         return JudgeReply("transport_failed", error=_cause(error))
 
 
+def _all_checked(given: Sequence[object], prompts: Sequence[JudgePrompt]) -> list[JudgeReply]:
+    """Return the replies of one call as sound ones, which say of how many questions it was."""
+    replies, count = [], len(prompts)
+    for place, (reply, prompt) in enumerate(zip(given, prompts, strict=True)):
+        sound = _checked(reply, prompt)
+        usage = {name: value for name, value in sound.usage.items() if name != "shared"} | {"together": count}
+        replies.append(replace(sound, usage=usage | {"shared": count} if place else usage))
+    return replies
+
+
 def _cause(error: BaseException) -> str:
     """Return what an error of a judge's own says in one line: `ValueError: half a body`."""
     said = _sound(next(iter(str(error).strip().splitlines()), ""))
@@ -219,7 +244,12 @@ class _Call:
         return reply_key(str(self.labels["packet_sha256"]), str(self.labels["prompt_sha256"]), asked_as(judge))
 
     def relabel(self, stored: Answer) -> Answer:
-        return stored.model_copy(update=dict(self.labels))
+        """Return an answer under the labels of this question; how it was put stays as it was."""
+        return stored.model_copy(update={name: label for name, label in self.labels.items() if name != "prompt_sha256"})
+
+    def put_as(self, prompt_hash: str) -> _Call:
+        """Return the question as it is put with others."""
+        return replace(self, labels={**self.labels, "prompt_sha256": prompt_hash})
 
 
 class _Line:
@@ -234,7 +264,7 @@ class _Line:
         on_reply: OnReply | None = None,
     ) -> None:
         self.name, self.judge, self._on_reply = name, judge, on_reply
-        self.abilities = judge_abilities(judge)
+        self.abilities, self.together = judge_abilities(judge), together_of(judge)
         self.tally = Tally()
         self._budget, self._when_spent = budget, when_spent
         self._free = threading.BoundedSemaphore(self.abilities.concurrency)
@@ -262,8 +292,8 @@ class _Line:
         Raises:
             KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
         """
-        price = self.abilities.price
-        each = max((expected_cost(price, estimate_tokens(evidence, item), 1) for item in prompts), default=0.0)
+        price, side = self.abilities.price, self.abilities.picture_side
+        each = max((expected_cost(price, estimate_tokens(evidence, item, side), 1) for item in prompts), default=0.0)
         done = failures = 0
         while done < len(prompts):
             under_way = self._budget.grant(len(prompts) - done, each)
@@ -299,6 +329,47 @@ class _Line:
                     return
                 if not few:  # a plug-in that loses count is no network that comes back
                     retry.wait(failures)
+
+    def in_one_call(
+        self, judge: AsksTogether, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry
+    ) -> list[JudgeReply]:
+        """Return one sound reply per prompt, in order, from one call; it is one of the budget's, too.
+
+        Raises:
+            KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
+        """
+        tokens, wrong = estimate_together(evidence, prompts, self.abilities.picture_side), ""
+        each = expected_cost(self.abilities.price, tokens, len(prompts))
+        with nullcontext() if self.alone else self._free:
+            for failures in range(1, retry.attempts + 1):
+                if not self._budget.grant(1, each):
+                    if self._when_spent == "stop":
+                        raise BudgetError(_SPENT, hint=_SPENT_HINT)
+                    return [JudgeReply("budget_stopped", error=STOPPED) for _ in prompts]
+                cost = 0.0
+                try:
+                    given = list(islice(judge.ask_together(evidence, prompts), len(prompts)))
+                    few = JudgeReply("transport_failed", error=_FEW)
+                    replies = _all_checked([*given, *(few for _ in prompts[len(given) :])], prompts)
+                    cost = sum(float(reply.usage.get("cost") or 0.0) for reply in replies)
+                    return self._all_counted(replies)
+                except (TransientJudgeError, OSError) as error:
+                    wrong = str(error) if isinstance(error, TransientJudgeError) else _cause(error)
+                except KathaError:
+                    raise
+                except (Exception, SystemExit) as error:
+                    failed = JudgeReply("transport_failed", error=_cause(error))
+                    return self._all_counted(_all_checked([failed for _ in prompts], prompts))
+                finally:
+                    self._budget.settle(each, cost)
+                if failures < retry.attempts:
+                    retry.wait(failures)
+        return [JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)") for _ in prompts]
+
+    def _all_counted(self, replies: list[JudgeReply]) -> list[JudgeReply]:
+        for reply in replies:
+            self.count(reply)
+        return replies
 
     def _heard(self, reply: object, prompt: JudgePrompt | PlainPrompt, each: float) -> JudgeReply:
         """Return one reply of the judge's as a sound one, and put it on the account."""
@@ -382,9 +453,10 @@ class JudgingEngine:
     def ask(self, name: str, inquiry: Inquiry, on_answer: OnAnswer | None = None) -> list[Answer]:
         """Return the answers of one judge to the questions of a packet, in their order.
 
-        A hit in the cache is not paid for; of two equal questions one is asked. Where the judge may be asked from
-        several threads, the first question is asked alone and the rest side by side. `on_answer` is called on the
-        caller's thread, for each answer when it is there and kept.
+        A hit in the cache is not paid for; of two equal questions one is asked. What is left is one call where the
+        inquiry wants it and the judge can. Otherwise, where the judge may be asked from several threads, the first
+        question is asked alone and the rest side by side. `on_answer` is called on the caller's thread, for each answer
+        when it is there and kept.
 
         Raises:
             UsageError: a question cannot be put in this form. JudgeError: the judge cannot be asked at all (a wrong
@@ -459,7 +531,35 @@ class _Asking:
         for at, call in enumerate(self._calls):
             if at not in named:
                 self._waiting.setdefault(call.key, []).append(call)
-        pending = [equal[0] for key, equal in self._waiting.items() if not self._known(key, equal[0])]
+        unlike = [equal[0] for equal in self._waiting.values()]
+        together = self._line.together if self._inquiry.ask == "together" else None
+        if together is None:
+            self._singly(unlike)
+        else:
+            rest = iter(unlike)
+            for count in portions(len(unlike)):
+                self._together(together, list(islice(rest, count)))
+        return [
+            named[at] if at in named else call.relabel(self._given[call.key]) for at, call in enumerate(self._calls)
+        ]
+
+    def _together(self, judge: AsksTogether, calls: Sequence[_Call]) -> None:
+        """Ask in one call what of `calls` the cache does not hold; it holds answers by the call that they came from."""
+        left = list(calls)
+        while len(prompts := [call.prompt for call in left if isinstance(call.prompt, JudgePrompt)]) == len(left) > 1:
+            put = [call.put_as(hashed) for call, hashed in zip(left, together_sha256(prompts), strict=True)]
+            missing = [at for at, call in enumerate(put) if not self._known(call.key_for(self._judge), call)]
+            if len(missing) == len(left):
+                replies = self._line.in_one_call(judge, self._evidence, prompts, self._retry)
+                kept = [self._keep(call, reply) for call, reply in zip(put, replies, strict=True)]
+                for call, answer in kept:
+                    self._hand_over(call, answer, False)
+                return
+            left = [left[at] for at in missing]
+        self._singly(left)
+
+    def _singly(self, calls: Sequence[_Call]) -> None:
+        pending = [call for call in calls if not self._known(call.key, call)]
         if self._line.alone or len(pending) < 2:
             prompts = [call.prompt for call in pending]
             replies = self._line.replies(self._evidence, prompts, self._retry) if pending else iter(())
@@ -467,9 +567,6 @@ class _Asking:
                 self._hand_over(*self._keep(call, reply), False)
         else:
             self._side_by_side(pending)
-        return [
-            named[at] if at in named else call.relabel(self._given[call.key]) for at, call in enumerate(self._calls)
-        ]
 
     def _recalled(self, call: _Call) -> Answer | None:
         """Return the answer that the judge knows by name: it is as it was given, and no call."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import takewhile
 from typing import Any, Literal, get_args
 
 from katha.configs import load_prompt
@@ -17,6 +18,8 @@ from katha.schema import Condition, Confidence, Question
 # their prefix. The instruction of a condition therefore comes before anything that differs between questions.
 
 AnswersFormat = Literal["choice", "free"]
+Ask = Literal["together", "singly"]
+"""Whether the questions of a packet are asked in one call by judges that can, or each in a call of its own."""
 UNCLEAR = "Unclear"
 STEERING_VARIANT = "neutral"
 REPORTING_VARIANT = "strict"
@@ -154,11 +157,14 @@ def question_text(prompt: JudgePrompt, *, plain: bool) -> str:
 
 def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
     """`raw` as a reply, or typed `unparseable` with the reason; only `plain` replies may sit in a code fence."""
-    text = raw.strip()
-    fenced = _FENCE.fullmatch(text) if plain and len(text) <= LONGEST_REPLY else None
-    problem, value = _read(fenced[1] if fenced else text, prompt)
+    problem, value = _read(raw, LONGEST_REPLY, plain=plain)
+    problem = problem or _misfit(value, prompt)
     if problem is not None:
         return JudgeReply("unparseable", raw=raw[:_KEPT], error=problem, usage=usage)
+    return _said(value, raw, usage)
+
+
+def _said(value: Mapping[str, Any], raw: str, usage: Mapping[str, Any]) -> JudgeReply:
     return JudgeReply(
         "ok",
         answer=value.get("final_answer", value.get("answer")),
@@ -170,24 +176,127 @@ def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: 
     )
 
 
-def _read(text: str, prompt: JudgePrompt) -> tuple[str | None, Mapping[str, Any]]:
+def _read(raw: str, most: int, *, plain: bool) -> tuple[str | None, Any]:
+    """Return what is wrong with a reply, and its JSON."""
+    text = raw.strip()
     if not text:
-        return "the reply is empty", {}
-    if len(text) > LONGEST_REPLY:
-        return f"the reply has {len(text):,} characters; at most {LONGEST_REPLY:,} are read", {}
+        return "the reply is empty", None
+    if len(text) > most:
+        return f"the reply has {len(text):,} characters; at most {most:,} are read", None
+    fenced = _FENCE.fullmatch(text) if plain else None
     try:
-        value = loads(text)
+        return None, loads(fenced[1] if fenced else text)
     except (ValueError, RecursionError):
-        return "the reply is not JSON", {}
+        return "the reply is not JSON", None
+
+
+def _misfit(value: Any, prompt: JudgePrompt) -> str | None:
+    """Return in what a reply breaks its prompt's schema."""
     fields = prompt.schema.get("properties", {})
     if not isinstance(value, dict) or set(value) != set(fields):
-        return f"the reply is not an object with the fields {', '.join(fields)}", {}
+        return f"the reply is not an object with the fields {', '.join(fields)}"
     for name, rule in fields.items():
         said = value[name]
         known = isinstance(said, str) and said in rule.get("enum", (said,))
         if not known or re.search(rule.get("pattern", ""), said) is None:
-            return f"field {name!r} breaks the schema", {}
-    return None, value
+            return f"field {name!r} breaks the schema"
+    return None
+
+
+# Several questions in one call: the instruction once, then numbered questions, and a list of numbered replies.
+
+_TOGETHER = "judge/together"
+_OF_THE_CALL = ("tokens", "cost", "retries")
+
+
+def together_text(prompts: Sequence[JudgePrompt], *, plain: bool = False) -> tuple[str, str]:
+    """Return the instruction that the prompts share, and the numbered questions with what else each is told; `plain`
+    adds the schema in words for servers that cannot enforce it."""
+    lines = [prompt.instruction.split("\n") for prompt in prompts]
+    shared = [row[0] for row in takewhile(lambda row: len(set(row)) == 1, zip(*lines, strict=False))]
+    rows = [
+        {"question": prompt.question, "instruction": own[len(shared) :], "options": prompt.options or ()}
+        for prompt, own in zip(prompts, lines, strict=True)
+    ]
+    free = all(prompt.options is None and "final_answer" in prompt.schema.get("properties", {}) for prompt in prompts)
+    schema = canonical(together_schema(prompts)).decode("utf-8") if plain else ""
+    asked = load_prompt(_TOGETHER).render(questions=rows, unsettled="Ambiguous" if free else UNCLEAR, schema=schema)
+    return "\n".join(shared), asked
+
+
+def together_schema(prompts: Sequence[JudgePrompt]) -> dict[str, object]:
+    """Return the JSON schema of the reply to several questions: a row for each, by its number.
+
+    All rows have one schema, which servers compile faster than one for each question; so it admits the options of every
+    question, and whether a row's answer is one of its own is looked at when it is read.
+    """
+    each = [prompt.schema.get("properties", {}) for prompt in prompts]
+    fields = {name: _joint([rules.get(name, {}) for rules in each]) for name in each[0]}
+    row = object_schema({"number": {"type": "integer"}, **fields})
+    return object_schema({"answers": {"type": "array", "items": row}})
+
+
+def _joint(rules: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """Return what one field of any of the questions may be."""
+    if all(rule == rules[0] for rule in rules):
+        return dict(rules[0])
+    if all("enum" in rule for rule in rules):
+        return {"type": "string", "enum": list(dict.fromkeys(item for rule in rules for item in rule["enum"]))}
+    return {"type": "string"}
+
+
+def together_sha256(prompts: Sequence[JudgePrompt]) -> list[str]:
+    """Return for each of several questions of one call the hash of everything that a judge is told beside the evidence:
+    it holds the way of asking and all of them in their order."""
+    each, way = [prompt_sha256(prompt) for prompt in prompts], load_prompt(_TOGETHER).sha256
+    return [digest({"together": each, "number": number, "way": way}) for number in range(1, len(each) + 1)]
+
+
+def parse_together(
+    raw: str, prompts: Sequence[JudgePrompt], usage: Mapping[str, Any], *, plain: bool
+) -> list[JudgeReply]:
+    """Return a reply for each question; a row that is missing, double or malformed is `unparseable` for it alone."""
+    problem, value = _read(raw, LONGEST_REPLY * len(prompts), plain=plain)
+    if problem is None and (not isinstance(value, dict) or list(value) != ["answers"]):
+        problem = "the reply is not an object with the field answers"
+    if problem is None and not isinstance(value["answers"], list):
+        problem = "the reply's answers are not a list"
+    if problem is not None:
+        return failed_together(JudgeReply("unparseable", raw=raw[:_KEPT], error=problem, usage=usage), len(prompts))
+    rows: dict[int, list[Mapping[str, Any]]] = {}
+    for row in value["answers"]:
+        number = row.get("number") if isinstance(row, dict) else None
+        if isinstance(number, int) and not isinstance(number, bool):
+            rows.setdefault(number, []).append({name: said for name, said in row.items() if name != "number"})
+    usages = divided(usage, len(prompts))
+    return [
+        _row_reply(rows.get(number, []), prompt, used)
+        for number, (prompt, used) in enumerate(zip(prompts, usages, strict=True), 1)
+    ]
+
+
+def _row_reply(rows: Sequence[Mapping[str, Any]], prompt: JudgePrompt, usage: Mapping[str, Any]) -> JudgeReply:
+    if len(rows) != 1:
+        said = "the reply has several rows for this question" if rows else "the reply has no row for this question"
+        return JudgeReply("unparseable", error=said, usage=usage)
+    problem = _misfit(rows[0], prompt)
+    if problem is not None:
+        words = {name: value for name, value in rows[0].items() if isinstance(value, str)}
+        return JudgeReply("unparseable", raw=canonical(words).decode("utf-8")[:_KEPT], error=problem, usage=usage)
+    return _said(rows[0], canonical(rows[0]).decode("utf-8"), usage)
+
+
+def divided(usage: Mapping[str, Any], count: int) -> list[dict[str, object]]:
+    """Return the usage of each of `count` questions of one call: all that it took is the first one's, so that sums stay
+    right, and the others say that they `shared` it."""
+    rest = {name: value for name, value in usage.items() if name not in _OF_THE_CALL}
+    return [{**usage, "together": count}, *({**rest, "together": count, "shared": count} for _ in range(count - 1))]
+
+
+def failed_together(reply: JudgeReply, count: int) -> list[JudgeReply]:
+    """Return the reply of each of `count` questions of a call that failed as a whole; the first keeps what was said."""
+    first, *rest = divided(reply.usage, count)
+    return [replace(reply, usage=first), *(replace(reply, raw=None, usage=used) for used in rest)]
 
 
 # Schemas for xgrammar, which holds local and served models to them token by token.

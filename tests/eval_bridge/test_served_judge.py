@@ -314,7 +314,7 @@ def test_a_planner_s_adapter_on_a_server_keeps_its_settings(servers: Any, tmp_pa
     (adapter / "katha_adapter.json").write_text(json.dumps(note))
     planner = GemmaPlanner("vllm:planner", adapter=adapter, base_url=server.url)
     spec = planner.spec()
-    assert spec["without"] == ["links", "shots"]
+    assert spec["without"] == ["links", "shots", "questions"]
     assert spec["adapter"].startswith("sha256:")
     assert (spec["model"]["served"]["parent"], spec["model"]["served"]["root"]) == (MODEL, "/adapters/planner")
     model = make_model("vllm:planner", base_url=server.url)

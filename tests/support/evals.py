@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from asked import reply_to
 from PIL import Image
 
 from katha.eval_bridge.bench.boards import Boards
@@ -97,6 +98,8 @@ def answer(body: dict[str, Any]) -> str:
     parts = body["messages"][0]["content"]
     right = "causal" in parts[-1]["text"] or any("Story s" in part.get("text", "") for part in parts)
     fields = body["response_format"]["json_schema"]["schema"]["properties"]
+    if "answers" in fields:
+        return reply_to(body)
     values = {name: "high" if name == "confidence" else rule.get("enum", ["gold"])[0] for name, rule in fields.items()}
     chosen, said = "final_answer" if "final_answer" in values else "answer", "gold" if right else "other"
     return json.dumps(values | ({chosen: said} if said in fields[chosen].get("enum", [said]) else {}))
