@@ -26,6 +26,7 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
+from katha.models.base import PaysForCalls
 from katha.models.calls import forgetting_calls
 from katha.planners.renewal import sealed
 from katha.planners.rule import RulePlanner, panels_for
@@ -231,10 +232,31 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
     judges = dict(made)
     if budget is not None:
         require_judge_prices(judges, budget)
+    planner = make_planner(config)
+    if budget is not None:
+        _pay_planner(config, planner, budget)
     renderer, bridge = make_renderer(config), make_bridge(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
     similarity = make_similarity(config)
-    return Plugins(make_planner(config), renderer, judges, similarity, bridge, budget, config.steering_judges or None)
+    return Plugins(planner, renderer, judges, similarity, bridge, budget, config.steering_judges or None)
+
+
+def _pay_planner(config: Settings, planner: Planner, budget: Budget) -> None:
+    """Have a planner's calls paid from the budget.
+
+    Raises:
+        UsageError: the budget is in dollars, and the model's price is unknown.
+    """
+    if not isinstance(planner, PaysForCalls):
+        return
+    some = planner.expected(StoryRecord(story_id="some", story_text=""), PlanRequest().panels)
+    cost = planner.cost(some.tokens)
+    if cost is None and budget.max_cost is not None:
+        raise UsageError(
+            f"The price of the planner {config.planner!r} is unknown, so --max-cost cannot hold.",
+            hint="Limit it by --max-calls.",
+        )
+    planner.pay_from(budget, (cost or 0.0) / some.calls)
 
 
 def check_able(config: Settings, plugins: Plugins) -> None:

@@ -23,6 +23,7 @@ from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities,
 from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted, picture_tokens, portions
 from katha.experiments.ablate.job import drawn_by
 from katha.experiments.methods import Method
+from katha.models.base import PaysForCalls
 from katha.models.client import keyless
 from katha.planners.rule import RulePlanner
 from katha.protocols import (
@@ -33,6 +34,7 @@ from katha.protocols import (
     Judge,
     JudgePrompt,
     JudgeReply,
+    Planner,
     PlanRequest,
     Renderer,
 )
@@ -307,7 +309,7 @@ def _needs(
         size = config.size or (renderer.capabilities.default_size if renderer is not None else _FALLBACK_SIZE)
         price = _frame_price(renderer)
         judges = {name: _judge(name, config) for name in (*config.judges, *config.steering_judges)}
-        _, planless = _made(lambda: make_planner(config))
+        planner, planless = _made(lambda: make_planner(config))
         able = renderer.capabilities if renderer is not None else Capabilities()
         for record in records:
             stories += 1
@@ -323,19 +325,30 @@ def _needs(
             frames = counts.frames + counts.inserted + portraits
             cost = None if price is None else frames * price
             if given is None:
-                needs.append(Need(kind="plans", name=config.planner, calls=1, note=planless))
+                needs.append(_plans(config, planner, planless, record, shape))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
             needs += _answers(config, shape, counts, judges, size)
-    return Needs.total(stories, needs, [*notes, *_planner_note(config)])
+    return Needs.total(stories, needs, notes)
 
 
 def _shape(record: StoryRecord, config: Settings, able: Capabilities, plan: Plan | None) -> Shape | str:
     return shape_of(record, panel_count(record, config, able) if plan is None else len(plan.panels), plan)
 
 
-def _planner_note(config: Settings) -> Iterator[str]:
-    if config.planner.partition(":")[0] == "gemma-st" or config.planner_options.get("model"):
-        yield f"What the planner {config.planner} reads and writes is not priced."
+def _plans(config: Settings, planner: Planner | None, note: str, record: StoryRecord, shape: Shape) -> Need:
+    """Return what planning one story takes: its questions are written by the planner's model, too."""
+    if not isinstance(planner, PaysForCalls):
+        return Need(kind="plans", name=config.planner, calls=1, note=note)
+    told = planner.expected(record, shape.panels)
+    return Need(
+        kind="plans",
+        name=config.planner,
+        calls=told.calls,
+        input_tokens=told.tokens["input"],
+        output_tokens=told.tokens["output"],
+        cost=planner.cost(told.tokens),
+        note=note,
+    )
 
 
 def _answers(

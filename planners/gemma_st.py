@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
-from katha.models.base import Completion, Heard, TextModel, Turn
+from katha.models.base import Completion, Expected, Heard, PaidModel, Purse, TextModel, Turn
 from katha.models.checkpoints import HoldsModel, adapter_note, folder_revision
 from katha.models.registry import make_model, served_by_own
 from katha.planners.base import ABOUT, NEGATIVE_PROMPT, WIDE, LadderPlanner, as_sentence, parts_without
@@ -37,6 +37,10 @@ from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transiti
 
 # The story, whole or in parts.
 
+_LETTERS_A_TOKEN = 4
+_PROMPT_TOKENS, _PLAN_TOKENS, _PANEL_TOKENS = 4_200, 1_600, 600
+_QUESTION_TOKENS = ((800, 2_600), (600, 400), (2_400, 800))
+"""Read, beside the story, and written: by the writer of questions, by the readers without the story and with it."""
 _CONTEXT = 32_000
 """Tokens that a model reads, where its data does not tell."""
 _OF_STORY = 0.6
@@ -303,6 +307,23 @@ class GemmaPlanner(LadderPlanner):
         """Return the model, where it is to write the story's questions."""
         return self._model if self._writes else None
 
+    def expected(self, story: StoryRecord, panels: int) -> Expected:
+        """Return what a plan of `story` is reckoned at: measured on plans of 2026-11-28, and a repair in ten."""
+        text = len(story.story_text) // _LETTERS_A_TOKEN
+        work = [(_PROMPT_TOKENS + text, _PLAN_TOKENS + _PANEL_TOKENS * panels)]
+        work += [(text + read, wrote) for read, wrote in _QUESTION_TOKENS] if self._writes else []
+        return Expected(len(work), {"input": sum(read for read, _ in work), "output": sum(wrote for _, wrote in work)})
+
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return US dollars for tokens by kind; None where the price is unknown, 0 for a model of one's own."""
+        vendor = getattr(self._model, "vendor", None)
+        found: float | None = 0.0 if vendor is None else vendor.cost(tokens)
+        return found
+
+    def pay_from(self, purse: Purse, each: float) -> None:
+        """Ask `purse` before every call from now on."""
+        self._model = PaidModel(self._model, purse, each)
+
     def spec(self) -> Mapping[str, Any]:
         """Return the model, the prompts' hashes and what is turned off."""
         return {
@@ -316,8 +337,9 @@ class GemmaPlanner(LadderPlanner):
 
     def close(self) -> None:
         """Let go of a local model and its memory; the next plan loads it again."""
-        if isinstance(self._model, HoldsModel):
-            self._model.close()
+        model = self._model.model if isinstance(self._model, PaidModel) else self._model
+        if isinstance(model, HoldsModel):
+            model.close()
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story` with one request that sees all of it; in parts only where the model could not read it whole.

@@ -12,7 +12,6 @@ from katha.app.cli.options import Given
 from katha.app.day_one import choose
 from katha.app.drawing import settings_for
 from katha.app.presets import choose_countable
-from katha.configs import load_config
 
 
 def taken_here(
@@ -53,15 +52,4 @@ def _most(story: str, changes: dict[str, Any], plan: Path | None, kind: str | No
     else:
         needs = needs_of_run(Path(story), None, plan=plan, **changes)
     costs = [need.cost for need in needs.needs if need.calls and kind in (None, need.kind)]
-    if plan is None and not any(need.cost for need in needs.needs if need.kind == "plans"):
-        costs.append(_plan_cost(str(changes["planner"])) * needs.stories)
     return None if None in costs else sum(cost for cost in costs if cost is not None)
-
-
-def _plan_cost(planner: str) -> float:
-    """Return dollars that one plan is reckoned at, of a model whose price is known."""
-    from katha.models.client import find_vendor, keyless
-
-    _, provider, model = planner.split(":", 2)
-    with keyless():
-        return find_vendor(provider, model).cost(load_config("day-one.yaml")["plan_tokens"]) or 0.0

@@ -16,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from katha.agents.context import check_plan, make_plan, protocol_of_config
+from katha.agents.context import check_plan, load_plugins, make_plan, protocol_of_config
 from katha.app.cli.main import app
 from katha.config import Settings, resolve
 from katha.configs import load_prompt
-from katha.errors import KathaError, ModelError, PlanError, RecordError, ReplyError, UsageError
+from katha.errors import BudgetError, KathaError, ModelError, PlanError, RecordError, ReplyError, UsageError
+from katha.eval_bridge.judging.budget import Budget
+from katha.experiments.needs import run_needs
 from katha.models import client
 from katha.models.base import strict_schema
 from katha.planners.base import ABOUT, parts_without, validate_plan
@@ -668,3 +670,33 @@ def test_it_goes_through_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     kept = StoryRecord.model_validate_json((tmp_path / "out" / "story.jsonl").read_text())
     assert [item.gold_answer for item in kept.recoverability_questions] == ["The news is bad"]
     assert "shot_size" not in server.said(0)[0]
+
+
+def test_plans_are_paid_from_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    with serving("openai", lambda number, body: {"text": json.dumps(draft())}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        config = Settings(planner="gemma-st:openai:gpt-4o", planner_options={"writes": False}, panels=2)
+        with pytest.raises(BudgetError, match="used up"):
+            load_plugins(config, Budget(max_calls=0)).planner.plan(story(), PlanRequest(panels=2))
+        with pytest.raises(BudgetError, match="used up"):
+            load_plugins(config, Budget(max_cost=0.000001)).planner.plan(story(), PlanRequest(panels=2))
+        assert server.number == 0
+        paid = Budget(max_cost=1.0)
+        load_plugins(config, paid).planner.plan(story(), PlanRequest(panels=2))
+        assert (server.number, paid.calls) == (1, 1)
+        assert 0 < paid.cost < 1
+        unknown = config.model_copy(update={"planner": "gemma-st:openai:nobody-knows"})
+        with pytest.raises(UsageError, match="price of the planner"):
+            load_plugins(unknown, Budget(max_cost=1.0))
+
+
+def test_a_dry_run_prices_the_plan_and_its_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    for writes, calls in ((True, 4), (False, 1)):
+        config = Settings(planner="gemma-st:openai:gpt-4o", planner_options={"writes": writes})
+        (need,) = (one for one in run_needs([story()], config).needs if one.kind == "plans")
+        assert need.calls == calls
+        assert need.cost is not None
+        assert need.cost > 0.01

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from katha.schema import AnswerStatus
+from katha.errors import BudgetError
+from katha.schema import AnswerStatus, StoryRecord
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,82 @@ class UsesTextModel(Protocol):
     @property
     def question_writer(self) -> TextModel | None:
         """Return the model that writes questions; None where none is to be written."""
+
+
+class Purse(Protocol):
+    """What calls are paid from: asked before each, told what it did cost (US dollars)."""
+
+    def grant(self, wanted: int, each: float) -> int:
+        """Return how many of `wanted` calls may be made, each expected to cost `each`."""
+
+    def settle(self, each: float, cost: float) -> None:
+        """Count one granted call as made for `cost`."""
+
+    def give_back(self, count: int, each: float) -> None:
+        """Take back granted calls that were not paid for after all."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a piece of work is reckoned at: calls of a model, and their tokens by kind."""
+
+    calls: int
+    tokens: Mapping[str, int]
+
+
+@runtime_checkable
+class PaysForCalls(Protocol):
+    """A planner whose calls of a language model cost money."""
+
+    def expected(self, story: StoryRecord, panels: int) -> Expected:
+        """Return what planning `story` in so many panels is reckoned at, its questions included."""
+
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return US dollars for tokens by kind; None where the price is unknown."""
+
+    def pay_from(self, purse: Purse, each: float) -> None:
+        """Ask `purse` before every call from now on, each of which is expected to cost `each`."""
+
+
+class PaidModel:
+    """A language model whose calls are paid from a purse; what was kept or recorded is free."""
+
+    def __init__(self, model: TextModel, purse: Purse, each: float) -> None:
+        self.model, self._purse, self._each = model, purse, each
+
+    @property
+    def vendor(self) -> Any:
+        """The model's vendor; None for one on this machine."""
+        return getattr(self.model, "vendor", None)
+
+    def spec(self) -> Mapping[str, Any]:
+        """Return the model's own."""
+        return self.model.spec()
+
+    def complete(
+        self, turns: Sequence[Turn], schema: Mapping[str, Any] | None, heard: Heard | None = None
+    ) -> Completion:
+        """Return the model's reply.
+
+        Raises:
+            BudgetError: the call could cost more than is left; it was not made.
+        """
+        if not self._purse.grant(1, self._each):
+            raise BudgetError(
+                "The budget is used up; what was paid for is kept.",
+                hint="Give the same command again, with a higher --max-cost or --max-calls, to go on.",
+            )
+        try:
+            reply = self.model.complete(turns, schema, heard)
+        except BaseException:
+            self._purse.give_back(1, self._each)
+            raise
+        if reply.usage.get("replayed"):
+            self._purse.give_back(1, self._each)
+        else:
+            cost = reply.usage.get("cost")
+            self._purse.settle(self._each, self._each if cost is None else float(cost))
+        return reply
 
 
 _UNSUPPORTED = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern", "default"})
