@@ -129,9 +129,21 @@ def test_a_call_is_one_of_the_budget(tmp_path: Path, serve: Serve, monkeypatch: 
 
 
 def test_a_board_of_two_frames_is_asked_once(tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve()
-    rows = run(tmp_path, server, monkeypatch, story(scenes=2), mode="base")
-    steering = {name: row for (name, _, _), row in rows.items() if row.role == "steering"}
-    assert set(steering) == {"candidate:42", "candidate:42/transition:1-2"}
-    assert len({row.prompt_sha256 for row in steering.values()}) == 1
+    server, record = serve(), story(scenes=2)
+    unbound = [
+        item.model_copy(
+            update={"question_id": f"{name}-{item.question_id}", "gold_answer": name, "target_transition": None}
+            | {"question_type": "temporal_order", "question": f"{name}?", "accepted_answers": [name]}
+        )
+        for item in record.recoverability_questions
+        for name in ("before", "after")
+    ]
+    record = record.model_copy(update={"recoverability_questions": [*record.recoverability_questions, *unbound]})
+    rows = run(tmp_path, server, monkeypatch, record, mode="base")
+    whole, pair = (
+        {row.question_id: row.prompt_sha256 for (name, _, _), row in rows.items() if name == board}
+        for board in ("candidate:42", "candidate:42/transition:1-2")
+    )
+    assert 0 < len(pair) < len(whole)
+    assert pair.items() <= whole.items()
     assert [asked_in(server.body(number)).pictures for number in range(server.number)] == [2, 0, 2, 2]
