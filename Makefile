@@ -4,8 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 # Tests start many processes, which would all compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
-STORY  ?= examples/lion_and_mouse.txt
-OUT    ?= out/lion_and_mouse
+# A text of your own: `make story STORY=mine.txt` draws it with the key, server or card that is there, else with the stand-in.
+STORY    ?=
+RECORDED := examples/recorded/the_embankment
+OUT      ?= out/$(if $(STORY),$(basename $(notdir $(STORY))),the_embankment)
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
 .PHONY: story test check fast measures links docs wheel reader soak bench clean
@@ -26,7 +28,7 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml
 	@touch $@ $(VENV)/.core
 
 story: $(VENV)/.core
-	$(BIN)/katha run $(STORY) --out $(OUT)
+	$(BIN)/katha run $(or $(STORY),$(RECORDED)/story.json --replay $(RECORDED)/board.katha) --out $(OUT)
 
 # mypy cannot rename a path, so it reads a tree of links shaped like the installed package.
 links:
@@ -59,7 +61,7 @@ wheel: $(BIN)/python
 	rm -rf dist && $(BIN)/pip install -q "build>=1.3" && $(BIN)/python -m build -o dist .
 	@for archive in dist/*.whl dist/*.tar.gz; do \
 		work=$$(mktemp -d) && echo "Trying $$archive in $$work" && \
-		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q $$archive && cp $(STORY) $$work/story.txt && \
+		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q $$archive && cp examples/lion_and_mouse.txt $$work/story.txt && \
 		(cd $$work && KATHA_CACHE=$$work/cache venv/bin/katha run story.txt --out out && test -s out/report.html) && \
 		rm -rf $$work || exit 1; \
 	done
