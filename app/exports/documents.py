@@ -135,6 +135,8 @@ _COVER = 0.2
 _LOST = ("clipPath", "filter", "Gradient")
 """What svglib does not show: drawings with it go in as pixels, so many to the inch."""
 _DPI = 300
+_PATIENCE = 60.0
+"""Seconds that a page's picture may take at that size."""
 _LEAST = 0.42
 """How small words are made at most, of their size."""
 _MARGIN, _GAP = 14 * _MM, 6 * _MM
@@ -218,6 +220,7 @@ def _registered(number: int, font: Path) -> str:
 
 def _unframed(svg: str) -> str:
     """Return a frame without the border that the sketch draws: a page has lines of its own, or is cut there."""
+    ElementTree.register_namespace("", _SVG)
     root = ElementTree.fromstring(svg)
     for layer in [item for item in root if item.get("id") == "border"]:
         root.remove(layer)
@@ -246,7 +249,7 @@ class _Page:
             with open_picture(shot.picture) as kept:
                 wide, tall = kept.size
             times = max(1, math.ceil(self.width / 72 * _DPI / wide))
-            self.fine[shot.number] = rasterise(svg, wide * times, tall * times)
+            self.fine[shot.number] = rasterise(svg, wide * times, tall * times, seconds=_PATIENCE)
             return
         from svglib.svglib import svg2rlg
 

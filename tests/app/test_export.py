@@ -673,7 +673,7 @@ def test_svg_is_the_frame_in_named_layers(run: Path, style: str) -> None:
 
 
 def test_svg_is_refused_where_no_frame_has_vectors(run: Path) -> None:
-    with pytest.raises(UsageError, match=r"No frame of 'kite' was drawn by this version of the sketch.*--to png"):
+    with pytest.raises(UsageError, match=r"No frame of 'kite' was drawn as vectors.*--to png"):
         made(run, "svg", "vectors")
     assert not (run.parent / "vectors").exists()
 
