@@ -377,9 +377,15 @@ def _measurable(row: JudgeScores) -> bool:
     return row.n_valid >= min(_FEWEST_VALID, scored) and row.n_valid >= _LEAST_SHARE * scored
 
 
+_NOBODY = "none"
+"""The judge that is asked nothing."""
+
+
 def unscored(scores: Scores) -> list[str]:
     """Return why a board has no numbers: the notes that say so, one a board and judge; and where a judge understands
-    too few of the questions."""
+    too few of the questions. A board that nobody was to judge has none, and that is no fault."""
+    if all(set(method.judges) == {_NOBODY} for method in scores.methods.values()):
+        return []
     told = [note for note in scores.notes if f": {UNSCORED}." in note]
     for method in scores.methods:
         row = headline(scores, method)
