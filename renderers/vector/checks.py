@@ -34,6 +34,8 @@ __all__ = ["Used", "cast_faults", "frame_faults", "identity"]
 SMALL_SIDE = 320
 ALONE_SIDE = 240
 """Of a picture three times as wide and high as the frame."""
+SEAM_SIDE = 640
+"""Half the usual frame: a seam between two shapes still lets the background through."""
 LEAST_SHARE = 0.003
 """Of a frame's pixels, that something which must be seen changes."""
 _LEAST_INSIDE = 0.35
@@ -91,7 +93,7 @@ def frame_faults(
         return faults
     whole = merged(frame, cast)
     expected = [frame.ids[name] for name in groups if frame.ids.get(name, frame.root) is not frame.root]
-    return faults + _seen_faults(whole, expected, size)
+    return faults + _seen_faults(whole, expected)
 
 
 def cast_faults(cast: Drawing, *, prefixes: Mapping[str, str], moods: Mapping[str, Sequence[str]]) -> list[str]:
@@ -199,7 +201,10 @@ def _character_faults(frame: Drawing, cast: Drawing | None, characters: Mapping[
     used = {name for name in _uses(frame) if name in known and name not in frame.ids}
     for name, prefix in characters.items():
         if not any(one.startswith(f"{prefix}-") for one in used):
-            yield f'{name} is in this frame and no part of theirs is drawn: use the parts "{prefix}-..." of the cast.'
+            yield (
+                f'No part of {name} is drawn, who is named for this frame: use the parts "{prefix}-..." of the cast, '
+                "unless they are not to be seen in it."
+            )
 
 
 def _uses(frame: Drawing) -> Iterator[str]:
@@ -224,14 +229,14 @@ def _is_body(name: str, element: Element, prefix: str) -> bool:
     return not aside and element.tag in _SHAPED
 
 
-def _seen_faults(whole: Drawing, expected: Sequence[Element], size: tuple[int, int]) -> list[str]:
+def _seen_faults(whole: Drawing, expected: Sequence[Element]) -> list[str]:
     """Return what the pixels show: bare places, one colour, and what must be seen and is not."""
     left, top, width, height = whole.view
     small = (SMALL_SIDE, max(1, round(SMALL_SIDE * height / width)))
     tiny = (ALONE_SIDE, max(1, round(ALONE_SIDE * height / width)))
     wide = f"{left - width:g} {top - height:g} {3 * width:g} {3 * height:g}"
     text = write_svg(whole.root)
-    asked = [(text, *size), (text, *small)]
+    asked = [(text, SEAM_SIDE, max(1, round(SEAM_SIDE * height / width))), (text, *small)]
     for element in expected:
         asked.append((write_svg(whole.root, {element: {"display": "none"}}), *small))
         asked.append((write_svg(_alone(whole, element, wide)), *tiny))

@@ -85,7 +85,10 @@ def test_colours_that_are_some_are_no_faults() -> None:
 def test_a_character_who_is_not_drawn_is_missed_also_where_only_unused_parts_use_it() -> None:
     without = FRAME.replace('<use href="#do-sit" x="640" y="690"/><use href="#do-head-calm" x="640" y="600"/>', "")
     without = without.replace("</svg>", '<defs><g id="f-dog"><use href="#do-sit"/></g></defs></svg>')
-    told = 'the dog is in this frame and no part of theirs is drawn: use the parts "do-..." of the cast.'
+    told = (
+        'No part of the dog is drawn, who is named for this frame: use the parts "do-..." of the cast, '
+        "unless they are not to be seen in it."
+    )
     assert told in faults(without, groups=())
     own = without.replace("</svg>", '<use href="#f-dog" x="640" y="690"/></svg>')
     assert faults(own, groups=()) == []
