@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import accumulate
 from pathlib import Path
@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
 from katha.app.exports.fonts import has_no_blanks
+from katha.app.exports.vectors import drawn_as_vectors
 
 _SMALLEST, _LETTER, _IDEOGRAPH = 8, 0.6, 1.05
 """The smallest size of words in pixels, and how wide letters are at most on average, in sizes."""
@@ -23,7 +24,9 @@ _CONTAINER = (
     '<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
     '<rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>\n'
 )
-_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+_TYPES = {
+    ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp",
+}  # fmt: skip
 
 
 def write_zip(target: Path, files: Iterable[tuple[str, bytes]]) -> None:
@@ -52,24 +55,42 @@ def write_cbz(sheet: Sheet, target: Path, options: ExportOptions) -> None:
 
 
 def write_epub(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write a fixed-layout EPUB 3: a cover, then a frame a page with its words below."""
+    """Write a fixed-layout EPUB 3: a cover, then a frame a page with its words below; drawings stay vectors."""
     width, height = sheet.width, sheet.height
     foot = max(120, round(height * 0.22))
     shots = list(sheet.shots)
+    images = {shot.number: _image(shot) for shot in shots}
     files: list[tuple[str, bytes]] = [
         ("mimetype", b"application/epub+zip"),
         ("META-INF/container.xml", _CONTAINER.encode()),
     ]
     body = {
-        "cover": _cover(sheet, options.language, foot),
-        **{f"page{shot.number:03d}": _page(sheet, shot, options.language, foot) for shot in shots},
+        "cover": _cover(sheet, images[shots[0].number][0], options.language, foot),
+        **{
+            f"page{shot.number:03d}": _page(sheet, shot, images[shot.number][0], options.language, foot)
+            for shot in shots
+        },
     }
-    files.append(("OEBPS/content.opf", _package(sheet, options.language, list(body)).encode("utf-8")))
+    files.append(("OEBPS/content.opf", _package(sheet, images, options.language, list(body)).encode("utf-8")))
     files.append(("OEBPS/nav.xhtml", _nav(sheet, options.language).encode("utf-8")))
     files.append(("OEBPS/style.css", _style(width, height, foot).encode("utf-8")))
     files += [(f"OEBPS/{name}.xhtml", text.encode("utf-8")) for name, text in body.items()]
-    files += [(f"OEBPS/{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()) for shot in shots]
+    files += [(f"OEBPS/{name}", data) for name, data in dict([*images.values(), _front(sheet)]).items()]
     write_zip(target, files)
+
+
+def _image(shot: Shot) -> tuple[str, bytes]:
+    """Return the name and bytes of a frame's picture: its drawing where it has one."""
+    drawing = drawn_as_vectors(shot)
+    if drawing is not None:
+        return f"{shot.name}.svg", drawing.encode("utf-8")
+    return f"{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()
+
+
+def _front(sheet: Sheet) -> tuple[str, bytes]:
+    """Return the picture that shops and shelves show, which takes pixels."""
+    first = sheet.shots[0]
+    return f"{first.name}{first.picture.suffix}", first.picture.read_bytes()
 
 
 def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
@@ -82,18 +103,17 @@ def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
     )
 
 
-def _cover(sheet: Sheet, language: str, foot: int) -> str:
-    first = sheet.shots[0]
-    body = f'<img src="{escape(first.name + first.picture.suffix)}" alt=""/><h1 dir="auto">{escape(sheet.title)}</h1>'
+def _cover(sheet: Sheet, image: str, language: str, foot: int) -> str:
+    body = f'<img src="{escape(image)}" alt=""/><h1 dir="auto">{escape(sheet.title)}</h1>'
     return _html(sheet.title, language, (sheet.width, sheet.height + foot), body)
 
 
-def _page(sheet: Sheet, shot: Shot, language: str, foot: int) -> str:
+def _page(sheet: Sheet, shot: Shot, name: str, language: str, foot: int) -> str:
     words = _LINE.join(shot.said)
     alt = shot.caption or shot.prompt
     size, fitting = _fitted(words, sheet.width, foot)
     smaller = f' style="font-size: {size}px; padding: {size // 2}px {size}px"' if size < _points(foot) else ""
-    image = f'<img src="{escape(shot.name + shot.picture.suffix)}" alt="{escape(alt)}"/>'
+    image = f'<img src="{escape(name)}" alt="{escape(alt)}"/>'
     body = f'{image}<p dir="auto"{smaller}>{escape(fitting).replace(_LINE, "<br/>")}</p>'
     return _html(f"{sheet.title}, {shot.number}", language, (sheet.width, sheet.height + foot), body)
 
@@ -142,17 +162,18 @@ def _nav(sheet: Sheet, language: str) -> str:
     return _html(sheet.title, language, (sheet.width, sheet.height), body)
 
 
-def _package(sheet: Sheet, language: str, pages: list[str]) -> str:
+def _package(sheet: Sheet, images: Mapping[int, tuple[str, bytes]], language: str, pages: list[str]) -> str:
     """Return the package document: metadata, every file, and the order of reading."""
-    name = uuid.uuid5(uuid.NAMESPACE_OID, "".join(shot.sha256 for shot in sheet.shots) + sheet.title)
+    identifier = uuid.uuid5(uuid.NAMESPACE_OID, "".join(shot.sha256 for shot in sheet.shots) + sheet.title)
     items = ['<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>']
     items.append('<item id="style" href="style.css" media-type="text/css"/>')
     items += [f'<item id="{page}" href="{page}.xhtml" media-type="application/xhtml+xml"/>' for page in pages]
-    for at, shot in enumerate(sheet.shots):
-        cover = ' properties="cover-image"' if at == 0 else ""
-        kind = _TYPES.get(shot.picture.suffix.lower(), "image/png")
-        href = escape(shot.name + shot.picture.suffix)
-        items.append(f'<item id="image{shot.number:03d}" href="{href}" media-type="{kind}"{cover}/>')
+    front, _ = _front(sheet)
+    names = {f"image{number:03d}": name for number, (name, _) in images.items()}
+    for item, name in {**names, **({} if front in names.values() else {"front": front})}.items():
+        cover = ' properties="cover-image"' if name == front else ""
+        kind = _TYPES.get(Path(name).suffix.lower(), "image/png")
+        items.append(f'<item id="{item}" href="{escape(name)}" media-type="{kind}"{cover}/>')
     spine = "".join(f'<itemref idref="{page}"/>' for page in pages)
     bridges = " ".join(str(shot.number) for shot in sheet.shots if shot.kind == "bridge")
     noted = f"<dc:description>Inserted frames: {bridges}</dc:description>" if bridges else ""
@@ -160,7 +181,7 @@ def _package(sheet: Sheet, language: str, pages: list[str]) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">'
         '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f'<dc:identifier id="id">urn:uuid:{name}</dc:identifier><dc:title>{escape(sheet.title)}</dc:title>'
+        f'<dc:identifier id="id">urn:uuid:{identifier}</dc:identifier><dc:title>{escape(sheet.title)}</dc:title>'
         f"<dc:language>{escape(language)}</dc:language>{noted}"
         f'<meta property="dcterms:modified">{_MODIFIED}</meta>'
         '<meta property="rendition:layout">pre-paginated</meta><meta property="rendition:spread">auto</meta>'

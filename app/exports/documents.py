@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import math
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 from katha.app.exports.board import ExportOptions, Sheet, Shot
@@ -22,98 +22,15 @@ from katha.app.exports.fonts import (
     is_leftward,
     needs_shaping,
 )
+from katha.app.exports.vectors import drawn_as_vectors
 from katha.app.reports.page import open_picture
 from katha.errors import UsageError
 
 if TYPE_CHECKING:
-    from reportlab.graphics.shapes import Drawing
     from reportlab.pdfgen.canvas import Canvas
     from reportlab.platypus import Paragraph
-import json
-from dataclasses import replace
 
-from katha.app.exports.pictures import listing
-
-_NAME = "sketch"
-_SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
-_BARE = "shape"
-"""What a layer is called that has no name."""
-
-
-def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write a folder with the frames that were drawn as vectors, in named layers, and a list of all frames.
-
-    A frame that was made otherwise, or by another version of the sketch, has no vectors: it is written as it is, and
-    its `layers` in the list are empty.
-
-    Raises:
-        UsageError: no frame has vectors.
-    """
-    drawn = {shot.number: vectors(shot) for shot in sheet.shots}
-    if not any(drawn.values()):
-        raise UsageError(
-            f"No frame of {sheet.story_id!r} was drawn as vectors (by `vector`, or by this version of the sketch).",
-            hint="Use --to png.",
-        )
-    target.mkdir()
-    told = listing(sheet, ".svg")
-    for shot, row in zip(sheet.shots, told["frames"], strict=True):
-        svg = drawn[shot.number]
-        row["layers"] = _layers(svg) if svg else []
-        if svg:
-            (target / row["file"]).write_text(svg, "utf-8")
-        else:
-            row["file"] = f"{shot.name}.png"
-            open_picture(shot.picture).save(target / row["file"])
-    (target / "frames.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def vectors(shot: Shot) -> str | None:
-    """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel."""
-    from katha.renderers.sketch import layered_svg, rasterise
-
-    if shot.source is not None:
-        return labelled(shot.source.read_text(encoding="utf-8"))
-    name, _, own = shot.drawn_by.partition(":")
-    if name != _NAME:
-        return None
-    with open_picture(shot.picture) as kept:
-        width, height = kept.size
-        pixels = kept.convert("RGB").tobytes()
-    try:
-        svg = layered_svg(replace(shot.asked, width=width, height=height), own)
-    except UsageError:  # a style that another version drew
-        return None
-    return svg if _pixels(rasterise(svg, width, height)) == pixels else None
-
-
-def labelled(svg: str) -> str:
-    """Return a drawing whose groups on top are layers that Inkscape, Illustrator and Figma show by their names."""
-    ElementTree.register_namespace("", _SVG)
-    ElementTree.register_namespace("inkscape", _INKSCAPE)
-    root = ElementTree.fromstring(svg)
-    for number, item in enumerate(root, 1):
-        if item.tag.rpartition("}")[2] not in ("defs", "title", "desc"):
-            name = item.get("id", "").removeprefix("f-").replace("-", " ") or f"{_BARE} {number}"
-            item.set(f"{{{_INKSCAPE}}}label", name)
-            if item.tag.rpartition("}")[2] == "g":
-                item.set(f"{{{_INKSCAPE}}}groupmode", "layer")
-    return ElementTree.tostring(root, "unicode")
-
-
-def _pixels(png: bytes) -> bytes:
-    from katha.pictures import decode
-
-    return decode(png).tobytes()
-
-
-def _layers(svg: str) -> list[str]:
-    from xml.etree import ElementTree
-
-    label = f"{{{_INKSCAPE}}}label"
-    return [item.attrib[label] for item in ElementTree.fromstring(svg) if label in item.attrib]
-
-
+_SVG = "http://www.w3.org/2000/svg"
 _MM = 72 / 25.4
 _PAGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"a3": (297, 420), "a4": (210, 297), "a5": (148, 210), "letter": (215.9, 279.4), "square": (210, 210)}
@@ -132,11 +49,6 @@ _CUT = 1.14
 _FLOOR = (0.15, 0.26)
 """How much of a book's page its words have at least and at most, below the picture."""
 _COVER = 0.2
-_LOST = ("clipPath", "filter", "Gradient")
-"""What svglib does not show: drawings with it go in as pixels, so many to the inch."""
-_DPI = 300
-_PATIENCE = 60.0
-"""Seconds that a page's picture may take at that size."""
 _LEAST = 0.42
 """How small words are made at most, of their size."""
 _MARGIN, _GAP = 14 * _MM, 6 * _MM
@@ -180,15 +92,16 @@ def page_size(options: ExportOptions, *, wide: bool = False) -> tuple[float, flo
 
 
 def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write the board as PDF, laid out as the options say; what the sketch drew stays vectors."""
+    """Write the board as PDF, laid out as the options say; drawings stay vectors."""
     from reportlab.pdfgen.canvas import Canvas
 
     width, height = page_size(options, wide=sheet.width > sheet.height)
     bleed = options.bleed * _MM if options.layout == "book" else 0.0
     fonts = Fonts(options.font).checked(sheet)
     known = {font: _registered(0, font) for font in (fonts.best(sheet.title),)}
+    pages = io.BytesIO()
     canvas = Canvas(
-        str(target), pagesize=(width + 2 * bleed, height + 2 * bleed), invariant=1, pageCompression=1,
+        pages, pagesize=(width + 2 * bleed, height + 2 * bleed), invariant=1, pageCompression=1,
         initialFontName=next(iter(known.values())), lang=options.language,
     )  # fmt: skip
     canvas.setTitle(sheet.title)
@@ -197,11 +110,72 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
     page = _Page(canvas, fonts, known, width, height, bleed)
     for shot in sheet.shots:
-        page.know(shot, vectors(shot))
+        page.know(shot, drawn_as_vectors(shot))
     if options.layout == "book" and options.text == "facing":
         canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
     {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
+    target.write_bytes(_with_drawings(pages.getvalue(), page.placed, page.drawings))
+
+
+class _Placed(NamedTuple):
+    """Where a frame's drawing lies: the page from 0, the frame's number, the place on the paper."""
+
+    page: int
+    number: int
+    box: Box
+
+
+def _with_drawings(pdf: bytes, placed: Sequence[_Placed], drawings: Mapping[int, bytes]) -> bytes:
+    """Return pages with drawings, each a PDF of one page, laid under them where they belong.
+
+    Each is a form, not a part of the page's own content: the matrix of a gradient counts from the stream it stands in.
+    """
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    if not placed:
+        return pdf
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf)))
+    for at, (page, number, box) in enumerate(placed):
+        drawing: Any = PdfReader(io.BytesIO(drawings[number])).pages[0]
+        wide, tall = float(drawing.mediabox.width), float(drawing.mediabox.height)
+        form = DecodedStreamObject()
+        form.set_data(drawing.get_contents().get_data())
+        for name, value in {"/Type": NameObject("/XObject"), "/Subtype": NameObject("/Form"),
+                            "/BBox": drawing.mediabox, "/Resources": drawing["/Resources"],
+                            "/Group": drawing.get("/Group")}.items():  # fmt: skip
+            if value is not None:
+                form[NameObject(name)] = value.clone(writer)
+        paper: Any = writer.pages[page]
+        name = f"/Drawing{at}"
+        resources = paper["/Resources"].get_object()
+        forms = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
+        forms[NameObject(name)] = writer._add_object(form.flate_encode())
+        under = DecodedStreamObject()
+        move = f"{box.width / wide:.6f} 0 0 {box.height / tall:.6f} {box.x:.4f} {box.y:.4f} cm"
+        under.set_data(f"q {move} {name} Do Q\n".encode() + paper.get_contents().get_data())
+        paper[NameObject("/Contents")] = writer._add_object(under.flate_encode())
+    writer.compress_identical_objects(remove_unreferenced=True)
+    whole = io.BytesIO()
+    writer.write(whole)
+    return whole.getvalue()
+
+
+def _drawing_page(svg: str) -> bytes | None:
+    """Return a drawing as a PDF of one page; None where it cannot be read."""
+    import typst
+
+    root = ElementTree.fromstring(svg)
+    _, _, wide, tall = (float(number) for number in root.attrib["viewBox"].replace(",", " ").split())
+    page = f'#set page(width: {wide}pt, height: {tall}pt, margin: 0pt)\n#image("/frame.svg", width: 100%, height: 100%)'
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "frame.svg").write_text(svg, "utf-8")
+        (Path(folder) / "page.typ").write_text(page, "utf-8")
+        try:
+            return bytes(typst.compile(str(Path(folder) / "page.typ"), root=folder, timestamp=0))
+        except typst.TypstError:
+            return None
 
 
 def _bridges(sheet: Sheet) -> str:
@@ -235,31 +209,14 @@ class _Page:
     ) -> None:
         self.canvas, self.fonts, self.width, self.height, self.bleed = canvas, fonts, width, height, bleed
         self.known = known
-        self.drawings: dict[int, Drawing] = {}
-        self.fine: dict[int, bytes] = {}
+        self.drawings: dict[int, bytes] = {}
+        self.placed: list[_Placed] = []
 
     def know(self, shot: Shot, svg: str | None) -> None:
-        """Take a frame's vectors, where it has some; as fine pixels where a PDF would not show them alike."""
-        if svg is None:
-            return
-        svg = _unframed(svg)
-        if any(item in svg for item in _LOST):
-            from katha.renderers.vector.raster import rasterise
-
-            with open_picture(shot.picture) as kept:
-                wide, tall = kept.size
-            times = max(1, math.ceil(self.width / 72 * _DPI / wide))
-            self.fine[shot.number] = rasterise(svg, wide * times, tall * times, seconds=_PATIENCE)
-            return
-        from svglib.svglib import svg2rlg
-
-        drawing = svg2rlg(io.BytesIO(svg.encode()))
-        if drawing is None:  # svglib could not read it: the picture goes in as it is
-            return
-        drawing.initialFontName = next(
-            iter(self.known.values())
-        )  # it has no words, and yet would name one not embedded
-        self.drawings[shot.number] = drawing
+        """Take a frame's vectors, where it has some."""
+        drawing = _drawing_page(_unframed(svg)) if svg is not None else None
+        if drawing is not None:
+            self.drawings[shot.number] = drawing
 
     def begin(self) -> None:
         """Say where the paper is cut, and move the origin there."""
@@ -360,27 +317,24 @@ class _Page:
 
         One that `bleeds` covers all of the box, where that cuts off no more than an eighth of it.
         """
-        from reportlab.graphics import renderPDF
         from reportlab.lib.utils import ImageReader
 
-        drawing, fine = self.drawings.get(shot.number), self.fine.get(shot.number)
-        image = ImageReader(io.BytesIO(fine) if fine is not None else str(shot.picture))
+        image = ImageReader(str(shot.picture))
         wide, tall = image.getSize()
         least, most = sorted((box.width / wide, box.height / tall))
         fill = bleeds and most / least <= _CUT
         scale = most if fill else least
         width, height = wide * scale, tall * scale
         placed = Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
+        if shot.number in self.drawings:  # what bleeds is cut by the paper
+            paper = placed._replace(x=placed.x + self.bleed, y=placed.y + self.bleed)
+            self.placed.append(_Placed(self.canvas.getPageNumber() - 1, shot.number, paper))
+            return placed
         self.canvas.saveState()
         clip = self.canvas.beginPath()
         clip.rect(*(box if fill else placed))
         self.canvas.clipPath(clip, stroke=0)
-        if drawing is not None:
-            self.canvas.translate(placed.x, placed.y)
-            self.canvas.scale(width / drawing.width, height / drawing.height)
-            renderPDF.draw(drawing, self.canvas, 0, 0)
-        else:
-            self.canvas.drawImage(image, *placed)
+        self.canvas.drawImage(image, *placed)
         self.canvas.restoreState()
         return placed
 

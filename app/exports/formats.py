@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from katha.app.exports import books, documents, films, inspect_logs, pictures, projects, timelines
+from katha.app.exports import books, documents, films, inspect_logs, pictures, projects, timelines, vectors
 from katha.app.exports.archives import JudgedFolder, write_hub_results
 from katha.app.exports.board import ExportOptions, Sheet, read_sheet
 from katha.errors import MissingExtraError, StoreError, UsageError
@@ -46,7 +46,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "cbz": Format(".cbz", books.write_cbz, "a comic book archive"),
         "png": Format("", pictures.write_png, "a folder of pictures with speaking names"),
         "jpg": Format("", pictures.write_jpg, "the same as JPEG"),
-        "svg": Format("", documents.write_svg, "a folder of the sketch's frames as vectors in named layers"),
+        "svg": Format("", vectors.write_svg, "a folder of frames as vectors in named layers"),
         "gif": Format(".gif", films.write_gif, "an animatic for chats and slides", "export"),
         "mp4": Format(".mp4", films.write_mp4, "an animatic with captions, cross-fades and sound", "video"),
         "otio": Format(

@@ -1,0 +1,90 @@
+"""Frames that were drawn as vectors: SVG in named layers, for editors, pages and books."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.pictures import listing
+from katha.app.reports.page import open_picture
+from katha.errors import UsageError
+
+_NAME = "sketch"
+_SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
+_BARE = "shape"
+"""What a layer is called that has no name."""
+
+
+def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+    """Write a folder with the frames that were drawn as vectors, in named layers, and a list of all frames.
+
+    A frame that was made otherwise, or by another version of the sketch, has no vectors: it is written as it is, and
+    its `layers` in the list are empty.
+
+    Raises:
+        UsageError: no frame has vectors.
+    """
+    drawn = {shot.number: drawn_as_vectors(shot) for shot in sheet.shots}
+    if not any(drawn.values()):
+        raise UsageError(
+            f"No frame of {sheet.story_id!r} was drawn as vectors (by `vector`, or by this version of the sketch).",
+            hint="Use --to png.",
+        )
+    target.mkdir()
+    told = listing(sheet, ".svg")
+    for shot, row in zip(sheet.shots, told["frames"], strict=True):
+        svg = drawn[shot.number]
+        row["layers"] = _layers(svg) if svg else []
+        if svg:
+            (target / row["file"]).write_text(svg, "utf-8")
+        else:
+            row["file"] = f"{shot.name}.png"
+            open_picture(shot.picture).save(target / row["file"])
+    (target / "frames.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def drawn_as_vectors(shot: Shot) -> str | None:
+    """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel."""
+    from katha.renderers.sketch import layered_svg, rasterise
+
+    if shot.source is not None:
+        return labelled(shot.source.read_text(encoding="utf-8"))
+    name, _, own = shot.drawn_by.partition(":")
+    if name != _NAME:
+        return None
+    with open_picture(shot.picture) as kept:
+        width, height = kept.size
+        pixels = kept.convert("RGB").tobytes()
+    try:
+        svg = layered_svg(replace(shot.asked, width=width, height=height), own)
+    except UsageError:  # a style that another version drew
+        return None
+    return svg if _pixels(rasterise(svg, width, height)) == pixels else None
+
+
+def labelled(svg: str) -> str:
+    """Return a drawing whose groups on top are layers that Inkscape, Illustrator and Figma show by their names."""
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("inkscape", _INKSCAPE)
+    root = ElementTree.fromstring(svg)
+    for number, item in enumerate(root, 1):
+        if item.tag.rpartition("}")[2] not in ("defs", "title", "desc"):
+            name = item.get("id", "").removeprefix("f-").replace("-", " ") or f"{_BARE} {number}"
+            item.set(f"{{{_INKSCAPE}}}label", name)
+            if item.tag.rpartition("}")[2] == "g":
+                item.set(f"{{{_INKSCAPE}}}groupmode", "layer")
+    return ElementTree.tostring(root, "unicode")
+
+
+def _pixels(png: bytes) -> bytes:
+    from katha.pictures import decode
+
+    return decode(png).tobytes()
+
+
+def _layers(svg: str) -> list[str]:
+    label = f"{{{_INKSCAPE}}}label"
+    return [item.attrib[label] for item in ElementTree.fromstring(svg) if label in item.attrib]
