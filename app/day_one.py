@@ -194,7 +194,7 @@ def settings_of(server: Server) -> dict[str, Any]:
         "planner": f"gemma-st:openai:{model}",
         "planner_options": at,
         "renderer": f"vector:openai:{model}",
-        "renderer_options": {**at, "eyes": model in seeing},
+        "renderer_options": {**at, "contract": "tried", **({} if model in seeing else {"eyes": False})},
         "seeds": tuple(data["seeds"]),
         **({"judges": (f"openai:{seeing[0]}",), **at} if seeing else {"judges": ("none",), "mode": "base"}),
     }

@@ -27,7 +27,7 @@ from katha.config import Settings, cache_folder, resolve
 from katha.configs import config_names, load_config, load_prompt
 from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
 from katha.jsonio import write_bytes_atomic
-from katha.models.base import Turn
+from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import find_folder
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, ProviderClient, find_vendor
 from katha.models.lifecycle import ending, models_of, standing
@@ -50,6 +50,7 @@ _LOOK = 10.0
 """Seconds that a vendor has to list its models."""
 _TRY_SECONDS = 60.0
 _TRY_TOKENS = 1024
+_DRAW_TOKENS = 8_000
 """At most: models that think do so before they say one word."""
 _FAMILIES: Mapping[Kind, Family] = {
     "renderer": "renderers",
@@ -67,19 +68,26 @@ def doctor(
     tried: Annotated[
         bool, typer.Option("--try", help="Try each model that a key or server offers with one call of about 20 tokens.")
     ] = False,
+    drawn: Annotated[
+        bool,
+        typer.Option("--draw", help="Have each draw one head and one hand, about 4,000 tokens: can it draw boards?"),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.
 
     A vendor whose key is set is asked for its list of models, which costs nothing; --try makes one short call to each
-    model that `katha run STORY` would take, which costs less than a cent.
+    model that `katha run STORY` would take, which costs less than a cent; --draw has each that would draw as vectors
+    take the entrance test, which costs some cents.
     """
     if cache:
         look(as_json)
         return
     value = _diagnosis()
     if tried:
-        value = {**value, "tried": tries()}
+        value = {**value, "tried": tries(_answers)}
+    if drawn:
+        value = {**value, "drawn": tries(_draws, part="renderer")}
     if as_json:
         echo_json(value)
         return
@@ -192,30 +200,45 @@ def _next() -> dict[str, str]:
     return steps
 
 
-def tries() -> dict[str, str]:
-    """Return what came of one short call to each model that a key or a server on this machine offers."""
+def tries(asked: Callable[[TextModel], str], part: str = "planner") -> dict[str, str]:
+    """Return what came of asking each model that a key or a server on this machine offers. part: whose models; judges
+    are asked with the planners."""
     rows = [(settings, "") for _, settings in keys_set()]
     rows += [(settings_of(server), server.url) for server in (() if os.environ.get(NO_PROBE) else servers())]
     found: dict[str, str] = {}
     for settings, url in rows:
-        for spec in dict.fromkeys((settings["planner"].removeprefix("gemma-st:"), *settings["judges"])):
+        named = (settings[part].removeprefix("gemma-st:").removeprefix("vector:"),)
+        for spec in dict.fromkeys((*named, *(settings["judges"] if part == "planner" else ()))):
             if ":" in spec:
-                found[spec] = _try(spec, url)
+                found[spec] = _try(spec, url, asked)
     return found or {"nothing": "no key is set, and no server of models listens on this machine"}
 
 
-def _try(spec: str, url: str) -> str:
-    began = time.monotonic()
+def _try(spec: str, url: str, asked: Callable[[TextModel], str]) -> str:
+    short = asked is _answers
     try:
-        model = make_model(spec, max_tokens=_TRY_TOKENS, timeout=_TRY_SECONDS, base_url=url or None)
-        done = model.complete([Turn("user", load_prompt("doctor/try").render())], None)
+        limits = {"max_tokens": _TRY_TOKENS, "timeout": _TRY_SECONDS} if short else {"max_tokens": _DRAW_TOKENS}
+        return asked(make_model(spec, **limits, base_url=url or None))
     except KathaError as error:
         return f"does not work: {error}"
-    if done.status == "ok":
-        cost = done.usage.get("cost")
-        spent = f", ${cost:.5f}" if cost else ""
-        return f"works ({time.monotonic() - began:.1f} s, {sum(done.usage.get('tokens', {}).values())} tokens{spent})"
-    return f"does not work: {done.error or done.status}"
+
+
+def _answers(model: TextModel) -> str:
+    began = time.monotonic()
+    done = model.complete([Turn("user", load_prompt("doctor/try").render())], None)
+    if done.status != "ok":
+        return f"does not work: {done.error or done.status}"
+    cost = done.usage.get("cost")
+    spent = f", ${cost:.5f}" if cost else ""
+    return f"works ({time.monotonic() - began:.1f} s, {sum(done.usage.get('tokens', {}).values())} tokens{spent})"
+
+
+def _draws(model: TextModel) -> str:
+    from katha.renderers.vector.entrance import enter
+
+    found = enter(model)
+    cost = f", ${found.spent.cost:.3f}" if found.spent.cost else ""
+    return f"{found} ({found.spent.calls} calls, {found.spent.tokens['output']} tokens out{cost})"
 
 
 def _models() -> dict[str, str]:

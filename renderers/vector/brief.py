@@ -67,6 +67,13 @@ class Brief:
     plan: Plan
     canvas: tuple[int, int]
     style: str
+    contract: str = "full"
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """Bytes of cast and frames, and how many moods a head has, at most."""
+        found: Mapping[str, Any] = load_config("vector.yaml")["contracts"][self.contract]
+        return found
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -95,7 +102,7 @@ class Brief:
 
     def opening(self) -> str:
         """Return the first turn of the conversation: the craft, the plan, and the wish for a cast."""
-        config = load_config("vector.yaml")
+        limits = self.limits
         return load_prompt("renderers/vector/opening").render(
             frames=len(self.plan.panels),
             width=self.canvas[0],
@@ -103,8 +110,11 @@ class Brief:
             style=self.style,
             plan=_told(self.plan),
             cast=self.parts,
-            cast_bytes=f"{config['cast_bytes']:,}",
-            frame_bytes=f"{config['frame_bytes']:,}",
+            simple=self.contract == "small",
+            cast_usual=limits["cast_usual"],
+            cast_bytes=f"{limits['cast_bytes']:,}",
+            frame_usual=limits["frame_usual"],
+            frame_bytes=f"{limits['frame_bytes']:,}",
         )
 
     def asks(
@@ -151,7 +161,7 @@ class Brief:
             for seen in panel.state
             if seen.name == name and seen.mood.strip()
         )
-        return tuple(moods)[: load_config("vector.yaml")["most_moods"]] or ("calm",)
+        return tuple(moods)[: self.limits["most_moods"]] or ("calm",)
 
     def _changes(self, panel: Panel | None, pair: tuple[int, int] | None) -> Iterator[str]:
         """Yield how the change into a panel and the one out of it are seen; of a bridge, all of its transition."""

@@ -274,12 +274,12 @@ class Dialogue:
         )
 
     def _cast_check(self, source: str) -> Drawn:
-        drawing = read_svg(source, most_bytes=load_config("vector.yaml")["cast_bytes"] * 2)
+        drawing = read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2)
         faults = cast_faults(drawing, prefixes=self.brief.prefixes, moods=self.brief.moods)
         return Drawn(source, drawing, tuple(faults))
 
     def _frame_check(self, cast: Drawn, request: FrameRequest, source: str) -> Drawn:
-        drawing = read_svg(source, most_bytes=load_config("vector.yaml")["frame_bytes"] * 2)
+        drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
         names = [person.name for person in request.characters]
         faults = frame_faults(
             drawing,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Patched", "apply_patches", "find_svg", "split_frames"]
+__all__ = ["Patched", "apply_patches", "find_drawings", "find_svg", "split_frames"]
 
 _MARK = re.compile(r"^[ \t]*(<{5,9}[ \t]*SEARCH|={5,9}|>{5,9}[ \t]*REPLACE)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _SVG_TAG = re.compile(r"""<!--.*?-->|</svg\s*>|<svg\b(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.DOTALL)
@@ -45,6 +45,11 @@ def apply_patches(source: str, reply: str) -> Patched:
 
 def find_svg(reply: str) -> str | None:
     """Return the last complete <svg> element of a reply, fenced or not; none that reaches across patches."""
+    return next(reversed(find_drawings(reply)), None)
+
+
+def find_drawings(reply: str) -> list[str]:
+    """Return the complete <svg> elements of a reply, fenced or not, in order; none that reaches across patches."""
     opened: list[int] = []
     spans: list[tuple[int, int]] = []
     for tag in _SVG_TAG.finditer(reply):
@@ -60,7 +65,7 @@ def find_svg(reply: str) -> str | None:
             spans = [span for span in spans if span[0] < start]
             spans.append((start, tag.end()))
     whole = [reply[start:end] for start, end in spans]
-    return next((text for text in reversed(whole) if not _MARK.search(text)), None)
+    return [text for text in whole if not _MARK.search(text)]
 
 
 def split_frames(reply: str) -> dict[int, str]:

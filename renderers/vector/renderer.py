@@ -18,6 +18,7 @@ from katha.models.registry import make_model
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
+from katha.renderers.vector.entrance import Entrance, enter
 from katha.renderers.vector.raster import rasterise
 from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
 from katha.schema import Panel, Plan
@@ -59,6 +60,7 @@ class VectorRenderer:
         eyes: bool | None = None,
         sheet: bool = True,
         cast: Path | None = None,
+        contract: Literal["full", "small", "tried"] | None = None,
     ) -> None:
         """Name the model; nothing is called yet.
 
@@ -66,7 +68,9 @@ class VectorRenderer:
         draw: frames side by side from the cast (together, the usual way), each with those before it, or several in one
         reply (packed, where a person carries the replies). rounds: looks at most (0: none; usually 2). eyes: whether
         the model is shown pictures; it is unless a person carries them. sheet: let it look at the whole board at the
-        end. cast: a cast sheet of your own (SVG), drawn from instead of a new one.
+        end. cast: a cast sheet of your own (SVG), drawn from instead of a new one. contract: how much is asked of the
+        model: full, small (simpler drawings), or tried: what an entrance test of two to three calls shows it can do
+        (the usual way for models of this machine; others are asked for all).
 
         Raises:
             UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
@@ -83,6 +87,9 @@ class VectorRenderer:
         self._name, self._draw = argument, draw or ("packed" if by_hand else "together")
         self._rounds, self._eyes = 2 if rounds is None else rounds, not by_hand if eyes is None else eyes
         self._sheet = sheet
+        self._seeing = eyes
+        self._contract = contract or ("full" if served or by_hand else "tried")
+        self._entered: Entrance | None = None
         self._given = _read_cast(cast) if cast is not None else None
         self._casts: dict[str, Drawn] = {}
         self._locks: dict[str, threading.Lock] = {}
@@ -98,11 +105,16 @@ class VectorRenderer:
             "model": dict(self._model.spec()),
             "prompts": {
                 name: load_prompt(f"renderers/vector/{name}").sha256
-                for name in (*_PROMPTS, *(["packed"] if self._draw == "packed" else []))
+                for name in (
+                    *_PROMPTS,
+                    *(["packed"] if self._draw == "packed" else []),
+                    *(["entrance"] if self._contract == "tried" else []),
+                )
             },
             "data": sha256_hex(config_text("vector.yaml").encode("utf-8")),
             "draw": self._draw,
             "looks": {"rounds": self._rounds, "eyes": self._eyes, "sheet": self._sheet},
+            "contract": self._contract,
             "cast": sha256_hex(self._given.source.encode("utf-8")) if self._given is not None else None,
         }
 
@@ -168,15 +180,35 @@ class VectorRenderer:
         longest = load_config("vector.yaml")["canvas"]
         scale = longest / max(request.width, request.height)
         canvas = (round(request.width * scale), round(request.height * scale))
-        brief = Brief(plan, canvas, _style(request.style))
+        contract, eyes = self._agreed()
+        brief = Brief(plan, canvas, _style(request.style), contract)
         return Dialogue(
             self._model,
             brief,
             f"vector:{self._name}",
             rounds=self._rounds,
-            eyes=self._eyes,
+            eyes=eyes,
             sparing=self._draw == "packed",
         )
+
+    def _agreed(self) -> tuple[str, bool]:
+        """Return what is asked of the model, and whether it is shown pictures.
+
+        Raises:
+            RenderError: the entrance test shows that it cannot draw.
+        """
+        if self._contract != "tried":
+            return self._contract, self._eyes
+        with self._lock:
+            if self._entered is None:
+                self._entered = enter(self._model, eyes=self._eyes)
+        found = self._entered
+        if found.contract is None:
+            raise RenderError(
+                f"vector:{self._name} {found}",
+                hint="Take a larger model, or give --renderer-option contract=small to have it try all the same.",
+            )
+        return found.contract, self._eyes if self._seeing is not None else found.sees is not False and self._eyes
 
     def _cast(self, dialogue: Dialogue) -> Drawn:
         """Return the cast of a plan, drawn once however many threads ask for it."""

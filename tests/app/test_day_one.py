@@ -149,7 +149,7 @@ def test_a_server_on_its_usual_port_is_taken_with_its_largest_model(machine: Mac
     config = taken()
     assert (config.planner, config.renderer) == ("gemma-st:openai:qwen3:32b", "vector:openai:qwen3:32b")
     assert config.planner_options == {"base_url": url}
-    assert config.renderer_options == {"base_url": url, "eyes": False}
+    assert config.renderer_options == {"base_url": url, "contract": "tried", "eyes": False}
     assert config.judges == ("openai:qwen2.5vl:7b",), "only a model that sees can judge"
     assert config.base_url == url
     assert machine.asked == ["/v1/models"]
@@ -165,7 +165,9 @@ def test_where_no_model_sees_nobody_judges(machine: Machine) -> None:
 def test_a_model_that_sees_does_all() -> None:
     found = settings_of(Server("vLLM", "http://127.0.0.1:8000/v1", ("google/gemma-3-27b-it",)))
     assert found["judges"] == ("openai:google/gemma-3-27b-it",)
-    assert found["renderer_options"]["eyes"] is True
+    assert found["renderer_options"] == {"base_url": "http://127.0.0.1:8000/v1", "contract": "tried"}, (
+        "it may show that it sees"
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,10 +344,16 @@ def test_doctor_spends_nothing_unasked_and_tries_each_with_one_call(machine: Mac
         assert handler.asked == []
         assert "Ollama at 127.0.0.1" in json.loads(plain.stdout)["next"]["katha run STORY"]
         done = CliRunner().invoke(app, ["doctor", "--try", "--json"])
+        tried = len(handler.asked)
+        drew = CliRunner().invoke(app, ["doctor", "--draw", "--json"])
     finally:
         server.shutdown()
         server.server_close()
-    assert len(handler.asked) == 1, "the model that plans and judges is one"
+    assert tried == 1, "the model that plans and judges is one"
+    assert len(handler.asked) == tried + 2, "its drawing, and one more try"
+    told = json.loads(drew.stdout)["drawn"]["openai:tiny-vl:2b"]
+    assert told.startswith("cannot draw: The reply has 0 drawings"), told
+    assert "2 calls" in told
     assert json.loads(done.stdout)["tried"]["openai:tiny-vl:2b"].startswith("works (")
 
 
