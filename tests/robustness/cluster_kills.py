@@ -214,12 +214,15 @@ class Whole:
 
 
 def undisturbed(here: Site) -> Whole:
-    """Run the suite in one process, without workers."""
+    """Run the suite in one process, without workers. It pays for nothing twice: every answer is one that is kept."""
     here.fresh()
     code = finish(here.begin(alone=True))
     if code:
         raise RuntimeError(f"the suite ends with {code}: {_said(here)}")
-    return Whole(crews.results(here.place / "out"), here.paid())
+    paid = here.paid()
+    if more := [asked for asked, times in paid.items() if times > 1]:
+        raise RuntimeError(f"the suite pays for {len(more)} calls again, with nobody killed")
+    return Whole(crews.results(here.place / "out"), paid)
 
 
 def one_round(here: Site, whole: Whole, number: int, victims: Sequence[str]) -> Round:

@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from asked import asked_in
+
 Body = dict[str, Any]
 
 
@@ -35,10 +37,23 @@ def completion(text: Any, **changes: Any) -> Body:
     } | changes
 
 
-def good(request: Body) -> str:
-    """A sound answer: the first of what the schema allows for each field."""
+def good(request: Body, **changes: Any) -> str:
+    """A sound answer: the first of what the schema allows for each field, and of each question's own options. changes:
+    other fields of it; of each row where several questions are asked in one call."""
     fields = request["response_format"]["json_schema"]["schema"]["properties"]
-    return json.dumps({name: rule.get("enum", ["a fox"])[0] for name, rule in fields.items()})
+    if "answers" not in fields:
+        return json.dumps(_first(fields) | changes)
+    fields = fields["answers"]["items"]["properties"]
+    chosen = "final_answer" if "final_answer" in fields else "answer"
+    rows = []
+    for number, (_, options) in enumerate(asked_in(request).questions, 1):
+        own = {chosen: options[0]} if options else {}
+        rows.append({**_first(fields), **own, **changes, "number": number})
+    return json.dumps({"answers": rows})
+
+
+def _first(fields: Body) -> Body:
+    return {name: rule.get("enum", ["a fox"])[0] for name, rule in fields.items()}
 
 
 Reply = tuple[int, bytes, dict[str, str]]
@@ -51,10 +66,6 @@ def _json(value: Any, status: int = 200, **headers: str) -> Reply:
 
 def _error(status: int, code: str = "bad", **headers: str) -> Reply:
     return _json({"error": {"type": "bad", "message": "no", "code": code}}, status, **headers)
-
-
-def _with(request: Body, **changes: Any) -> str:
-    return json.dumps(json.loads(good(request)) | changes)
 
 
 REPLIES: dict[str, Callable[[Body], Reply]] = {
@@ -79,11 +90,11 @@ REPLIES: dict[str, Callable[[Body], Reply]] = {
     "blank text": lambda request: _json(completion("  \n")),
     "prose": lambda request: _json(completion("I think the fox is happy.")),
     "half of the answer": lambda request: _json(completion(good(request)[:-7])),
-    "another field": lambda request: _json(completion(_with(request, extra="x"))),
+    "another field": lambda request: _json(completion(good(request, extra="x"))),
     "a field missing": lambda request: _json(completion("{}")),
-    "a value of another type": lambda request: _json(completion(_with(request, confidence=3))),
+    "a value of another type": lambda request: _json(completion(good(request, confidence=3))),
     "an option that is none": lambda request: _json(
-        completion(_with(request, answer="\u0000", final_answer="none of them"))
+        completion(good(request, answer="\u0000", final_answer="none of them"))
     ),
     "half a surrogate pair": lambda request: _json(completion('{"answer": "\\ud800 hello"}')),
     "a very long text": lambda request: _json(completion("x" * 300_000)),
