@@ -97,8 +97,8 @@ class CountedJudge(OpenAIJudge):
 
 class FullRenderer(BlockRenderer):
     """log: gets a line a frame. dies: a file that the first process to draw a second frame makes before it dies.
-    refused: a text; a scene with it in its prompt is never drawn. full: a file that the first process to draw makes;
-    its disk takes no file of more than 20 kB from then on."""
+    refused: a text; a scene with it in its prompt, in small or capital letters, is never drawn. full: a file that the
+    first process to draw makes; its disk takes no file of more than 20 kB from then on."""
 
     exclusive = True
 
@@ -114,7 +114,7 @@ class FullRenderer(BlockRenderer):
         self.dies, self.refused, self.full = dies, refused, full
 
     def _draw(self, request: FrameRequest) -> bytes:
-        if self.refused is not None and self.refused in request.prompt:
+        if self.refused is not None and self.refused.casefold() in request.prompt.casefold():
             raise RefusedFrameError("Not this one.")
         if is_first(self.full):
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
