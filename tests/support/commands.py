@@ -148,11 +148,12 @@ def _train(out: Path, work: Path, other: bool) -> object:
     from tiny_gemma import build_gemma
 
     from katha.planners.training import load_settings, train_planner
+    from katha.planners.training_data import make_examples
 
     records = [_annotated("fox", "hen"), _annotated("lion", "mouse")]
     base = work / "gemma"
     if not base.exists():
-        build_gemma(base, [record.story_text for record in records], size=600)
+        build_gemma(base, [item.prompt + item.reply for item in make_examples(records).kept], size=900)
     settings = load_settings(None, {"steps": 2, "batch": 1, "accumulation": 1, "save_every": 1, "rank": 4 + other})
     return train_planner(records, [], out, settings, base=str(base), device="cpu")
 
