@@ -18,6 +18,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_PAGES, ("pdf",)),
     "font": ("pdf", "gif", "mp4"),
     "fade": ("gif", "mp4"),
+    "still": ("gif", "mp4"),
     "audio": ("mp4",),
     "dataset": ("hub-results",),
 }

@@ -52,6 +52,9 @@ class ExportOptions(BaseModel):
         default=2.0, gt=0, le=600, description="How long a frame stands that has no duration; 2 unless told."
     )
     fade: float = Field(default=0.3, ge=0, le=5, description="Seconds of cross-fade in films; 0.3 unless told.")
+    still: bool = Field(
+        default=False, description="Keep drawings still in films, where their layers would move and eyes blink."
+    )
     fps: int = Field(default=24, ge=1, le=120, description="Frames a second of films and timelines; 24 unless told.")
     plain: bool = Field(
         default=False, description="Leave captions out of films, contact sheets and the names of pictures."

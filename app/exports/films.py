@@ -1,15 +1,18 @@
-"""Animatics: each frame for its time, with captions and cross-fades; GIF, or MP4 with a sound file under it."""
+"""Animatics: each frame for its time, drawings in motion, with captions and cross-fades; GIF, or MP4 with sound."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from katha.app.exports.board import ExportOptions, Sheet
 from katha.app.exports.fonts import Fonts
+from katha.app.exports.motion import Moving
 from katha.app.exports.pictures import with_words
+from katha.app.reports.page import open_picture
 from katha.errors import InputFileError
 
 if TYPE_CHECKING:
@@ -17,19 +20,56 @@ if TYPE_CHECKING:
 
 _GIF_SIDE, _MP4_SIDE = 640, 1280
 _GIF_STEPS = 4
+_GIF_RATE = 6
+"""Pictures a second of what moves."""
 _BAR = 0.14
 
 
-def _frames(sheet: Sheet, side: int, options: ExportOptions) -> tuple[list[Image], int]:
-    """Return every frame with its caption, even in width and height, no longer than `side` pixels; and how many pixels
-    of its height the caption has."""
+@dataclass(frozen=True)
+class _Take:
+    """A shot as it is filmed: its picture with its words, and what moves in it, at its place."""
+
+    still: Image
+    seconds: float
+    moving: Moving | None = None
+    place: tuple[int, int] = (0, 0)
+
+    def at(self, second: float) -> Image:
+        """Return the picture at a time of the shot."""
+        if self.moving is None:
+            return self.still
+        shown = self.still.copy()
+        shown.paste(self.moving.at(second, self.seconds), self.place)
+        return shown
+
+
+def _takes(sheet: Sheet, side: int, options: ExportOptions) -> tuple[list[_Take], int]:
+    """Return every shot with its caption, even in width and height, no longer than `side` pixels.
+
+    Also returns how many pixels of its height the caption has.
+    """
+    from PIL import ImageOps
+
     scale = min(1.0, side / max(sheet.width, sheet.height))
     width, height = (max(2, round(length * scale) // 2 * 2) for length in (sheet.width, sheet.height))
     bar = 0 if options.plain else round(height * _BAR) // 2 * 2
     fonts = Fonts(options.font)
     if not options.plain:
         fonts.checked(sheet)
-    return [with_words(shot, width, height, bar, fonts) for shot in sheet.shots], bar
+    takes: list[_Take] = []
+    before: frozenset[str] = frozenset()
+    for shot in sheet.shots:
+        still = with_words(shot, width, height, bar, fonts)
+        svg = shot.source.read_text(encoding="utf-8") if shot.source is not None and not options.still else None
+        if svg is None:
+            takes.append(_Take(still, shot.seconds))
+            before = frozenset()
+            continue
+        size = ImageOps.contain(open_picture(shot.picture), (width, height)).size
+        moving = Moving(svg, size, shot.asked.must_show, before, "wide" in shot.asked.shot_size)
+        takes.append(_Take(still, shot.seconds, moving, ((width - size[0]) // 2, (height - size[1]) // 2)))
+        before = moving.ids
+    return takes, bar
 
 
 def _between(one: Image, other: Image, share: float, bar: int) -> Image:
@@ -47,28 +87,31 @@ def _between(one: Image, other: Image, share: float, bar: int) -> Image:
 
 def write_gif(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write an endless GIF with a short fade between frames."""
-    frames, bar = _frames(sheet, _GIF_SIDE, options)
+    takes, bar = _takes(sheet, _GIF_SIDE, options)
     shown: list[Image] = []
     times: list[int] = []
-    for at, (shot, picture) in enumerate(zip(sheet.shots, frames, strict=True)):
-        last = at + 1 == len(frames)
-        fade = 0.0 if last else min(options.fade, shot.seconds / 2)
-        shown.append(picture)
-        times.append(round(1000 * (shot.seconds - fade)))
+    for at, take in enumerate(takes):
+        last = at + 1 == len(takes)
+        fade = 0.0 if last else min(options.fade, take.seconds / 2)
+        steps = max(1, round((take.seconds - fade) * _GIF_RATE)) if take.moving is not None else 1
+        shown += [take.at(step * (take.seconds - fade) / steps) for step in range(steps)]
+        times += [round(1000 * (take.seconds - fade) / steps)] * steps
         for step in range(1, _GIF_STEPS) if fade else ():
-            shown.append(_between(picture, frames[at + 1], step / _GIF_STEPS, bar))
+            share = step / _GIF_STEPS
+            shown.append(_between(take.at(take.seconds - fade * (1 - share)), takes[at + 1].at(0.0), share, bar))
             times.append(round(1000 * fade / (_GIF_STEPS - 1)))
     shown[0].save(target, save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
 
 
-def _film(sheet: Sheet, frames: list[Image], bar: int, options: ExportOptions) -> Iterator[Image]:
+def _film(takes: list[_Take], bar: int, options: ExportOptions) -> Iterator[Image]:
     """Yield the pictures of a film one by one: each shot has its own time, the last part of it the cross-fade."""
-    for at, shot in enumerate(sheet.shots):
-        count = max(1, round(shot.seconds * options.fps))
-        fading = 0 if at + 1 == len(frames) else min(round(options.fade * options.fps), count // 2)
+    for at, take in enumerate(takes):
+        count = max(1, round(take.seconds * options.fps))
+        fading = 0 if at + 1 == len(takes) else min(round(options.fade * options.fps), count // 2)
         for number in range(count):
             into = number - (count - fading) + 1
-            yield frames[at] if into <= 0 else _between(frames[at], frames[at + 1], into / (fading + 1), bar)
+            shown = take.at(number / options.fps)
+            yield shown if into <= 0 else _between(shown, takes[at + 1].at(0.0), into / (fading + 1), bar)
 
 
 def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
@@ -79,16 +122,16 @@ def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """
     import av
 
-    frames, bar = _frames(sheet, _MP4_SIDE, options)
+    takes, bar = _takes(sheet, _MP4_SIDE, options)
     with av.open(str(target), "w", options={"movflags": "+faststart"}) as film:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)
-        stream.width, stream.height, stream.pix_fmt = frames[0].width, frames[0].height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = takes[0].still.width, takes[0].still.height, "yuv420p"
         # With its vector code, x264's macroblock trees differ from run to run, even with one thread.
         stream.options = {"crf": "18", "preset": "medium", "x264-params": "mbtree=0"}
         stream.thread_count = 1
         sound = film.add_stream("aac", rate=48_000) if options.audio is not None else None
-        for picture in _film(sheet, frames, bar, options):
+        for picture in _film(takes, bar, options):
             film.mux(stream.encode(av.VideoFrame.from_image(picture)))  # type: ignore[no-untyped-call]
         film.mux(stream.encode())
         if sound is not None and options.audio is not None:

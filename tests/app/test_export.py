@@ -748,6 +748,27 @@ def test_a_drawing_with_gradients_clips_and_masks_stays_vectors_in_a_pdf(
         assert ImageStat.Stat(ImageChops.difference(paper, given)).mean < [3.0] * 3
 
 
+def test_a_drawing_moves_in_a_film_and_its_words_do_not(run: Path) -> None:
+    drawn(run)
+    films = {}
+    for name, still in (("moving", False), ("again", False), ("still", True)):
+        target = made(run, "mp4", f"{name}.mp4", fps=8, still=still)
+        with av.open(str(target)) as film:
+            films[name] = [frame.to_image() for frame in film.decode(video=0)]
+    assert (run.parent / "moving.mp4").read_bytes() == (run.parent / "again.mp4").read_bytes()
+    assert len(films["moving"]) == len(films["still"])
+    for name, moves in (("moving", True), ("still", False)):
+        first, later = (films[name][at].convert("RGB") for at in (0, 10))
+        height = round(first.height / 1.14)
+        parts = [(0, 0, first.width, height - 4), (0, height + 4, first.width, first.height)]
+        changed = [ImageChops.difference(first.crop(part), later.crop(part)) for part in parts]
+        above, words = (ImageStat.Stat(picture).mean for picture in changed)
+        assert (max(above) > 1) is moves, above
+        assert max(words) < 1
+    frames = [opened(made(run, "gif", f"{name}.gif", still=name == "s")).n_frames for name in "ms"]  # type: ignore[attr-defined]
+    assert frames[0] > frames[1]
+
+
 def test_a_drawing_stays_vectors_in_an_epub(run: Path) -> None:
     drawn(run)
     target = made(run, "epub", "a.epub")
