@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from katha.agents import run as machine
-from katha.agents.context import freeze, load_plugins, make_plan, require_drawers
+from katha.agents.context import frame_size, freeze, load_plugins, make_plan, make_renderer, require_drawers
+from katha.agents.requests import panel_request
 from katha.agents.state import OF_ONE_STORY, ReviewChoice, ReviewRequest, RunResult
 from katha.app.presets import choose_here
 from katha.app.recording import note_settings, recordable, settings_of_replay
@@ -26,6 +28,7 @@ from katha.jsonio import MOST_JSON, read_json
 from katha.mapping import RecordMapping
 from katha.planners.base import validate_plan
 from katha.planners.renewal import read_plan
+from katha.protocols import KeepsSources
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -127,6 +130,48 @@ def plan_story(
     made = make_plan(record, config, lambda said: on_event(Event(stage="plan", kind="progress", message=said)))
     on_event(Event(stage="plan", kind="finished"))
     return made
+
+
+@recordable
+def draw_cast(
+    story: StoryRecord | Path | str,
+    settings: Settings | str | None = None,
+    *,
+    plan: Plan | Path | str | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    **changes: Any,
+) -> bytes:
+    """Draw the cast sheet of a story: everybody and every prop as named parts, and no frame.
+
+    Args:
+        story: A text file, a record (`.json`), `FILE.jsonl#story_id`, the story's own words, or a record.
+        settings: Settings, or the name of a preset; else the environment's and the defaults. The renderer is `vector`.
+        plan: Whose cast it is, instead of the planner's: a plan, or a file of `katha plan`.
+        on_event: Hears how far a plan is that takes long.
+        **changes: Single settings by name, over `settings`: `style="ink"`; `record`, `replay`.
+
+    Returns:
+        The sheet as SVG; change it and hand it to `run_story(..., renderer_options={"cast": "cast.svg"})`.
+
+    Raises:
+        UsageError: The story cannot be planned, or the renderer draws from no cast. RenderError: no cast was drawn.
+
+    Example:
+        >>> sheet = draw_cast("story.txt", renderer="vector:anthropic:MODEL")
+    """
+    config = settings_for(settings, changes)
+    record = read_story(story, config.mapping)
+    renderer = make_renderer(config)
+    if not isinstance(renderer, KeepsSources):
+        raise UsageError(
+            f"The renderer {config.renderer!r} draws from no cast sheet.", hint="Name vector:MODEL as --renderer."
+        )
+    if plan is None:
+        made = plan_story(record, config, on_event=on_event)
+    else:
+        made = plan if isinstance(plan, Plan) else load_plan(Path(plan), record)
+    asked = panel_request(made, made.panels[0], config.seeds[0], frame_size(config, renderer))
+    return renderer.draw_cast(replace(asked, plan=made))
 
 
 @recordable

@@ -39,6 +39,7 @@ VERBS = {
         "run:plan",
         "Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.",
     ),
+    "cast": _Verb("run:cast", "Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it."),
     "redo": _Verb(
         "redo:redo",
         "Change a frame of RUN by hand, keep the version before, and judge again what depends on it.",

@@ -26,15 +26,15 @@ from katha.app.cli.console import (
 )
 from katha.app.cli.here import taken_here
 from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from, with_recordings
-from katha.app.drawing import resume_run, settings_for
+from katha.app.drawing import read_story, resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
 from katha.app.reports.page import finished_run, headline, load_run, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
-from katha.errors import UsageError
+from katha.errors import StoreError, UsageError
 from katha.experiments.inputs import RunOptions
-from katha.jsonio import dumps
+from katha.jsonio import dumps, write_bytes_atomic
 from katha.schema import Coverage, StoryRecord
 from katha.stories import holds_several
 
@@ -252,6 +252,39 @@ def plan(
         made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
     _tell_coverage(made.coverage, err=True)
+
+
+@with_recordings
+@options_from(Settings, only=(*_PLANNED, "size"), limits=False)
+def cast(
+    story: Annotated[str, typer.Argument(help=ANY_HELP)],
+    given: Given,
+    adapter: Adapter = None,
+    plan: GivenPlan = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The SVG; out/STORY_ID.cast.svg unless told.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it.
+
+    `katha run STORY --renderer-option cast=FILE` draws from it, and so do later stories of the same heroes. A file that
+    is there is not written over.
+    """
+    given, changes = taken_here(given, with_adapter(given, adapter), story, plans_only=True, quiet=as_json)
+    record = read_story(story, settings_for(given.preset, changes).mapping)
+    target = out or Path("out") / f"{record.story_id}.cast.svg"
+    if target.exists():
+        raise UsageError(f"{str(target)!r} is there already.", hint="Name another --out, or take it away.")
+    with live_view(quiet=as_json) as on_event:
+        sheet = katha.draw_cast(record, given.preset, plan=plan, on_event=on_event, **changes)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes_atomic(target, sheet)
+    except OSError as error:
+        raise StoreError(f"Cannot write {str(target)!r}: {error.strerror or error}.") from error
+    if as_json:
+        echo_json({"out": str(target), "bytes": len(sheet)})
+    else:
+        typer.echo(f"Cast: {target}")
 
 
 def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:

@@ -19,6 +19,7 @@ from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
 from katha.renderers.vector.entrance import Entrance, enter
+from katha.renderers.vector.figures import figure
 from katha.renderers.vector.raster import rasterise
 from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
 from katha.schema import Panel, Plan
@@ -155,6 +156,25 @@ class VectorRenderer:
         found: bytes | None = getattr(self._own, "cast", None)
         return found
 
+    def draw_cast(self, request: FrameRequest) -> bytes:
+        """Return the cast sheet of a request's plan, as SVG; a board of the same plan and style is made of it.
+
+        Raises:
+            RenderError: the model gave no drawing that can be used.
+        """
+        cast = self._cast(self._dialogue(request))
+        self._own.receipt = self._spent(cast, cast.spent)
+        self._remarks += [f"The cast sheet: {fault}" for fault in cast.faults]
+        return cast.source.encode("utf-8")
+
+    def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
+        """Return a picture of each of the plan's characters, put together from a cast sheet's parts, by name."""
+        source = cast.decode("utf-8")
+        sheet = read_svg(source, most_bytes=1_000_000, lenient=True)
+        prefixes = Brief(plan, (1, 1), "").prefixes  # the same for every canvas and style
+        drawn = {name: figure(source, sheet, prefix) for name, prefix in prefixes.items()}
+        return {name: png for name, png in drawn.items() if png is not None}
+
     def receipt(self) -> Mapping[str, Any]:
         """Return about this thread's last frame: model, date (UTC), calls, tokens, dollars, faults that were left."""
         return dict(getattr(self._own, "receipt", {}))
@@ -243,7 +263,16 @@ class VectorRenderer:
     def _finished(self, cast: Drawn, request: FrameRequest, drawn: Drawn, spent: Spent) -> bytes:
         svg = self_contained(drawn.drawing, cast.drawing)
         self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
-        self._own.receipt = {
+        self._own.receipt = self._spent(drawn, spent)
+        what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
+        self._remarks += [f"{what}: {fault}" for fault in drawn.faults]
+        try:
+            return rasterise(svg, request.width, request.height)
+        except DrawingFault as fault:
+            raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
+
+    def _spent(self, drawn: Drawn, spent: Spent) -> dict[str, Any]:
+        return {
             "service": "vector",
             "model": self._name,
             "served": spent.model,
@@ -254,12 +283,6 @@ class VectorRenderer:
             "mended": drawn.mended,
             "faults": list(drawn.faults),
         }
-        what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
-        self._remarks += [f"{what}: {fault}" for fault in drawn.faults]
-        try:
-            return rasterise(svg, request.width, request.height)
-        except DrawingFault as fault:
-            raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
 
 
 def _read_cast(path: Path) -> Drawn:

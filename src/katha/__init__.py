@@ -23,7 +23,7 @@ from katha.errors import (
 )
 
 if TYPE_CHECKING:
-    from katha.app.drawing import plan_story, redo_frame, run_story
+    from katha.app.drawing import draw_cast, plan_story, redo_frame, run_story
     from katha.app.exports import ExportOptions, export_board
     from katha.app.many import plan_stories, run_stories
     from katha.app.measuring import measure
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
-    "katha.app.drawing": ("plan_story", "redo_frame", "run_story"),
+    "katha.app.drawing": ("draw_cast", "plan_story", "redo_frame", "run_story"),
     "katha.app.exports": ("ExportOptions", "export_board"),
     "katha.app.many": ("plan_stories", "run_stories"),
     "katha.app.measuring": ("measure",),
@@ -82,6 +82,7 @@ __all__ = [
     "__version__",
     "ablate",
     "compare",
+    "draw_cast",
     "evaluate",
     "export_board",
     "load_stories",

@@ -305,6 +305,10 @@ class KeepsSources(Protocol):
         """Return the sheet of the parts that this frame was made of; None where there is none."""
         ...
 
+    def draw_cast(self, request: FrameRequest) -> bytes:
+        """Return the sheet of the parts that the frames of a request's plan are made of, and draw no frame."""
+        ...
+
 
 @runtime_checkable
 class InsertsTogether(Protocol):

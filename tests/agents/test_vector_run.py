@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from drawn_boards import Scripted, frame, plan, usual
+from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
 from katha.agents.editing import edit_board, keep_drawing
 from katha.agents.edits import GivePicture, TakeFrame
 from katha.agents.run import run_story
+from katha.app.cli.main import app
 from katha.app.exports.formats import export_board
 from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
@@ -104,3 +106,36 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
     with pytest.raises(InputFileError, match="frame 1 cannot be used"):
         keep_drawing(out, b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", 1)
     assert sum("Now draw the cast sheet" in turns[-1].text for turns in model.asked) == 1
+
+
+def test_a_cast_is_drawn_alone_and_a_board_is_drawn_from_the_same_one(
+    model: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    inked = plan().model_copy(update={"style": "ink"})
+    (tmp_path / "plan.json").write_text(inked.model_dump_json(), "utf-8")
+    (tmp_path / "kettle.json").write_text(story().model_dump_json(), "utf-8")
+    words = ["cast", "kettle.json", "--plan", "plan.json", "--renderer", "vector:openai:any"]
+    done = CliRunner().invoke(app, [*words, "--size", "640x360"])
+    assert done.exit_code == 0, done.output
+    assert done.output.endswith(f"Cast: {Path('out/kettle.cast.svg')}\n")
+    assert "mi-head-glad" in (tmp_path / "out/kettle.cast.svg").read_text("utf-8")
+    (opening,) = {turns[0].text for turns in model.asked}
+    assert "Style: ink drawing" in opening
+    assert not any(turns[-1].text.startswith("Draw frame") for turns in model.asked)
+    again = CliRunner().invoke(app, words)
+    assert "is there already" in str(again.exception)
+
+    config = Settings(renderer="vector:openai:any", seeds=(42,), size=(640, 360), mode="base")
+    plugins = Plugins(RulePlanner(), VectorRenderer("openai:any"), {"sees": Sees()}, ReaderSimilarity())
+    run_story(story(), config, tmp_path / "run", plan=inked, plugins=plugins)
+    assert {turns[0].text for turns in model.asked} == {opening}
+
+
+def test_a_renderer_without_a_cast_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["cast", "Mila looks. It boils.", "--renderer", "sketch", "--planner", "rule"])
+    assert done.exit_code != 0
+    assert "'sketch' draws from no cast sheet" in str(done.exception)
+    assert not list(tmp_path.iterdir())

@@ -22,7 +22,18 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "python.md"
 TUTORIAL = ROOT / "docs" / "tutorial" / "python-api.md"
 FUNCTIONS = {
-    *("run_story", "plan_story", "redo_frame", "evaluate", "score", "ablate", "compare", "tune", "load_stories"),
+    *(
+        "run_story",
+        "plan_story",
+        "draw_cast",
+        "redo_frame",
+        "evaluate",
+        "score",
+        "ablate",
+        "compare",
+        "tune",
+        "load_stories",
+    ),
     *("export_board", "measure", "plan_stories", "run_stories"),
     *("register_renderer", "register_planner", "register_judge", "register_metric"),
 }
