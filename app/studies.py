@@ -24,7 +24,6 @@ from katha.eval_bridge.bench.boards import parse_boards
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
 from katha.eval_bridge.matching.rules import make_decider
-from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
@@ -48,6 +47,7 @@ from katha.experiments.inputs import (
 from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.experiments.needs import countable_judges
 from katha.jsonio import refuse_overwriting
+from katha.lettering import WordScanner
 from katha.models.client import keyless
 from katha.protocols import Judge
 from katha.registry import read_options

@@ -21,7 +21,6 @@ from katha.eval_bridge.judging.engine import JudgingEngine, Retry
 from katha.eval_bridge.matching.match import Decider, Rule
 from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.instructions import prompt_hashes
-from katha.eval_bridge.packets.packets import WordScanner
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.audit import question_ledger, summarise
 from katha.eval_bridge.scoring.contrastive import PairScorer, confidence_table, pair_questions
@@ -36,6 +35,7 @@ from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings,
 from katha.experiments.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
 from katha.jsonio import canonical, digest, read_record, write_json
+from katha.lettering import WordScanner
 from katha.protocols import Judge
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import ControlResult, Scores

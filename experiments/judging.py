@@ -16,11 +16,12 @@ from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, re
 from katha.eval_bridge.judging.abilities import JudgeAbilities
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import AnswersFormat
-from katha.eval_bridge.packets.packets import WordScanner, make_packet, packet_sha256, scan_packet, secrets_of
+from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.eval_folder import EvalSettings, Leakage, mark
 from katha.experiments.runner import OnStep
+from katha.lettering import WordScanner
 from katha.protocols import Evidence
 from katha.schema import CONDITIONS, Answer, Packet, Question, StoryRecord
 

@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-import threading
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.match import normalise
-from katha.jsonio import digest, sha256_hex
-from katha.models.checkpoints import need
-from katha.pictures import ByteCache, decode, decoded, keep_decoded
+from katha.jsonio import digest
+from katha.lettering import WordScanner
+from katha.pictures import ByteCache, decoded, keep_decoded
 from katha.protocols import Evidence
 from katha.schema import Condition, Packet, StoryRecord
 
@@ -138,44 +136,10 @@ def evidence_sha256(evidence: Evidence) -> str:
     return packet_sha256(Packet(story_id="", condition=evidence.condition, images=hashes, text=evidence.text))
 
 
-# Words drawn into a picture: a caption in the pixels tells a judge what no metadata scan can see.
-#
-# Read by RapidOCR (`katha[ocr]`; its models come with the package, nothing is fetched). A reading that shares a word
-# with the story's texts is a leak; any other, a shop sign for one, is only reported.
+# Words drawn into a picture: a caption in the pixels tells a judge what no metadata scan can see. A reading that shares
+# a word with the story's texts is a leak; any other, a shop sign for one, is only reported.
 
-_SURE = 0.6
 _SHORTEST = 3
-
-
-class WordScanner:
-    """Reads words in pictures, each distinct picture once. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        """Check that the package is there; its models are loaded at the first picture.
-
-        Raises:
-            MissingExtraError: RapidOCR is not installed; the hint is the command.
-        """
-        self._package = need("rapidocr", "Looking for words drawn into pictures (--scan-words)", "ocr")
-        self._engine: Any = None
-        self._known: dict[str, tuple[str, ...]] = {}
-        self._lock = threading.Lock()
-
-    def words(self, png: bytes) -> tuple[str, ...]:
-        """Return what is written in the picture, line by line; only lines that were read surely and hold letters."""
-        key = sha256_hex(png)
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = self._read(png)
-            return self._known[key]
-
-    def _read(self, png: bytes) -> tuple[str, ...]:
-        if self._engine is None:
-            self._engine = self._package.RapidOCR(params={"Global.log_level": "error"})
-        pixels = np.asarray(decode(png))[:, :, ::-1]
-        found = self._engine(pixels)
-        lines = zip(found.txts or (), found.scores or (), strict=True)
-        return tuple(text for text, score in lines if score >= _SURE and sum(map(str.isalpha, text)) >= _SHORTEST)
 
 
 def leaked_words(drawn: Sequence[str], secrets: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from katha.configs import load_config, load_prompt
 from katha.errors import RefusedFrameError, RenderError, TransientRenderError
+from katha.lettering import WordScanner
 from katha.models.base import Completion, TextModel, Turn
 from katha.pictures import as_png
 from katha.protocols import FrameRequest
@@ -76,12 +77,21 @@ class Dialogue:
     """One plan drawn by one model."""
 
     def __init__(
-        self, model: TextModel, brief: Brief, who: str, *, rounds: int, eyes: bool, sparing: bool = False
+        self,
+        model: TextModel,
+        brief: Brief,
+        who: str,
+        *,
+        rounds: int,
+        eyes: bool,
+        sparing: bool = False,
+        letters: WordScanner | None = None,
     ) -> None:
         """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures. sparing:
-        a drawing that could not be read has used up a round, because somebody carries every reply."""
+        a drawing that could not be read has used up a round, because somebody carries every reply. letters: finds
+        what can be read in a frame, where nothing may be."""
         self._model, self.brief, self._who, self._rounds, self._eyes = model, brief, who, rounds, eyes
-        self._sparing = sparing
+        self._sparing, self._letters = sparing, letters
 
     def cast(self) -> Drawn:
         """Return the cast sheet.
@@ -288,7 +298,13 @@ class Dialogue:
             characters={name: prefix for name, prefix in self.brief.prefixes.items() if name in names},
             groups=[group.id for group in groups_of(request.must_show)],
         )
-        rasterise(self_contained(drawing, cast.drawing), *_side(self.brief.canvas, 320))
+        whole = self_contained(drawing, cast.drawing)
+        rasterise(whole, *_side(self.brief.canvas, 320))
+        if self._letters is not None:
+            words = self._letters.words(
+                rasterise(whole, *_side(self.brief.canvas, load_config("vector.yaml")["look_side"]))
+            )
+            faults += [f'Something can be read as "{word}": no letters and nothing like them.' for word in words]
         return Drawn(source, drawing, tuple(faults))
 
     def _cast_turns(self, cast: Drawn) -> list[Turn]:

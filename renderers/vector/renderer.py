@@ -12,6 +12,7 @@ from typing import Any, Literal
 from katha.configs import config_text, load_config, load_prompt
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import digest, sha256_hex
+from katha.lettering import WordScanner
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import HoldsModel
 from katha.models.registry import make_model
@@ -62,6 +63,7 @@ class VectorRenderer:
         sheet: bool = True,
         cast: Path | None = None,
         contract: Literal["full", "small", "tried"] | None = None,
+        letters: bool = False,
     ) -> None:
         """Name the model; nothing is called yet.
 
@@ -71,7 +73,8 @@ class VectorRenderer:
         the model is shown pictures; it is unless a person carries them. sheet: let it look at the whole board at the
         end. cast: a cast sheet of your own (SVG), drawn from instead of a new one. contract: how much is asked of the
         model: full, small (simpler drawings), or tried: what an entrance test of two to three calls shows it can do
-        (the usual way for models of this machine; others are asked for all).
+        (the usual way for models of this machine; others are asked for all). letters: have frames looked through for
+        letters (`katha[ocr]`), which go back to the model.
 
         Raises:
             UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
@@ -89,6 +92,7 @@ class VectorRenderer:
         self._rounds, self._eyes = 2 if rounds is None else rounds, not by_hand if eyes is None else eyes
         self._sheet = sheet
         self._seeing = eyes
+        self._letters = WordScanner("--renderer-option letters=true", shortest=2) if letters else None
         self._contract = contract or ("full" if served or by_hand else "tried")
         self._entered: Entrance | None = None
         self._given = _read_cast(cast) if cast is not None else None
@@ -116,6 +120,7 @@ class VectorRenderer:
             "draw": self._draw,
             "looks": {"rounds": self._rounds, "eyes": self._eyes, "sheet": self._sheet},
             "contract": self._contract,
+            **({"letters": True} if self._letters is not None else {}),
             "cast": sha256_hex(self._given.source.encode("utf-8")) if self._given is not None else None,
         }
 
@@ -209,6 +214,7 @@ class VectorRenderer:
             rounds=self._rounds,
             eyes=eyes,
             sparing=self._draw == "packed",
+            letters=self._letters,
         )
 
     def _agreed(self) -> tuple[str, bool]:

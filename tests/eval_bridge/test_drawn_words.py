@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import MissingExtraError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.packets.packets import WordScanner, leaked_words
+from katha.eval_bridge.packets.packets import leaked_words
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
+from katha.lettering import WordScanner
 from katha.store import Store
 
 

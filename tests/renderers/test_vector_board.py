@@ -172,3 +172,27 @@ def test_ids_for_a_cast_of_any_names() -> None:
     assert [group.id for group in groups_of(["a cup", "A cup!", "3 men"])] == ["a-cup", "a-cup-2", "x-3-men"]
     assert "Gaze" not in brief.opening()
     assert "not_at" in brief.opening()
+
+
+def test_what_reads_like_letters_goes_back_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    strokes = "".join(
+        f'<path d="M{x} 100V300M{x} 200H{x + 80}M{x + 80} 100V300" stroke="#111" stroke-width="24"/>'
+        for x in (80, 220, 360)
+    )
+    sign = f'<g id="f-sign"><rect x="40" y="60" width="500" height="280" fill="#fff"/>{strokes}</g>'
+
+    def answer(turns: Sequence[Turn]) -> str:
+        if turns[-1].text.startswith("Draw frame"):
+            return f"```svg\n{frame(900, more=sign)}\n```"
+        return f"```svg\n{frame(900)}\n```" if "can be read as" in turns[-1].text else usual(turns)
+
+    found = {}
+    for letters in (False, True):
+        model = Scripted(answer)
+        monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, made=model, **__: made)
+        renderer = VectorRenderer("openai:any", letters=letters, sheet=False)
+        found[letters] = list(renderer.render_board(requests()[:1]))
+        told = [turns[-1].text for turns in model.asked if "can be read as" in turns[-1].text]
+        assert bool(told) is letters
+    assert found[False] != found[True]
+    assert "HHH" in told[0]
