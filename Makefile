@@ -28,7 +28,7 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml
 	@touch $@ $(VENV)/.core
 
 story: $(VENV)/.core
-	$(BIN)/katha run $(or $(STORY),$(RECORDED)/story.json --replay $(RECORDED)/board.katha) --out $(OUT)
+	$(BIN)/katha run $(or $(STORY),$(RECORDED)/story.txt --replay $(RECORDED)/board.katha) --out $(OUT)
 
 # mypy cannot rename a path, so it reads a tree of links shaped like the installed package.
 links:
