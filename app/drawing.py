@@ -161,15 +161,13 @@ def draw_cast(
     """
     config = settings_for(settings, changes)
     record = read_story(story, config.mapping)
+    given = plan if plan is None or isinstance(plan, Plan) else load_plan(Path(plan), record)
     renderer = make_renderer(config)
     if not isinstance(renderer, KeepsSources):
         raise UsageError(
             f"The renderer {config.renderer!r} draws from no cast sheet.", hint="Name vector:MODEL as --renderer."
         )
-    if plan is None:
-        made = plan_story(record, config, on_event=on_event)
-    else:
-        made = plan if isinstance(plan, Plan) else load_plan(Path(plan), record)
+    made = given if given is not None else plan_story(record, config, on_event=on_event)
     asked = panel_request(made, made.panels[0], config.seeds[0], frame_size(config, renderer))
     return renderer.draw_cast(replace(asked, plan=made))
 

@@ -292,6 +292,7 @@ VERBS: tuple[tuple[str, str, Words], ...] = (
     ),
     ("record", "x.jsonl", ("tune", "{}", *SMALL[:6], "--settings", "3", *FEW, "--out", "o")),
     ("plan", "x.json", ("run", STORY, "--plan", "{}", *SMALL)),
+    ("plan", "x.json", ("cast", STORY, "--plan", "{}", "--renderer", "block")),
     ("answers", "x.jsonl", ("score", RECORD, "--answers", "{}", *FEW)),
     ("answers", "x.jsonl", ("run", STORY, *SMALL[:2], "--size", "96x64", "--mode", "base", "--judge", "recorded:{}")),
     ("answers", "x.jsonl", ("bench", "ensemble", RECORD, "--answers", "{}", "--gold", "GOLD")),
