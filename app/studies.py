@@ -165,6 +165,7 @@ def _eval_job(
         answers=config.answers,
         variant=config.variant,
         matching=config.matching,
+        ask=options.ask,
         questions=choose_questions(options.questions if spec.own else "all", records),
         controls=controls,
         resamples=options.resamples,

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -52,6 +52,7 @@ class EvalSettings(BaseModel):
     answers: AnswersFormat = "choice"
     variant: str = REPORTING_VARIANT
     matching: str = "lemma-set"
+    ask: Literal["singly", "together"] = "singly"
     questions: Selection = "all"
     controls: tuple[Control, ...] = ()
     seed: int = 42

@@ -103,7 +103,8 @@ class EvalJob:
         for item in (*self.records, *self.variants):
             hashed.update(canonical(item.model_dump(mode="json")))
         asked = (settings.answers, settings.variant, settings.questions, settings.seed, settings.evaluator)
-        identity = digest([hashed.hexdigest(), asked, prompt_hashes(settings.variant)])
+        together = ["together"] if settings.ask == "together" else []
+        identity = digest([hashed.hexdigest(), asked, prompt_hashes(settings.variant), *together])
         boards = [
             [method.name, str(method.folder.resolve()), record.story_id, method.files(record.story_id)]
             for method in self.methods
@@ -206,6 +207,8 @@ def _batchable(job: EvalJob) -> dict[str, AsksInBatches]:
     """
     if "repeat" in job.settings.controls:
         raise UsageError("The control 'repeat' cannot be asked in a batch.", hint="Leave it out, or leave --batch out.")
+    if job.settings.ask == "together":
+        raise UsageError("--batch asks each question singly.", hint="Leave --ask together out, or leave --batch out.")
     return batchable(job.judges)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -76,6 +76,9 @@ class EvalOptions(WorkerOptions):
     evaluator: str = Field(
         default=DEFAULT_EVALUATOR,
         description="kathatrace (unless told), or a baseline: object-overlap, generic-qa, tifa, dsg, ...",
+    )
+    ask: Literal["singly", "together"] = Field(
+        default="singly", description="API judges: one call a question (unless told), or one for those of a packet."
     )
     split: str | None = Field(default=None, description=SPLIT_HELP)
     ids: str | None = Field(default=None, description=IDS_HELP)

@@ -209,7 +209,7 @@ class Evaluator:
     def _inquiry(
         self, packet: tuple[Packet, Evidence], questions: Sequence[Question], method: str | None, form: AnswersFormat
     ) -> Inquiry:
-        return Inquiry(*packet, questions, method, self.settings.variant, form)
+        return Inquiry(*packet, questions, method, self.settings.variant, form, ask=self.settings.ask)
 
     def _scan(self, record: StoryRecord, images: Sequence[bytes], prompts: Sequence[str], *, count: bool) -> None:
         """Refuse an image-only packet that carries more than pixels.

@@ -19,7 +19,7 @@ from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.jsonio import digest, read_yaml
 
 _FIELDS = {"planner", "planner_options", "renderer", "renderer_options", "bridge_renderer", "bridge_renderer_options"}
-_FIELDS |= {"mode", "size", "memory"}
+_FIELDS |= {"guide", "guide_options", "mode", "size", "memory"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/-]{0,63}")
 
 

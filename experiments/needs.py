@@ -15,7 +15,7 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.context import make_planner, make_renderer, panel_count, prepare_story
+from katha.agents.context import make_guide, make_planner, make_renderer, panel_count, prepare_story
 from katha.compass.modes import Mode, Row, Suite, load_mode
 from katha.config import Settings
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
@@ -308,6 +308,7 @@ def _needs(
         renderer, why = _made(lambda: make_renderer(config))
         size = config.size or (renderer.capabilities.default_size if renderer is not None else _FALLBACK_SIZE)
         price = _frame_price(renderer)
+        guide, unguided = _made(lambda: make_guide(config))
         judges = {name: _judge(name, config) for name in (*config.judges, *config.steering_judges)}
         planner, planless = _made(lambda: make_planner(config))
         able = renderer.capabilities if renderer is not None else Capabilities()
@@ -327,6 +328,8 @@ def _needs(
             if given is None:
                 needs.append(_plans(config, planner, planless, record, shape))
             needs.append(Need(kind="pictures", name=config.renderer, calls=frames, cost=cost, note=why))
+            if config.guide is not None:
+                needs.append(_layouts(config.guide, guide, unguided, counts.frames + counts.inserted))
             needs += _answers(config, shape, counts, judges, size)
     return Needs.total(stories, needs, notes)
 
@@ -349,6 +352,12 @@ def _plans(config: Settings, planner: Planner | None, note: str, record: StoryRe
         cost=planner.cost(told.tokens),
         note=note,
     )
+
+
+def _layouts(name: str, guide: Renderer | None, note: str, frames: int) -> Need:
+    """Return what the layouts of so many frames take; the price of a guide that is not on this machine is unknown."""
+    price = _frame_price(guide) if guide is not None else None
+    return Need(kind="pictures", name=name, calls=frames, cost=None if price is None else frames * price, note=note)
 
 
 def _answers(

@@ -23,7 +23,7 @@ from pydantic import (
     model_serializer,
 )
 
-from katha.agents.context import Plugins, make_bridge, make_planner, make_renderer, require_prices
+from katha.agents.context import Plugins, make_bridge, make_guide, make_planner, make_renderer, require_prices
 from katha.config import Settings, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.answers import Outcome
@@ -218,6 +218,7 @@ class Shelf:
         for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
             shelf._made[_key(kind, config)] = made
         shelf._made[_key("bridge_renderer", config)] = plugins.bridge
+        shelf._made[_key("guide", config)] = plugins.guide
         return shelf
 
     def plugins(self, config: Settings) -> Plugins:
@@ -228,7 +229,9 @@ class Shelf:
         """
         renderer = self._once("renderer", make_renderer, config)
         bridge = self._once("bridge_renderer", make_bridge, config)
-        require_prices(self._budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
+        guide = self._once("guide", make_guide, config)
+        drawers = {config.renderer: renderer, str(config.bridge_renderer): bridge, str(config.guide): guide}
+        require_prices(self._budget, drawers)
         return Plugins(
             planner=self._once("planner", make_planner, config),
             renderer=renderer,
@@ -237,6 +240,7 @@ class Shelf:
             bridge=bridge,
             budget=self._budget,
             steering=self._steering,
+            guide=guide,
         )
 
     def _once(self, kind: str, make: Callable[[Settings], P], config: Settings) -> P:

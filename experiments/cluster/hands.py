@@ -91,9 +91,10 @@ def _options(family: Family, spec: str) -> set[str]:
 
 def stages_of(config: Settings, made: Plugins) -> set[str]:
     """Return the stages of what `made` for `config` holds in this machine's memory."""
-    bridge = {drawn_at(str(config.bridge_renderer), made.bridge)} if made.bridge is not None else set[str]()
+    others = ((str(config.bridge_renderer), made.bridge), (str(config.guide), made.guide))
+    drawn = {drawn_at(name, renderer) for name, renderer in others if renderer is not None}
     judged = {judged_at(name, judge_abilities(judge)) for name, judge in made.judges.items()}
-    return {planned_at(config), drawn_at(config.renderer, made.renderer), *bridge, *judged} - {HERE, HOME}
+    return {planned_at(config), drawn_at(config.renderer, made.renderer), *drawn, *judged} - {HERE, HOME}
 
 
 def load_for(config: Settings) -> Plugins:
@@ -114,7 +115,7 @@ class Hands:
 
     def plugins(self, config: Settings, made: Plugins) -> Plugins:
         """Return `made` for `config` as this station has them."""
-        bridge = made.bridge
+        bridge, guide = made.bridge, made.guide
 
         def judging(name: str, judge: Judge) -> Judge:
             return self._as(judge, lambda: judged_at(name, judge_abilities(judge)), self._judging)
@@ -124,6 +125,7 @@ class Hands:
             planner=self._as(made.planner, lambda: planned_at(config), self._planning),
             renderer=self._as(made.renderer, lambda: drawn_at(config.renderer, made.renderer), self._drawing),
             bridge=bridge and self._as(bridge, lambda: drawn_at(str(config.bridge_renderer), bridge), self._drawing),
+            guide=guide and self._as(guide, lambda: drawn_at(str(config.guide), guide), self._drawing),
             judges={name: judging(name, judge) for name, judge in made.judges.items()},
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evals import Watcher, draw, go, records
+from evals import Together, Watcher, draw, go, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
@@ -141,6 +141,25 @@ def test_a_dry_run_asks_nothing_and_weighs_everything(tmp_path: Path) -> None:
     assert (sums["watcher"].calls, sums["watcher"].reused) == (27, 0)
     assert sums["watcher"].input_tokens > 27
     assert sums["watcher"].cost == pytest.approx((sums["watcher"].input_tokens + sums["watcher"].output_tokens) / 1e6)
+
+
+def test_questions_of_a_packet_are_one_call_where_that_is_asked_for(tmp_path: Path) -> None:
+    judges = {ask: Together() for ask in ("singly", "together")}
+    found = {ask: go(tmp_path / ask, [judge], ask=ask) for ask, judge in judges.items()}
+    packets = 3 * (1 + 2 * 2)  # stories, by the text once and by two boards in two conditions
+    assert {ask: judge.calls for ask, judge in judges.items()} == {"singly": 45, "together": packets}
+    assert found["singly"].scores.methods == found["together"].scores.methods
+    with pytest.raises(UsageError, match="other"):
+        go(tmp_path / "together", [Together()], ask="singly")
+    stories = records()
+    job = EvalJob(stories, [draw(tmp_path / "flux", stories)], {"watcher": Together()}, EvalSettings(ask="together"))
+    with Store(tmp_path / "cache") as store:
+        sums, _ = estimate(job, store)
+        assert sums["watcher"].calls == 3 * 3
+        url = "http://127.0.0.1:9/v1"
+        api = replace(job, judges={"api": OpenAIJudge("gpt-4o-2024-11-20", base_url=url)})
+        with pytest.raises(UsageError, match="--batch asks each question singly"):
+            estimate(api, store, batch=True)
 
 
 def test_a_dry_run_of_batches_weighs_at_their_price(tmp_path: Path) -> None:

@@ -52,6 +52,25 @@ class Watcher:
             yield fault or JudgeReply("ok", "gold" if known else "other", confidence="high", usage=usage)
 
 
+class Together(Watcher):
+    """The same, and its calls are counted: one for all questions of a packet, where it is asked so."""
+
+    asks_together = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for reply in super().ask(evidence, prompts):
+            self.calls += 1
+            yield reply
+
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        self.calls += 1
+        yield from super().ask(evidence, prompts)
+
+
 def records(count: int = 3, **changes: object) -> list[StoryRecord]:
     def question(story: str, kind: str) -> Question:
         values = {
@@ -87,7 +106,7 @@ def go(tmp: Path, judges: Sequence[Watcher], out: str = "out", **options: Any) -
     methods = [draw(tmp / "flux", stories), draw(tmp / "kontext", stories, 1)]
     for spoiled in options.pop("spoil", ()):
         (tmp / spoiled).unlink()
-    settings = EvalSettings(resamples=50, controls=options.pop("controls", ()))
+    settings = EvalSettings(resamples=50, controls=options.pop("controls", ()), ask=options.pop("ask", "singly"))
     job = EvalJob(stories, methods, name_judges([(judge.name, judge) for judge in judges]), settings)
     with Store(tmp / "cache") as store:
         return evaluate(job, tmp / out, store, retry=AT_ONCE, **options)
