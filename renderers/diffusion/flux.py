@@ -15,7 +15,7 @@ from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
-from katha.renderers.diffusion.options import Calling, DiffusionOptions, diffusion_data, one_of
+from katha.renderers.diffusion.options import DiffusionOptions, between, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
 
@@ -274,9 +274,12 @@ class FluxOptions(DiffusionOptions):
     """A lower limit than the model's own, which saves time."""
     speed: Speed = "exact"
     """`fast` takes shortcuts that change the picture a little."""
+    strength: float | None = None
+    """With --guide, the share of the steps that are drawn over the layout, between 0 and 1: less keeps more of it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        between(strength=self.strength)
         one_of("speed", self.speed, get_args(Speed))
         if self.speed == "fast" and self.batch > 1:
             raise UsageError(
@@ -291,7 +294,7 @@ class FluxRenderer(DiffusionRenderer):
     renderer_name = "flux"
     options_class: ClassVar[type[FluxOptions]] = FluxOptions
     options: FluxOptions
-    capabilities = Capabilities(default_size=(1024, 1024), size_multiple=16, prompt_tokens=512)
+    capabilities = Capabilities(default_size=(1024, 1024), size_multiple=16, prompt_tokens=512, guide=True)
     wording_tokens: ClassVar[int] = 0
     """Tokens that a renderer keeps free for words of its own around a plan's prompt."""
 
@@ -302,7 +305,6 @@ class FluxRenderer(DiffusionRenderer):
         if wanted is not None and not 1 <= wanted <= own:
             raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {wanted}.")
         self.prompt_tokens = wanted or own
-        self.calling: Calling = diffusion_data().calls[self.checkpoint.pipeline]
         if self.calling.licence:
             self._remarks.append(f"The weights of {self.checkpoint.name!r}: {self.calling.licence}.")
         if self.options.true_cfg != 1 and self.calling.away != "true_cfg":
@@ -324,6 +326,11 @@ class FluxRenderer(DiffusionRenderer):
         spec = {name: value for name, value in super().spec().items() if name != "speed"}
         fast = {} if self.shortcuts is None else {"speed": dict(self.shortcuts.spec())}
         return {**spec, "prompt_tokens": self.prompt_tokens, **fast}
+
+    @property
+    def strength(self) -> float | None:
+        """The share of the steps that are drawn over a layout."""
+        return self.options.strength
 
     @cached_property
     def shortcuts(self) -> Shortcuts | None:

@@ -50,6 +50,7 @@ class KontextOptions(FluxOptions):
     """The options of `kontext`, which draws one frame at a time."""
 
     batch: int = field(default=1, init=False)
+    strength: float | None = field(default=None, init=False)
     reference: tuple[str, ...] = ()
     """NAME=FILE, a picture of the plan's character NAME."""
     characters: Path | None = None

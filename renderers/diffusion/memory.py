@@ -138,6 +138,7 @@ def sibling(pipe: Any, kind: str) -> Any:
     names, _ = wanted._get_signature_keys(wanted)
     sibling = wanted(**{name: getattr(pipe, name) for name in names})
     sibling.set_progress_bar_config(disable=True)
+    sibling.watermark = getattr(pipe, "watermark", None)  # none, too, where it would put one of its own
     return sibling
 
 

@@ -64,6 +64,15 @@ class Calling:
     listed: bool = False
     licence: str = ""
     first_block: bool = False
+    layout: str = ""
+    strength: float = 0.0
+    fewer: bool = False
+
+    def begun(self, steps: int, strength: float | None) -> tuple[int, float]:
+        """Return how many of so many steps are drawn over a layout, at least one and never all, and what the class is
+        told so that it draws these."""
+        drawn = min(max(1, round(steps * (self.strength if strength is None else strength))), steps - 1)
+        return drawn, (drawn + (0.25 if self.fewer else -0.25)) / steps
 
 
 @dataclass(frozen=True)
@@ -132,6 +141,13 @@ def at_least(least: int, **values: float | None) -> None:
             raise UsageError(f"{name} is at least {least}, not {value}.")
 
 
+def between(**values: float | None) -> None:
+    """Refuse an option that is not between 0 and 1 (UsageError); None is the model's own default."""
+    for name, value in values.items():
+        if value is not None and not 0 < value < 1:
+            raise UsageError(f"{name} is more than 0 and less than 1, not {value:g}.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class DiffusionOptions:
     """What every diffusion renderer can be told. None means the model's own default.
@@ -184,6 +200,7 @@ class DiffusionOptions:
         at_least(1, steps=self.steps, batch=self.batch)
 
     def of_the_family(self) -> dict[str, object]:
-        """Return what a family adds to these options, by name, but for what changes no pixel."""
-        left_out = {item.name for item in fields(DiffusionOptions)} | {"keep_gib"}
+        """Return what a family adds to these options, by name, but for what changes no pixel of a frame without a
+        layout."""
+        left_out = {item.name for item in fields(DiffusionOptions)} | {"keep_gib", "strength"}
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in left_out}

@@ -19,6 +19,7 @@ from katha.composing import left_out
 from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageError
 from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, free_bytes, require_local, sound_configuration
+from katha.pictures import decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint, packings_of
 from katha.renderers.diffusion.memory import (
@@ -30,9 +31,10 @@ from katha.renderers.diffusion.memory import (
     find_loras,
     load_pipeline,
     process_pool,
+    sibling,
     unwarned,
 )
-from katha.renderers.diffusion.options import DiffusionOptions, Family, Rung, diffusion_data
+from katha.renderers.diffusion.options import Calling, DiffusionOptions, Family, Rung, diffusion_data
 from katha.renderers.diffusion.placement import Frames, Need, apply_rung, check_fits, needs_of
 
 if TYPE_CHECKING:
@@ -94,9 +96,9 @@ class Job:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Size in pixels and shapes of the embeddings."""
+        """Size in pixels, shapes of the embeddings, and whether it follows a layout."""
         shapes = tuple((name, tuple(value.shape[1:])) for name, value in sorted(self.encoded.items()))
-        return (self.request.width, self.request.height, shapes)
+        return (self.request.width, self.request.height, shapes, self.request.guide is not None)
 
 
 class DiffusionRenderer(ABC):
@@ -131,11 +133,13 @@ class DiffusionRenderer(ABC):
         self.steps = own.steps if self.options.steps is None else self.options.steps
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
         self.prompt_tokens = own.prompt_tokens
+        self.calling: Calling = diffusion_data().calls[self.checkpoint.pipeline]
         self.capabilities = replace(
             type(self).capabilities,
             size_multiple=self.family.size_multiple,
             default_size=(side, side),
             prompt_family=own.prompt_family,
+            guide=type(self).capabilities.guide and bool(self.calling.layout) and self.steps > 1,
         )
         self._pool: PipelinePool = process_pool()
         self._remarks: list[str] = []
@@ -178,6 +182,16 @@ class DiffusionRenderer(ABC):
             **packed,
             **options.of_the_family(),
         }
+
+    @property
+    def strength(self) -> float | None:
+        """The share of the steps that are drawn over a layout, None for the model's own default."""
+        return None
+
+    def guided_spec(self) -> Mapping[str, Any]:
+        """Return which class begins with a layout, and how many steps are drawn over it."""
+        drawn, _ = self.calling.begun(self.steps, self.strength)
+        return {"pipeline": self.calling.layout, "steps": drawn}
 
     def tell(self, requests: Sequence[FrameRequest]) -> None:
         """Remember to say, once, what the prompts of these frames have no room for."""
@@ -243,6 +257,8 @@ class DiffusionRenderer(ABC):
         """Return what the pipeline makes of the jobs' embeddings, each frame with its own noise: images of shape
         (B, 3, H, W) with values 0 to 1. more: arguments of the pipeline."""
         request = jobs[0].request
+        if request.guide is not None and self.capabilities.guide:
+            pipe, more = sibling(pipe, self.calling.layout), {**more, **self._layouts(jobs)}
         stacked = self.stacked(jobs, pipe._execution_device)
         told = {"width": request.width, "height": request.height, "num_inference_steps": self.steps}
         generators = [generator_of(job.request.seed) for job in jobs]
@@ -252,6 +268,14 @@ class DiffusionRenderer(ABC):
             called = pipe(**given, generator=generators, output_type="pt")
         images: Tensor = called.images
         return images
+
+    def _layouts(self, jobs: Sequence[Job]) -> dict[str, object]:
+        """The arguments by which frames begin with their layouts: pictures of their size, under so much noise."""
+        from PIL import Image, ImageOps
+
+        sized = [(job.request, (job.request.width, job.request.height)) for job in jobs]
+        shown = [ImageOps.fit(decode(one.guide or b""), size, Image.Resampling.LANCZOS) for one, size in sized]
+        return {"image": shown, "strength": self.calling.begun(self.steps, self.strength)[1]}
 
     def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
         """Return the pipeline's arguments for the jobs' embeddings, on `device`: each of shape (B, ...)."""

@@ -15,7 +15,7 @@ from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
 from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
-from katha.renderers.diffusion.options import DiffusionOptions
+from katha.renderers.diffusion.options import DiffusionOptions, between
 from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
 from katha.renderers.references import CharacterPictures
 
@@ -209,7 +209,8 @@ class SdxlOptions(DiffusionOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PicturedSdxlOptions(SdxlOptions):
-    """The options of `sdxl` that frames drawn together have no use for: pictures of characters, by an IP-Adapter."""
+    """The options of `sdxl` that frames drawn together have no use for: pictures of characters, by an IP-Adapter, and
+    how closely layouts are followed."""
 
     characters: Path | None = None
     """A folder with a picture of every character, NAME.png."""
@@ -221,6 +222,12 @@ class PicturedSdxlOptions(SdxlOptions):
     """The folder of its image encoder, where it is not beside the file."""
     ip_scale: float = 0.6
     """How much the pictures count beside the words, 0 to 1."""
+    strength: float | None = None
+    """With --guide, the share of the steps that are drawn over the layout, between 0 and 1: less keeps more of it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        between(strength=self.strength)
 
 
 _PICTURED = ("characters", "reference", "ip_adapter", "ip_encoder", "ip_scale")
@@ -233,7 +240,7 @@ class SdxlRenderer(DiffusionRenderer):
     renderer_name = "sdxl"
     options_class: ClassVar[type[SdxlOptions]] = PicturedSdxlOptions
     options: SdxlOptions
-    capabilities = Capabilities(default_size=(1024, 1024), size_multiple=8)
+    capabilities = Capabilities(default_size=(1024, 1024), size_multiple=8, guide=True)
     adapter: IpAdapter | None = None
 
     def __init__(self, argument: str | None = None, options: SdxlOptions | None = None) -> None:
@@ -251,6 +258,11 @@ class SdxlRenderer(DiffusionRenderer):
         """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
         spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
         return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+
+    @property
+    def strength(self) -> float | None:
+        """The share of the steps that are drawn over a layout."""
+        return self.options.strength if isinstance(self.options, PicturedSdxlOptions) else None
 
     @property
     def beside(self) -> tuple[Sequence[Path], Sequence[Path]]:

@@ -111,6 +111,7 @@ class GeminiRenderer(HostedRenderer):
         sizes=tuple(SHAPES.values()),
         default_size=(1248, 832),
         deterministic=False,
+        guide=True,
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:

@@ -32,6 +32,7 @@ class OpenAIRenderer(HostedRenderer):
         sizes=tuple(SHAPES.values()),
         default_size=(1536, 1024),
         deterministic=False,
+        guide=True,
     )
 
     def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:

@@ -112,7 +112,10 @@ class HostedRenderer(ABC):
         self._fidelity: str | None = fidelity or highest
         self._references = CharacterPictures(characters, reference)
         self.capabilities = replace(
-            self.capabilities, pictures=self._vendor.card["references"] > 0, prompt_family=_FAMILY
+            self.capabilities,
+            pictures=self._vendor.card["references"] > 0,
+            guide=self._vendor.card["references"] > 1,
+            prompt_family=_FAMILY,
         )
         self._own = threading.local()
         self._remarks: list[str] = []
@@ -157,6 +160,10 @@ class HostedRenderer(ABC):
             "references": self._references.spec(),
             "prompts": [load_prompt(name).sha256 for name in ("image/frame", "image/inserted", "renderers/portrait")],
         }
+
+    def guided_spec(self) -> Mapping[str, Any]:
+        """Return the template of the sentence that says what a layout is."""
+        return {"prompt": load_prompt("image/layout").sha256}
 
     def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
         """Return the user's picture of a character, else the request of a portrait in the frame's style and size."""
@@ -242,19 +249,26 @@ class HostedRenderer(ABC):
         return self._received(self._call(send, asked.what), request)
 
     def _asked(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> _Asked:
-        references = _fitted([*neighbours, *(data for _, data in request.pictures)], self._vendor.card["references"])
+        layout = [request.guide] if request.guide is not None and self.capabilities.guide else []
+        room = self._vendor.card["references"] - len(layout)
+        # Its neighbours show the characters, too, where the layout takes the place of these pictures.
+        pictures = [data for _, data in request.pictures] if not layout or room > len(neighbours) else []
+        references = _fitted([*neighbours, *pictures], room)
         prompt = load_prompt(template).render(
             shown=[name for name, _ in request.pictures] if len(references) > len(neighbours) else [],
             neighbours=len(neighbours),
             prompt=request.prompt if request.composed else compose(request, load_family(_FAMILY), len).text,
             negative=request.negative_prompt,
         )
+        if layout:
+            portrait = request.kind == "extra" and request.scene is None and request.transition is None
+            prompt = f"{prompt}\n{load_prompt('image/layout').render(figure=portrait)}"
         what, most = _named(request), self._vendor.card["prompt_letters"]
         if len(prompt) > most:
             limit = f"{len(prompt):,} letters; {self.SERVICE} takes {most:,}"
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
         shape = next(name for name, known in self.SHAPES.items() if known == (request.width, request.height))
-        return _Asked(prompt, shape, references, what)
+        return _Asked(prompt, shape, [*references, *layout], what)
 
     def _received(self, drawn: Drawn, request: FrameRequest, share: float | None = None) -> bytes:
         """Return the PNG and keep the receipt. share: of the usual price, where a batch brought it."""

@@ -110,6 +110,7 @@ class Capabilities:
     None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
+    guide: the composition follows the picture that a request brings (`FrameRequest.guide`).
     prompt_family: how its model reads a prompt (`configs/composing.yaml`); without `panel` prompts are composed for it.
     """
 
@@ -123,6 +124,7 @@ class Capabilities:
     deterministic: bool = True
     panel: bool = False
     pictures: bool = False
+    guide: bool = False
     prompt_family: str = "paragraph"
 
 
@@ -131,7 +133,8 @@ class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
     find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
     one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
-    those that a renderer asks for (`DrawsFromPictures`).
+    those that a renderer asks for (`DrawsFromPictures`). `guide` is the layout that another renderer has drawn (PNG, of
+    any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
 
     `place`, `time_of_day`, `light`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and `contacts`
     are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone, as most
@@ -151,6 +154,7 @@ class FrameRequest:
     characters: tuple[Character, ...] = ()
     story_id: str = ""
     pictures: tuple[tuple[str, bytes], ...] = ()
+    guide: bytes | None = None
     place: str = ""
     time_of_day: str = ""
     shot_size: str = ""
@@ -253,6 +257,24 @@ class DrawsFromPictures(Protocol):
 
     def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
         """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
+        ...
+
+
+@runtime_checkable
+class FollowsGuides(Protocol):
+    """A renderer of whose ways with a guide `spec()` says nothing, so that frames without one have their old keys."""
+
+    def guided_spec(self) -> Mapping[str, Any]:
+        """Everything beside `spec()` that can change the pixels of a frame that follows a guide."""
+        ...
+
+
+@runtime_checkable
+class DrawsFigures(Protocol):
+    """A renderer whose cast sheet shows what each character looks like."""
+
+    def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
+        """Return a picture (PNG) of each of the plan's characters that the cast sheet has, by name."""
         ...
 
 

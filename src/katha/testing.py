@@ -337,6 +337,7 @@ def check_renderer(
         "order": trial.minds_the_order,
         "sizes": trial.draws_another_size,
         "insertion": trial.inserts,
+        **({"layout": trial.follows_layouts} if getattr(renderer.capabilities, "guide", False) else {}),
     }
     return _run_checks(f"The renderer {type(renderer).__name__}", checks)
 
@@ -440,6 +441,15 @@ class _Trial:
         if self.able.insertion == "alone":
             moved = self.renderer.insert_frame(request, BoardContext((), (), 0))
             _need(moved == png, "the inserted frame depends on the board; declare insertion='bank' or 'reference'")
+
+    def follows_layouts(self) -> None:
+        if not self.able.deterministic:
+            return
+        size = (self.requests[0].width, self.requests[0].height)
+        asked = [[replace(self.requests[0], guide=picture(key, size))] for key in ("one", "two")]
+        one, two = (self._draw(self.renderer, requests) for requests in asked)
+        _need(one != two, "two layouts gave the same picture, so they are not followed; declare guide=False")
+        _need(self._draw(self.make(), asked[0]) == one, "the same layout gave other bytes in another instance")
 
     def _draw(self, renderer: Renderer, requests: Sequence[FrameRequest]) -> list[bytes]:
         return list(renderer.render_board(list(requests)))

@@ -177,6 +177,10 @@ class InsertsAnyway(Good):
     capabilities = Capabilities(insertion="none", default_size=SIZE)
 
 
+class FollowsNothing(Good):
+    capabilities = Capabilities(guide=True, default_size=SIZE)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -199,6 +203,7 @@ class InsertsAnyway(Good):
         (WrongWord, "capabilities: identity 'sometimes' is none of none, batch"),
         (OddDefault, "capabilities: the default size"),
         (InsertsAnyway, "insertion: .*does not raise"),
+        (FollowsNothing, "layout: two layouts gave the same picture"),
     ],
 )
 def test_every_breach_is_named(make: Callable[[], Renderer], words: str) -> None:
