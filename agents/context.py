@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -16,7 +17,7 @@ from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import Settings
-from katha.errors import BudgetError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
@@ -33,6 +34,7 @@ from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import (
     Capabilities,
     CostsMoney,
+    FollowsGuides,
     Judge,
     KeepsReceipts,
     PanelWords,
@@ -75,6 +77,15 @@ def make_bridge(config: Settings) -> Renderer | None:
     """Return who draws inserted frames, if that is not the board's renderer; errors are those of `make_planner`."""
     drawer = {"renderer": config.bridge_renderer, "renderer_options": config.bridge_renderer_options}
     return make_renderer(config.model_copy(update=drawer)) if config.bridge_renderer is not None else None
+
+
+def make_guide(config: Settings) -> Renderer | None:
+    """Return who draws the layouts, if anybody does; errors are those of `make_planner`.
+
+    It gets no pictures of characters: these say how they look, and are the board's renderer's to follow.
+    """
+    drawer = {"renderer": config.guide, "renderer_options": config.guide_options, "characters": None}
+    return make_renderer(config.model_copy(update=drawer)) if config.guide is not None else None
 
 
 def make_similarity(config: Settings) -> Similarity:
@@ -176,7 +187,8 @@ class Plugins:
     """The planner, renderer, judges (by the name they were asked for) and similarity of a run.
 
     `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost. `steering` names
-    the judges that choose boards where they are others than those that report; None: all do both.
+    the judges that choose boards where they are others than those that report; None: all do both. `guide` draws each
+    frame's layout before the renderer does; None: there are no layouts.
     """
 
     planner: Planner
@@ -186,6 +198,7 @@ class Plugins:
     bridge: Renderer | None = None
     budget: Budget | None = None
     steering: tuple[str, ...] | None = None
+    guide: Renderer | None = None
 
     def asked(self, role: Role) -> tuple[str, ...]:
         """Return the judges that are asked the questions of one half."""
@@ -198,11 +211,19 @@ class Plugins:
         """Who draws inserted frames."""
         return self.renderer if self.bridge is None else self.bridge
 
+    def guide_of(self, renderer: Renderer) -> Renderer | None:
+        """Return who draws the layouts of a renderer's frames; None where it follows none."""
+        return self.guide if renderer.capabilities.guide else None
+
     def specs(self) -> dict[str, object]:
         """Return everything of theirs that can change a result, for `run.json`."""
+        guided = {}
+        if self.guide is not None:
+            followed = dict(self.renderer.guided_spec()) if isinstance(self.renderer, FollowsGuides) else {}
+            guided = {"guide": {"renderer": spec_of(self.guide, "guide"), "followed": followed}}
         return {
             "planner": spec_of(self.planner, "planner"),
-            "renderer": spec_of(self.renderer, "renderer"),
+            "renderer": {**spec_of(self.renderer, "renderer"), **guided},
             "bridge_renderer": spec_of(self.bridge, "bridge renderer") if self.bridge is not None else None,
             "judges": [spec_of(judge, f"judge {name!r}") for name, judge in self.judges.items()],
             "similarity": spec_of(self.similarity, "similarity"),
@@ -235,10 +256,10 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
     planner = make_planner(config)
     if budget is not None:
         _pay_planner(config, planner, budget)
-    renderer, bridge = make_renderer(config), make_bridge(config)
-    require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge})
+    renderer, bridge, guide = make_renderer(config), make_bridge(config), make_guide(config)
+    require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge, str(config.guide): guide})
     similarity = make_similarity(config)
-    return Plugins(planner, renderer, judges, similarity, bridge, budget, config.steering_judges or None)
+    return Plugins(planner, renderer, judges, similarity, bridge, budget, config.steering_judges or None, guide)
 
 
 def _pay_planner(config: Settings, planner: Planner, budget: Budget) -> None:
@@ -263,9 +284,12 @@ def check_able(config: Settings, plugins: Plugins) -> None:
     """Refuse a run whose renderers cannot do what it asks, before anything is drawn.
 
     Raises:
-        UsageError: a size that cannot be drawn, or a mode that inserts a frame and nobody who can draw it.
+        UsageError: a size that cannot be drawn, a mode that inserts a frame and nobody who can draw it, or a layout
+            that nobody draws or follows.
     """
     frame_size(config, plugins.renderer)
+    if plugins.guide is not None:
+        _check_guide(config, plugins.guide, plugins.renderer)
     mode = load_mode(config.mode)
     if mode.insert != "none" and plugins.inserter.capabilities.insertion == "none":
         who = config.bridge_renderer or config.renderer
@@ -273,6 +297,27 @@ def check_able(config: Settings, plugins: Plugins) -> None:
             f"The mode {config.mode!r} inserts a frame, and the renderer {who!r} cannot draw one.",
             hint="Give --bridge-renderer NAME, or --mode base.",
         )
+
+
+def _check_guide(config: Settings, guide: Renderer, renderer: Renderer) -> None:
+    """Refuse a guide that draws no board or no bridges, and a renderer that cannot follow one (UsageError)."""
+    if guide.capabilities.source == "found" or guide.capabilities.insertion == "none":
+        raise UsageError(f"{config.guide!r} can be no guide: it draws no boards and bridges.", hint="Use vector:MODEL.")
+    if not renderer.capabilities.guide:
+        raise UsageError(
+            f"The renderer {config.renderer!r} cannot follow a guide, as {', '.join(_followers())} can.",
+            hint="Leave --guide out, or name one of those with --renderer (flux: FLUX.1 and Z-Image).",
+        )
+
+
+def _followers() -> list[str]:
+    """Return the names of the renderers that say of themselves that they can follow a guide."""
+    registry, found = default_registry("renderers"), []
+    for name in registry.names():
+        with suppress(KathaError):  # one that cannot be imported follows nothing
+            able = getattr(registry.load(name)[0], "capabilities", None)
+            found += [name] if isinstance(able, Capabilities) and able.guide else []
+    return found
 
 
 def frame_size(config: Settings, renderer: Renderer) -> tuple[int, int]:

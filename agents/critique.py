@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from katha.agents.context import Plugins, RunContext
 from katha.agents.folder import RunRecord, by_service, paid
 from katha.agents.frames import images_of, numbered, together
+from katha.agents.guiding import layouts_of
 from katha.agents.state import Emit, RunResult
 from katha.compass.modes import Mode
 from katha.compass.repair import (
@@ -244,9 +245,11 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
     folder = context.folder
     result = folder.load_result(reused=False, first=context.engine.outcome.outcome().first)
     context.store.flush()
-    drawn = [frame.sha256 for item in result.candidates.candidates for frame in item.board.frames]
+    boards = [item.board for item in result.candidates.candidates]
+    boards += map(layouts_of, boards[:])
+    drawn = [frame.sha256 for board in boards for frame in board.frames]
     account = {
-        "paid": paid(context.store, result.candidates, folder.read_answers()),
+        "paid": paid(context.store, boards, folder.read_answers()),
         "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
         "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,

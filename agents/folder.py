@@ -566,12 +566,12 @@ def by_service(store: Store, hashes: Iterable[str]) -> list[ServiceUse]:
     return rows
 
 
-def paid(store: Store, candidates: Candidates, answers: Iterable[Answer]) -> dict[str, int]:
+def paid(store: Store, boards: Iterable[Board], answers: Iterable[Answer]) -> dict[str, int]:
     """Return what this run drew and asked itself, over all its processes, and what it found already paid for."""
     frames = {
         (frame.sha256, frame.prompt, frame.seed, frame.kind, frame.scene, frame.transition)
-        for item in candidates.candidates
-        for frame in item.board.frames
+        for board in boards
+        for frame in board.frames
     }
     questions = {(row.judge, row.packet_sha256, row.prompt_sha256) for row in answers if row.status == "ok"}
     rendered, asked = store.frames.rendered(), store.answers.asked()

@@ -4,18 +4,20 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.folder import CAST
+from katha.agents.guiding import guided_by, layout_name, layouts_of, unshown
 from katha.agents.pictures import (
     as_mask,
     check_picture,
     drawable_size,
     fit_picture,
     inside,
+    portrait_of,
     reference_of,
     scaled,
     side_by_side,
@@ -23,7 +25,7 @@ from katha.agents.pictures import (
     with_pictures,
 )
 from katha.agents.requests import inserted_request, scene_request
-from katha.agents.state import BridgeTask, Emit
+from katha.agents.state import BridgeTask, Emit, ignore_event
 from katha.border import named_failures
 from katha.compass.repair import Insertion, insertion, transition_text
 from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
@@ -31,7 +33,9 @@ from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
 from katha.protocols import (
     BoardContext,
+    DrawsFigures,
     DrawsFromPictures,
+    FollowsGuides,
     FrameRequest,
     Inpaints,
     InsertsTogether,
@@ -48,7 +52,7 @@ _PANEL_FIELDS = frozenset(
         *("light", "camera", "state", "gaze", "contacts", "props"),
     }
 )
-_TOLD_ELSEWHERE = frozenset({"story_id", "pictures", "plan", "transition", "composed", "dropped"})
+_TOLD_ELSEWHERE = frozenset({"story_id", "pictures", "guide", "plan", "transition", "composed", "dropped"})
 """What does not change what is drawn, or is part of the key in another form: the composed prompt."""
 
 # A frame's key is the renderer's specification and what the frame depends on: its own request, and the whole batch
@@ -82,7 +86,8 @@ def draw_scenes(
     Raises:
         RenderError: a frame could not be made.
     """
-    current, tried = _with_pictures(context, context.plugins.renderer, requests, emit), set[int]()
+    laid_out = _with_layouts(context, requests, emit)
+    current, tried = _with_pictures(context, context.plugins.renderer, laid_out, emit), set[int]()
     while True:
         try:
             return current, _draw_once(context, current, emit)
@@ -145,6 +150,18 @@ def _one(context: RunContext, requests: Sequence[FrameRequest], place: int) -> b
         return next(drawn)
 
 
+def _with_layouts(context: RunContext, requests: Sequence[FrameRequest], emit: Emit) -> list[FrameRequest]:
+    """The requests of scenes with the layouts that they follow, which the guide draws as it draws a board."""
+    guide = context.plugins.guide_of(context.plugins.renderer)
+    if guide is None or all(request.guide is not None for request in requests):
+        return list(requests)
+    other, panels = guided_by(context, guide), context.plan().panels
+    asked = [scene_request(other, panels[(request.scene or 1) - 1], request.seed) for request in requests]
+    _, hashes = draw_scenes(other, asked, unshown(emit))
+    pairs = zip(requests, hashes, strict=True)
+    return [replace(request, guide=picture_at(context, sha256)) for request, sha256 in pairs]
+
+
 def _with_pictures(
     context: RunContext, renderer: Renderer, requests: Sequence[FrameRequest], emit: Emit
 ) -> list[FrameRequest]:
@@ -167,7 +184,18 @@ def _with_pictures(
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
         return context.store.blobs.get(sha256)
 
-    return with_pictures(renderer, requests, portrait, _own_pictures(context, renderer))
+    figures = _figures(context, renderer, requests)
+    return with_pictures(renderer, requests, portrait, _own_pictures(context, renderer), figures)
+
+
+def _figures(context: RunContext, renderer: Renderer, requests: Sequence[FrameRequest]) -> Mapping[str, bytes]:
+    """By name what the characters look like in the layouts, so that their portraits look alike."""
+    guide = context.plugins.guide_of(renderer)
+    layout = next((request.guide for request in requests if request.guide is not None), None)
+    if layout is None or not isinstance(guide, DrawsFigures) or not isinstance(renderer, DrawsFromPictures):
+        return {}
+    cast = context.store.frames.source(_cast_of(sha256_hex(layout)))
+    return guide.figures(cast, context.plan()) if cast is not None else {}
 
 
 def _own_pictures(context: RunContext, renderer: Renderer) -> dict[str, bytes]:
@@ -188,7 +216,7 @@ def picture_at(context: RunContext, sha256: str) -> bytes:
 
 
 def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
-    return digest({"portrait": _dump(request, renderer.capabilities.panel), "renderer": dict(renderer.spec())})
+    return digest({"portrait": _asked(request, renderer), "renderer": dict(renderer.spec())})
 
 
 # What a vendor may draw in a batch: everything that a board needs and that is not kept, by the key it is kept under.
@@ -199,8 +227,15 @@ def missing_portraits(context: RunContext, seeds: Iterable[int]) -> dict[str, Fr
     renderer, index = context.plugins.renderer, context.store.frames
     if not isinstance(renderer, DrawsFromPictures):
         return {}
-    scenes = [scene_request(context, panel, seed) for seed in seeds for panel in context.plan().panels]
-    wished = [renderer.picture_of(item, scene) for scene in scenes for item in scene.characters]
+    scenes = [
+        scene
+        for seed in seeds
+        for scene in _with_layouts(
+            context, [scene_request(context, panel, seed) for panel in context.plan().panels], ignore_event
+        )
+    ]
+    figures = _figures(context, renderer, scenes)
+    wished = [portrait_of(renderer, item, scene, figures) for scene in scenes for item in scene.characters]
     keyed = {_portrait_key(renderer, one): one for one in wished if isinstance(one, FrameRequest)}
     return {key: one for key, one in keyed.items() if index.get(key) is None}
 
@@ -214,7 +249,7 @@ def missing_scenes(context: RunContext, seeds: Iterable[int], emit: Emit) -> dic
     renderer, found = context.plugins.renderer, dict[str, FrameRequest]()
     for seed in seeds:
         scenes = [scene_request(context, panel, seed) for panel in context.plan().panels]
-        scenes = _with_pictures(context, renderer, scenes, emit)
+        scenes = _with_pictures(context, renderer, _with_layouts(context, scenes, emit), emit)
         found |= dict(zip(_keys(renderer, scenes), scenes, strict=True))
     return {key: scene for key, scene in found.items() if context.store.frames.get(key) is None}
 
@@ -307,6 +342,15 @@ def source_at(context: RunContext, sha256: str) -> bytes | None:
     return context.files.source(sha256) or context.store.frames.source(sha256)
 
 
+def _asked(request: FrameRequest, renderer: Renderer) -> dict[str, object]:
+    """A request as JSON, as a renderer is asked; a layout counts with how it is followed."""
+    told = _dump(request, renderer.capabilities.panel)
+    if request.guide is None:
+        return told
+    followed = dict(renderer.guided_spec()) if isinstance(renderer, FollowsGuides) else {}
+    return {**told, "guide": {"picture": sha256_hex(request.guide), "followed": followed}}
+
+
 def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
     """A request as JSON; whose story it is does not change what is drawn.
 
@@ -333,7 +377,7 @@ def _plain(value: object) -> object:
 def _keys(renderer: Renderer, requests: Sequence[FrameRequest]) -> list[str]:
     """The cache key of each request of one board."""
     spec = dict(renderer.spec())
-    dumps = [_dump(request, renderer.capabilities.panel) for request in requests]
+    dumps = [_asked(request, renderer) for request in requests]
     batch = dumps if together(renderer) else None
     return [
         digest({"batch": batch, "place": place if batch else None, "renderer": spec, "request": dump})
@@ -415,12 +459,11 @@ def _insert_once(
     asked = _with_pictures(context, renderer, [replace(one, width=drawn[0], height=drawn[1]) for one in wished], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
-    panel = renderer.capabilities.panel
-    others = [_dump(item, panel) for item in around.requests]
+    others = [_asked(item, renderer) for item in around.requests]
     beside = [others, [frame.sha256 for frame in board.frames], around.position]
     parts = {"insert": None if alone else beside, "renderer": dict(renderer.spec())}
     cut = {} if size == drawn else {"cut": size}
-    keys = [digest({**parts, "request": _dump(one, panel), **cut}) for one in asked]
+    keys = [digest({**parts, "request": _asked(one, renderer), **cut}) for one in asked]
     who = _name_of(context, renderer)
     with context.store.claim("frames:" + keys[0]):
         sha256 = context.store.frames.get(keys[0])
@@ -485,9 +528,7 @@ def draw_inside(
     shows = tuple((item.name, own[item.name]) for item in request.characters if item.name in own)
     asked = replace(request, width=drawn[0], height=drawn[1], pictures=shows)
     parts = {"picture": picture, "mask": sha256_hex(where), "size": size}
-    key = digest(
-        {"inpaint": parts, "renderer": dict(renderer.spec()), "request": _dump(asked, renderer.capabilities.panel)}
-    )
+    key = digest({"inpaint": parts, "renderer": dict(renderer.spec()), "request": _asked(asked, renderer)})
     with context.store.claim("frames:" + key):
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
@@ -549,6 +590,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
             prompt=panel.prompt,
             seed=request.seed,
             source=source_name(context, sha256),
+            guide=layout_name(request),
         )
         for number, (panel, request, sha256) in enumerate(zip(plan.panels, requests, hashes, strict=True), 1)
     ]
@@ -619,7 +661,12 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         place = replaced.index - 1
     else:
         place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
-    requests = board_requests(context, board)
+    guide, requests = context.plugins.guide_of(context.plugins.inserter), board_requests(context, board)
+    if guide is not None:  # it adds its own frame among the layouts of the others, and this one follows that
+        other, layouts = guided_by(context, guide), layouts_of(board)
+        asked = inserted_request(other, what, request.seed, pair, kind)
+        _, sha256 = draw_inserted(other, asked, layouts, board_requests(other, layouts), place, unshown(emit))
+        request, alternatives = replace(request, guide=picture_at(context, sha256)), []
     drawn, sha256 = draw_inserted(context, request, board, requests, place, emit, alternatives=alternatives)
     frame = Frame(
         index=place + 1,
@@ -632,6 +679,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         seed=drawn.seed,
         renderer=context.config.bridge_renderer,
         source=source_name(context, sha256),
+        guide=layout_name(drawn),
     )
     frames = numbered([*board.frames[:place], frame, *board.frames[place:]])
     return board.model_copy(update={"frames": frames, "method": method})

@@ -8,7 +8,7 @@ state, never a mode's name: a new mode is a row in configs/modes.yaml and no bra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -124,9 +124,10 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
     context, name = runtime.context, f"candidate:{state['seed']}"
     with _stage(runtime, "render", len(context.plan().panels)) as spent:
         board = draw_board(context, state["seed"], _looking(context, runtime.stream_writer))
-        renderer = context.plugins.renderer
-        for remark in renderer.remarks() if isinstance(renderer, MakesRemarks) else ():
-            runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
+        for drawer in (context.plugins.guide, context.plugins.renderer):
+            remarks: Sequence[str] = drawer.remarks() if isinstance(drawer, MakesRemarks) else ()
+            for remark in remarks:
+                runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
     task = CritiqueTask(name=name, board=board)
     return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))
 

@@ -170,11 +170,13 @@ def with_pictures(
     requests: Sequence[FrameRequest],
     draw: Callable[[FrameRequest, str], bytes],
     own: Mapping[str, bytes],
+    figures: Mapping[str, bytes],
 ) -> list[FrameRequest]:
     """Return the requests with the pictures of their characters, where the renderer wants them.
 
     draw: gives the portrait of a request (of the character so called); it is called once for each distinct request.
-    own: by name the pictures that people have put on their characters' sheets; they go before any other.
+    own: by name the pictures that people have put on their characters' sheets; they go before any other. figures: those
+    of a guide's cast, which portraits follow.
     """
     asks = renderer if isinstance(renderer, DrawsFromPictures) else None
     if asks is None and not own:
@@ -186,7 +188,7 @@ def with_pictures(
         for character in request.characters:
             picture: bytes | FrameRequest | None = own.get(character.name)
             if picture is None and asks is not None:
-                picture = asks.picture_of(character, request)
+                picture = portrait_of(asks, character, request, figures)
             if isinstance(picture, FrameRequest):
                 if picture not in drawn:
                     drawn[picture] = draw(picture, character.name)
@@ -195,6 +197,14 @@ def with_pictures(
                 pictures.append((character.name, picture))
         found.append(replace(request, pictures=tuple(pictures)))
     return found
+
+
+def portrait_of(
+    asks: DrawsFromPictures, character: Character, request: FrameRequest, figures: Mapping[str, bytes]
+) -> bytes | FrameRequest | None:
+    """Return what is said of a character's picture; a portrait follows the character's figure, if there is one."""
+    picture = asks.picture_of(character, request)
+    return replace(picture, guide=figures.get(character.name)) if isinstance(picture, FrameRequest) else picture
 
 
 def threads_of(renderer: Renderer) -> int:

@@ -18,6 +18,7 @@ from katha.agents.context import Plugins, RunContext, check_able, check_plan, lo
 from katha.agents.critique import finish
 from katha.agents.folder import FIRST_VERSION, RunFolder, RunRecord, new_record
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
+from katha.agents.guiding import layouts_of
 from katha.agents.names import name_frames
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.agents.steps import Desk, replay
@@ -192,6 +193,7 @@ def _is_whole(folder: RunFolder, store: Store) -> bool:
     except (InputFileError, ValidationError):
         return False
     boards = [*(item.board for item in result.candidates.candidates), result.board]
+    boards += map(layouts_of, boards[:])
     for sha256 in sorted({frame.sha256 for board in boards for frame in board.frames}):
         if folder.panel(sha256) is None:
             png = store.blobs.find(sha256)

@@ -7,7 +7,7 @@ rests on it in `katha.agents.rereading`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from katha.agents.frames import (
     source_name,
     together,
 )
+from katha.agents.guiding import guided_by, layout_name, layouts_of, unshown
 from katha.agents.names import name_frames
 from katha.agents.pictures import reference_of, unfollowed
 from katha.agents.requests import with_stand_ins
@@ -178,7 +179,9 @@ def apply(desk: Desk, edits: Sequence[Edit]) -> Edited:
 def _stand_alone(context: RunContext, settled: Settled) -> bool:
     """Whether what is drawn rests on no transition that may be read anew: scenes whose frames stand alone."""
     scenes = all(settled.spots[at].panel is not None for at in settled.draw)
-    return scenes and not together(context.plugins.renderer) and context.plugins.renderer.capabilities.source == "drawn"
+    renderer = context.plugins.renderer
+    drawers = filter(None, (renderer, context.plugins.guide_of(renderer)))
+    return scenes and not any(map(together, drawers)) and renderer.capabilities.source == "drawn"
 
 
 def _require_references(context: RunContext) -> None:
@@ -337,8 +340,11 @@ def _laid(context: RunContext, spot: Spot, number: int) -> Frame:
     return spot.frame.model_copy(update=told)
 
 
-def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -> Iterator[tuple[int, Frame]]:
-    """The frames at these positions (from 0), drawn into their places among the others.
+def _drawn(
+    context: RunContext, board: Board, draw: Sequence[int], emit: Emit, without: Collection[int] = ()
+) -> Iterator[tuple[int, Frame]]:
+    """The frames at these positions (from 0), drawn into their places among the others. without: those that are not
+    there. The layouts that they follow are drawn first, into their places among the others' layouts.
 
     A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
     same picture here and in a board; otherwise the frame is inserted among those that are there.
@@ -347,7 +353,7 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         UsageError: the board's pictures were found, not drawn, and nobody else could draw one.
     """
     renderer, frames = context.plugins.renderer, board.frames
-    requests = board_requests(context, board)
+    requests = _laid_out(context, board, draw, emit)
     found = renderer.capabilities.source == "found"
     scenes = [at for at in draw if frames[at].kind == "scene"]
     if scenes and found and (context.plugins.bridge is None or any(frames[at].sha256 for at in scenes)):
@@ -359,7 +365,8 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
             done[at] = _pictured(context, frames[at], request, sha256)
             yield at, done[at]
     for at in (item for item in draw if item not in done):
-        there = [other for other in range(len(frames)) if other != at and (other in done or other not in draw)]
+        missing = {at, *without, *draw} - done.keys()
+        there = [other for other in range(len(frames)) if other not in missing]
         around = board.model_copy(update={"frames": [done.get(other, frames[other]) for other in there]})
         place = sum(other < at for other in there)
         by = renderer if at in scenes and not found else None
@@ -367,6 +374,19 @@ def _drawn(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -
         request, sha256 = draw_inserted(context, requests[at], around, beside, place, emit, by)
         done[at] = _pictured(context, frames[at], request, sha256)
         yield at, done[at]
+
+
+def _laid_out(context: RunContext, board: Board, draw: Sequence[int], emit: Emit) -> list[FrameRequest]:
+    """What each frame of the board is drawn from: those at these positions with the layouts that they follow."""
+    plugins, requests = context.plugins, board_requests(context, board)
+    drawers = {at: plugins.renderer if board.frames[at].kind == "scene" else plugins.inserter for at in draw}
+    follow = [at for at in draw if plugins.guide_of(drawers[at]) is not None]
+    if plugins.guide is None or not follow:
+        return requests
+    other, apart = guided_by(context, plugins.guide), set(draw) - set(follow)
+    for at, layout in _drawn(other, layouts_of(board), follow, unshown(emit), apart):
+        requests[at] = replace(requests[at], guide=picture_at(context, layout.sha256))
+    return requests
 
 
 def _given(context: RunContext, frame: Frame, sha256: str, emit: Emit) -> Frame:
@@ -384,7 +404,7 @@ def _given(context: RunContext, frame: Frame, sha256: str, emit: Emit) -> Frame:
         wide, high = png_size(png)
         raise UsageError(f"The picture has {wide}x{high} pixels, the board {size[0]}x{size[1]}.")
     emit(Event(stage="render", kind="frame", message=f"frame {frame.index}, your own drawing", sha256=sha256))
-    told = {"sha256": sha256, "image": f"panels/{sha256}.png", "source": source_name(context, sha256)}
+    told = {"sha256": sha256, "image": f"panels/{sha256}.png", "source": source_name(context, sha256), "guide": None}
     return frame.model_copy(update=told)
 
 
@@ -403,6 +423,7 @@ def _pictured(context: RunContext, frame: Frame, request: FrameRequest, sha256: 
         "sha256": sha256,
         "image": f"panels/{sha256}.png",
         "source": source_name(context, sha256),
+        "guide": layout_name(request) or frame.guide,
     }
     if "inpainted" in (frame.model_extra or {}):
         told["inpainted"] = None  # it is drawn as a whole now

@@ -45,8 +45,14 @@ from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 from katha.schema import Board, Plan
 
-_REDRAWN = ("renderer_options", "bridge_renderer_options", "memory", "characters")
-_FLAGS = dict(zip(_REDRAWN, ("--renderer-option", "--bridge-option", "--memory", "--characters"), strict=True))
+_REDRAWN = ("renderer_options", "bridge_renderer_options", "guide_options", "memory", "characters")
+_FLAGS = dict(
+    zip(
+        _REDRAWN,
+        ("--renderer-option", "--bridge-option", "--guide-option", "--memory", "--characters"),
+        strict=True,
+    )
+)
 _RECTANGLE = re.compile(r"\s*,\s*".join([r"(\d{1,3}(?:\.\d+)?)"] * 4))
 
 

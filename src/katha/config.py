@@ -33,7 +33,7 @@ from katha.protocols import Span
 from katha.registry import Family, default_registry, read_options
 from katha.schema import CompassSettings
 
-_DRAWERS = ("renderer", "bridge_renderer")
+_DRAWERS = ("renderer", "bridge_renderer", "guide")
 _WITH_OPTIONS = ("planner", *_DRAWERS)
 MOST_PANELS = 60
 """Panels that a plain text may be told in: twice as many as `rule` gives a long one by itself."""
@@ -80,6 +80,12 @@ class Settings(BaseModel):
     )
     bridge_renderer_options: Annotated[Options, Flag("--bridge-option", many=True)] = Field(
         default={}, description="KEY=VALUE for --bridge-renderer."
+    )
+    guide: str | None = Field(
+        default=None, description="Who draws each frame's layout first, for a renderer that follows it: vector:MODEL."
+    )
+    guide_options: Annotated[Options, Flag("--guide-option", many=True)] = Field(
+        default={}, description="KEY=VALUE for --guide."
     )
     memory: str | None = Field(
         default=None, description="For renderers on this machine: full, model-offload, quantized, sequential-offload."
@@ -147,7 +153,7 @@ class Settings(BaseModel):
         default=None, description="The sha256 of the lock that these settings are frozen by."
     )
 
-    @field_validator("planner_options", "renderer_options", "bridge_renderer_options", "judge_options", mode="before")
+    @field_validator(*(f"{name}_options" for name in (*_WITH_OPTIONS, "judge")), mode="before")
     @classmethod
     def _read_options(cls, value: object) -> object:
         return read_options(value) if isinstance(value, (str, list, tuple)) else value
@@ -228,8 +234,9 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     loose = ("memory", "patience", "mapping", "characters")
     told = {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
-    if not told.get("steering_judges", True):  # nobody apart: what was made before there was a choice is the same
-        told.pop("steering_judges")
+    for name in ("steering_judges", "guide"):  # nobody apart: what was made before there was a choice is the same
+        if not told.get(name, True):
+            told.pop(name)
     return told
 
 
@@ -248,7 +255,7 @@ def load_preset(name: str) -> dict[str, Any]:
 
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
-    *(("planner", "planners"), ("renderer", "renderers"), ("bridge_renderer", "renderers")),
+    *(("planner", "planners"), ("renderer", "renderers"), ("bridge_renderer", "renderers"), ("guide", "renderers")),
     *(("judges", "judges"), ("similarity", "similarities")),
 )
 

@@ -62,11 +62,12 @@ def record(out: str) -> dict[str, Any]:
 def test_every_verb_that_draws_has_the_options_by_one_definition(verb: Callable[..., None]) -> None:
     hints = get_type_hints(verb, include_extras=True)
     fields = Settings.model_fields
-    for name in ("memory", "bridge_renderer_options", *(() if verb is redo else ("bridge_renderer",))):
+    whole = () if verb is redo else ("bridge_renderer", "guide")
+    for name in ("memory", "bridge_renderer_options", "guide_options", *whole):
         assert hints[name].__metadata__[0].help == fields[name].description
     options = {option for hint in hints.values() for item in hint.__metadata__ for option in item.param_decls or ()}
     options |= {item.default for hint in hints.values() for item in hint.__metadata__}
-    assert {"--memory", "--bridge-option", "--renderer-option"} <= options
+    assert {"--memory", "--bridge-option", "--guide-option", "--renderer-option"} <= options
 
 
 @pytest.mark.parametrize(

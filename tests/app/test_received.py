@@ -43,7 +43,7 @@ def edit(path: Path, change: Callable[[dict[str, object]], object]) -> None:
     path.write_text(json.dumps(value))
 
 
-@pytest.mark.parametrize("name", ["planner", "renderer", "bridge_renderer", "similarity", "judges"])
+@pytest.mark.parametrize("name", ["planner", "renderer", "bridge_renderer", "guide", "similarity", "judges"])
 def test_a_received_run_names_no_code(katha: Katha, tmp_path: Path, name: str) -> None:
     code = "os:system:touch X"
     edit(tmp_path / "run" / "run.json", lambda run: run["config"].update({name: [code] if name == "judges" else code}))

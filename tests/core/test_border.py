@@ -145,7 +145,7 @@ def test_a_similarity_of_one_s_own_is_checked(plugin: str) -> None:
 
 
 NAMED = [{"renderer": "os:system:touch X"}, {"judges": ["pixel", "os:system:X"]}, {"judges": "a,os:system"}]
-NAMED += [{name: "os:system"} for name in ("planner", "bridge_renderer", "similarity")]
+NAMED += [{name: "os:system"} for name in ("planner", "bridge_renderer", "guide", "similarity")]
 
 
 @pytest.mark.parametrize("values", NAMED)

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from base64 import b64encode, urlsafe_b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import drawn_boards
 import pytest
 from doubles import plugins, story
 from PIL import Image
@@ -26,11 +28,14 @@ from katha.agents.run import run_story
 from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
-from katha.protocols import BoardContext, FrameRequest, Inpaints
+from katha.models.base import Turn
+from katha.pictures import decode
+from katha.protocols import BoardContext, FollowsGuides, FrameRequest, Inpaints
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
-from katha.schema import Character
+from katha.renderers.vector import VectorRenderer
+from katha.schema import Character, StoryRecord
 from katha.testing import check_renderer, picture
 
 KEY = "sk-very-secret"
@@ -553,3 +558,101 @@ def test_the_characters_folder_reaches_whoever_draws_and_its_place_makes_no_othe
     assert identity_of(config.model_dump()) == identity_of(plain.model_dump())
     with pytest.raises(UsageError, match=r"There is no folder .*none"):
         make_renderer(plain.model_copy(update={"characters": tmp_path / "none"}))
+
+
+# Layouts: the picture that a guide has drawn goes last, with one sentence that says what it is.
+
+
+LAYOUT = picture("a layout", (640, 640))
+FOLLOW = "The last of the given pictures is the layout to follow"
+
+
+def test_a_layout_is_sent_last_with_one_sentence(serve: Serve, service: str) -> None:
+    server, renderer = serve()
+    leo = picture("leo", (64, 64))
+    plain, guided = request(pictures=(("Leo", leo),)), request(pictures=(("Leo", leo),), guide=LAYOUT)
+    list(renderer.render_board([plain]))
+    list(renderer.render_board([guided]))
+    assert [pictures_in(server, number) for number in (0, 1)] == [[leo], [leo, LAYOUT]]
+    assert FOLLOW not in sent(server, 0)
+    assert sent(server, 1).count(FOLLOW) == 1
+    assert "take nothing of its style" in sent(server, 1)
+    assert "Style: ink" in (list(renderer.render_board([request(guide=LAYOUT, style="ink")])) and sent(server, 2))
+    assert pictures_in(server, 2) == [LAYOUT]
+    if service == "openai":
+        assert server.paths[2].endswith("/images/edits")
+    _, body = renderer.batch_request(guided)
+    assert FOLLOW in json.dumps(body)
+    assert b64encode(LAYOUT).decode() in json.dumps(body)
+
+
+def test_a_bridge_has_its_neighbours_its_characters_and_its_layout(serve: Serve, service: str) -> None:
+    server, renderer = serve()
+    around = [picture(str(at), (1024, 1024)) for at in (1, 2)]
+    leo = picture("leo", (64, 64))
+    asked = request(kind="bridge", transition=(1, 2), guide=LAYOUT, pictures=(("Leo", leo),))
+    board = BoardContext((request(), request()), tuple(around), 1)
+    renderer.insert_frame(replace(asked, scene=None), board)
+    # The older Gemini model takes three pictures: the layout goes before the characters, whom the neighbours show.
+    assert pictures_in(server, 0) == ([*around, leo, LAYOUT] if service == "openai" else [*around, LAYOUT])
+    assert ("The further pictures show" in sent(server, 0)) == (service == "openai")
+    assert sent(server, 0).count(FOLLOW) == 1
+
+
+def test_services_say_how_they_follow_a_layout_beside_their_specification(serve: Serve) -> None:
+    _, renderer = serve()
+    assert renderer.capabilities.guide
+    assert isinstance(renderer, FollowsGuides)
+    assert list(renderer.guided_spec()) == ["prompt"]
+    assert len(renderer.spec()["prompts"]) == 3, "frames without a layout keep their keys"
+
+
+@pytest.fixture
+def guide(monkeypatch: pytest.MonkeyPatch) -> tuple[VectorRenderer, drawn_boards.Scripted]:
+    def answer(turns: Sequence[Turn]) -> str:
+        second = turns[-1].text.startswith("Draw frame 2")
+        return f"```svg\n{drawn_boards.frame(200)}\n```" if second else drawn_boards.usual(turns)
+
+    model = drawn_boards.Scripted(answer)
+    monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: model)
+    return VectorRenderer("openai:any"), model
+
+
+def test_a_run_sends_each_scene_its_drawn_layout_and_portraits_follow_the_cast(
+    serve: Serve,
+    service: str,
+    guide: tuple[VectorRenderer, drawn_boards.Scripted],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve(concurrency=1)
+    size = (1536, 1024) if service == "openai" else (1248, 832)
+    config = Settings(
+        renderer="hosted", guide="vector:openai:any", judges=("pixel",), mode="base", seeds=(42,), size=size,
+        style="ink", panels=2,
+    )  # fmt: skip
+    plan, out = drawn_boards.plan(), tmp_path / "out"
+    plan = plan.model_copy(update={"style": "ink"})
+    told = StoryRecord(story_id="kettle", title="Kettle", story_text="Mila looks at the kettle. The kettle boils.")
+    parts = plugins(renderer=renderer, guide=guide[0])
+    result = run_story(told, config, out, plan=plan, plugins=parts)
+    frames = result.board.frames
+    layouts = [(out / frame.guide).read_bytes() for frame in frames if frame.guide is not None]
+    portrait, scenes = pictures_in(server, 0), [pictures_in(server, number) for number in (1, 2)]
+    assert len(server.bodies) == 3
+    assert [shown[-1] for shown in scenes] == layouts
+    assert [len(shown) for shown in scenes] == [2, 2]
+    assert "The given picture shows who it is" in sent(server, 0)
+    (figure,) = portrait
+    green = decode(figure).getpixel((decode(figure).width // 2, decode(figure).height - 100))
+    assert green == (43, 156, 149), "the body of the cast sheet, in its own colours"
+    assert guide[0].figures(guide[0].cast_source() or b"", plan) == {"Mila": figure}
+    assert all("Style: ink" in sent(server, number) for number in range(3))
+    assert not any("ink" in turn.text.split("THE PLAN")[0] for turns in guide[1].asked for turn in turns[:1])
+    used = {row["service"]: (row["frames"], row["cost"]) for row in read_json(out / "run.json")["services"]}
+    assert used["vector"] == (2, pytest.approx(0.01 * len(guide[1].asked)))
+    assert used[service][0] == 3
+    again = len(server.bodies), len(guide[1].asked)
+    assert run_story(told, config, out, plan=plan, plugins=parts).reused
+    assert (len(server.bodies), len(guide[1].asked)) == again

@@ -396,6 +396,8 @@ class Frame(Record):
     renderer: str | None = None
     source: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The drawing that the picture was made from, beside it: `panels/<sha256>.svg`."""
+    guide: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    """The layout that the picture follows, by another renderer: `panels/<sha256>.png`."""
 
 
 class Board(Record):
