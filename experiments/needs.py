@@ -37,6 +37,7 @@ from katha.protocols import (
     Planner,
     PlanRequest,
     Renderer,
+    Span,
 )
 from katha.registry import default_registry, option_names
 from katha.schema import Plan, Question, StoryRecord
@@ -335,7 +336,9 @@ def _needs(
 
 
 def _shape(record: StoryRecord, config: Settings, able: Capabilities, plan: Plan | None) -> Shape | str:
-    return shape_of(record, panel_count(record, config, able) if plan is None else len(plan.panels), plan)
+    panels = panel_count(record, config, able) if plan is None else len(plan.panels)
+    most = shape_of(record, panels.most, plan) if isinstance(panels, Span) else ""
+    return most if isinstance(most, Shape) else shape_of(record, int(panels), plan)
 
 
 def _plans(config: Settings, planner: Planner | None, note: str, record: StoryRecord, shape: Shape) -> Need:

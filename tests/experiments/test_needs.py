@@ -134,3 +134,14 @@ def test_stories_are_chosen_by_split_and_by_id(tmp_path: Path) -> None:
         names("test", "c")
     with pytest.raises(UsageError, match="no story of the split 'gold'"):
         names("gold")
+
+
+def test_a_range_of_panels_is_counted_by_its_most() -> None:
+    at = {"base_url": "http://127.0.0.1:9/v1"}
+    drawn = [
+        calls(
+            needs_of_run(FABLE, planner="gemma-st:openai:m", planner_options=at, seeds=(42,), panels=panels), "pictures"
+        )
+        for panels in ("4", "4-8", "8")
+    ]
+    assert drawn[0] < drawn[1] == drawn[2]
