@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from katha.renderers.vector.brief import groups_of
-from katha.renderers.vector.raster import layers
+from katha.renderers.vector.raster import SECONDS_PASSED, layers
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -175,7 +175,7 @@ class Moving:
 
 
 def _drawn(root: Element, width: int, height: int) -> Image:
-    return layers([(ElementTree.tostring(root, "unicode"), width, height)])[0]
+    return layers([(ElementTree.tostring(root, "unicode"), width, height)], seconds=SECONDS_PASSED)[0]
 
 
 def _shown(second: float) -> float:

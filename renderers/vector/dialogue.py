@@ -22,7 +22,7 @@ from katha.protocols import FrameRequest
 from katha.renderers.vector.brief import Brief, groups_of
 from katha.renderers.vector.checks import cast_faults, frame_faults
 from katha.renderers.vector.patches import apply_patches, find_svg, split_frames
-from katha.renderers.vector.raster import rasterise
+from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
 
 _CAST_SIDE = (1600, 1240)
@@ -122,7 +122,7 @@ class Dialogue:
         size = _side(self.brief.canvas, load_config("vector.yaml")["look_side"])
 
         def show(drawn: Drawn) -> bytes:
-            return rasterise(self_contained(drawn.drawing, cast.drawing), *size)
+            return rasterise(self_contained(drawn.drawing, cast.drawing), *size, seconds=SECONDS_PASSED)
 
         turns = [*self._cast_turns(cast), *earlier, asked]
         return self._settle(turns, partial(self._frame_check, cast, request), show, "frame", what)
@@ -210,7 +210,7 @@ class Dialogue:
             return list(frames), spent
         side = load_config("vector.yaml")["sheet_side"] // _COLUMNS
         size = _side(self.brief.canvas, side)
-        shown = [rasterise(self_contained(one.drawing, cast.drawing), *size) for one in frames]
+        shown = [rasterise(self_contained(one.drawing, cast.drawing), *size, seconds=SECONDS_PASSED) for one in frames]
         numbers = [request.scene or place for place, request in enumerate(requests, 1)]
         text = load_prompt("renderers/vector/sheet").render(
             numbers=numbers,
@@ -312,7 +312,7 @@ class Dialogue:
         return [Turn("user", self.brief.opening()), Turn("assistant", _fenced(cast.source))]
 
     def _raster(self, drawn: Drawn, size: tuple[int, int]) -> bytes:
-        return rasterise(self_contained(drawn.drawing, None), *size)
+        return rasterise(self_contained(drawn.drawing, None), *size, seconds=SECONDS_PASSED)
 
     def _ask(self, turns: Sequence[Turn], spent: Spent, what: str) -> str:
         reply = self._model.complete(turns, None)

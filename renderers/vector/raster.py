@@ -34,6 +34,8 @@ __all__ = ["layers", "rasterise"]
 
 MOST_MEMORY = 300_000_000
 SECONDS = 2.0
+SECONDS_PASSED = 8.0
+"""For a drawing that was made within `SECONDS` at half the width and height, or nearly."""
 _ORDINARY = 1_000_000
 """Pixels of a picture that gets no more than its seconds."""
 _FOR_EACH = 4

@@ -21,7 +21,7 @@ from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
 from katha.renderers.vector.entrance import Entrance, enter
 from katha.renderers.vector.figures import figure
-from katha.renderers.vector.raster import rasterise
+from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
 from katha.schema import Panel, Plan
 
@@ -273,7 +273,7 @@ class VectorRenderer:
         what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
         self._remarks += [f"{what}: {fault}" for fault in drawn.faults]
         try:
-            return rasterise(svg, request.width, request.height)
+            return rasterise(svg, request.width, request.height, seconds=SECONDS_PASSED)
         except DrawingFault as fault:
             raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
 
