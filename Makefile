@@ -6,8 +6,8 @@ BIN    := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 # A text of your own: `make story STORY=mine.txt` draws it with the key, server or card that is there, else with the stand-in.
 STORY    ?=
-RECORDED := examples/recorded/the_embankment
-OUT      ?= out/$(if $(STORY),$(basename $(notdir $(STORY))),the_embankment)
+RECORDED := examples/recorded/the_coat_in_the_barley
+OUT      ?= out/$(if $(STORY),$(basename $(notdir $(STORY))),the_coat_in_the_barley)
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
 .PHONY: story test check fast measures links docs wheel reader soak bench clean
@@ -28,7 +28,7 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml
 	@touch $@ $(VENV)/.core
 
 story: $(VENV)/.core
-	$(BIN)/katha run $(or $(STORY),$(RECORDED)/story.txt --replay $(RECORDED)/board.katha) --out $(OUT)
+	$(BIN)/katha run $(or $(STORY),$(RECORDED)/story.json --replay $(RECORDED)/board.katha) --out $(OUT)
 
 # mypy cannot rename a path, so it reads a tree of links shaped like the installed package.
 links:

@@ -29,7 +29,8 @@ Boards that a language model planned and drew as SVG (`--renderer vector:MODEL`)
 model's recorded replies and the board's hashes; a test draws every one of them again, with the same bytes:
 
 ```bash
-katha run examples/recorded/the_embankment/story.txt --replay examples/recorded/the_embankment/board.katha --out out/the_embankment
+R=examples/recorded/the_coat_in_the_barley
+katha run $R/story.json --replay $R/board.katha --out out/barley
 ```
 
 The stories are by authors (language models) who had seen neither katha nor a board. The boards were planned and drawn on {date} by a frontier language model that had never seen katha and was reached through a relay:
