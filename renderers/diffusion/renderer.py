@@ -194,8 +194,10 @@ class DiffusionRenderer(ABC):
         return {"pipeline": self.calling.layout, "steps": drawn}
 
     def tell(self, requests: Sequence[FrameRequest]) -> None:
-        """Remember to say, once, what the prompts of these frames have no room for."""
-        fresh = [text for text in left_out(requests) if text not in self._told]
+        """Remember to say, once, what the prompts of these frames have no room for, and what they have no use for."""
+        idle = self.strength is not None and all(request.guide is None for request in requests)
+        said = [*left_out(requests), *(["The option strength changes nothing without --guide."] if idle else [])]
+        fresh = [text for text in said if text not in self._told]
         self._told.update(fresh)
         self._remarks += fresh
 
@@ -235,7 +237,8 @@ class DiffusionRenderer(ABC):
             yield images
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """Return the PNG of one more frame, drawn from its prompt as any frame is; the others are not needed."""
+        """Return the PNG of one more frame, drawn from its prompt, and along its layout if it brings one, as any frame
+        is; the others are not needed."""
         return next(iter(self.render_board([request])))
 
     def prepare(self, pipe: Any) -> None:  # noqa: B027  (most families have nothing to add)

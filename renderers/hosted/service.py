@@ -196,7 +196,7 @@ class HostedRenderer(ABC):
         self._remarks += [unused] if unused else []
 
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """Return one PNG, drawn from the prompt and the frames on both sides of its place."""
+        """Return one PNG, drawn from the prompt, the frames on both sides of its place, and the layout it brings."""
         around = context.images[max(0, context.position - 1) : context.position + 1]
         return self._draw(request, "image/inserted", around)
 

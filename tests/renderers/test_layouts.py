@@ -126,7 +126,9 @@ def test_frames_without_a_layout_keep_their_bytes_and_their_keys(make: Make, cas
     assert one(renderer) == before, "a layout leaves nothing behind in the pipeline or its schedule"
     assert dict(renderer.spec()) == spec == dict(make(case, strength=0.5).spec())
     assert "strength" not in spec
-    assert one(make(case, strength=0.5)) == before
+    idle = make(case, strength=0.5)
+    assert one(idle) == before
+    assert "The option strength changes nothing without --guide." in idle.remarks()
     assert renderer.guided_spec() != make(case, strength=0.5).guided_spec()
 
 
