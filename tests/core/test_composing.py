@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from katha.agents.requests import panel_request
 from katha.composing import Composed, Family, compose, left_out, load_family, parts_of, within
 from katha.composing.families import composing_data
+from katha.composing.parts import look_head
 from katha.composing.words import alone, as_sentence, clean, label, phrases, sentences_of, told_of
 from katha.planners.base import tokens_of
 from katha.protocols import FrameRequest
@@ -187,7 +188,7 @@ def test_a_prompt_of_each_join() -> None:
     assert whole == (
         "The woman with the ladder climbs onto the wagon and holds out a hand. The smaller boy stays below. "
         "The woman with the ladder: a tall, thin woman in blue overalls, grey bun, steel glasses, holding a lantern, "
-        "sleeves torn, frightened, looking at the window and not at the box. "
+        "sleeves torn, frightened, looking at the window, not at the box. "
         "The smaller boy: thin, eight years old, freckled, in a yellow raincoat, wet, "
         "looking at the woman with the ladder. "
         "The lamp: brass, green shade. The wagon: one wheel off. The owl: looking up. "
@@ -295,3 +296,13 @@ def test_a_prompt_is_within_its_budget_and_nothing_gets_lost(
 
 def letters(text: str) -> list[str]:
     return re.findall(r"[^\W_]", text.lower())
+
+
+def test_a_look_keeps_the_noun_that_the_rest_hangs_on_and_says_it_once() -> None:
+    assert told_of("the third rung of the ladder from below", "the third rung") == [
+        "the third rung of the ladder from below"
+    ]
+    assert told_of("the girl has red hair", "the girl") == ["red hair"]
+    bram = Character(name="Bram", kind="old man", appearance="thin bony man of seventy, long white beard")
+    assert look_head(bram).startswith("thin bony man of seventy")
+    assert look_head(Character(name="Gus", kind="fox", appearance="thin, red")) == "fox, thin"

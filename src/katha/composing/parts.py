@@ -126,7 +126,7 @@ def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
     at, away = (_aim(text, names) for text in (gaze.at, gaze.not_at))
     if not at:
         return f"not looking {away}" if away else ""
-    return f"looking {at}" + (f" and not {away}" if away else "")
+    return f"looking {at}" + (f", not {away}" if away else "")
 
 
 def _aim(text: str, names: dict[str, str]) -> str:
@@ -149,7 +149,8 @@ def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
     found = _merged(told_of(one.appearance, one.name), kind)
     if found and said(found[0], who):
         found = found[1:]
-    if kind and not said(kind, f"{who} {' '.join(found)}"):
+    named = bool(found) and content(kind)[-1:] and content(kind)[-1] in content(found[0])
+    if kind and not named and not said(kind, f"{who} {' '.join(found)}"):
         found[:1] = [", ".join([kind, *found[:1]])]
     if not found:
         return []

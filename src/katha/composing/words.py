@@ -18,6 +18,7 @@ _CLOSERS = "\"'\u201d\u2019\u00bb)]\u300d\u300f"
 _SHORT = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|vs|e\.g|i\.e)\.$")
 _SENTENCE_END = re.compile(rf"(?<=[{_STOPS}])[{re.escape(_CLOSERS)}]*(?:\s+|(?<=[\u3002\uff01\uff1f])(?=\S))")
 _OPEN, _CLOSE = "([\u201c\u300c", ")]\u201d\u300d"
+_HANGS = re.compile(r"\s+of\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"^(?:he|she|it|they)(?:['\u2019](?:s|re)\s+|\s+)(?=\S)", re.IGNORECASE)
 _AND = re.compile(r"^and\s+", re.IGNORECASE)
 _TAIL = re.compile(
@@ -132,10 +133,13 @@ def told_of(text: str, name: str) -> list[str]:
 
 
 def _without_name(phrase: str, name: str) -> str:
-    """Return a phrase without the name it begins with; a possessive ("Mila's coat") stays."""
+    """Return a phrase without the name it begins with; a possessive ("Mila's coat") stays, and so does a name that the
+    rest hangs on ("the third rung of the ladder")."""
     for known in (name, ARTICLE.sub("", name), label(name)):
         if known and phrase.lower().startswith(known.lower()):
             rest = phrase[len(known) :]
+            if _HANGS.match(rest):
+                return phrase
             if re.match(r"\s*[:\u2013\u2014-]\s+|\s+", rest):
                 return re.sub(r"^\s*[:\u2013\u2014-]?\s+", "", rest)
     return phrase
