@@ -45,7 +45,7 @@ Counted from the recordings (`python -m benchmarks.drawn RECORDING...`). Tokens 
 """
 
 
-def _drawn(name: str, row: dict[str, Any], out: Path) -> Board:
+def _drawn(name: str, out: Path) -> Board:
     """Replay a board, and draw its sheet."""
     place = RECORDED / name
     (story,) = (path for path in place.iterdir() if path.stem == "story")
@@ -83,7 +83,7 @@ def main() -> None:
     taken = {name: what_it_took(RECORDED / name / "board.katha") for name in told["boards"]}
     parts = [_HEAD.format(date=told["date"])]
     with tempfile.TemporaryDirectory() as work:
-        parts += [_about(name, row, _drawn(name, row, Path(work))) for name, row in told["boards"].items()]
+        parts += [_about(name, row, _drawn(name, Path(work))) for name, row in told["boards"].items()]
     parts += ["\n", _TABLE, *(_row(told["boards"][name]["title"], one) for name, one in taken.items())]
     out, frame = median(one.out for one in taken.values()), median(one.frame for one in taken.values())
     parts.append(f"\nMedian board: {out:,.0f} tokens; median frame: {frame:,.0f}.\n")

@@ -85,9 +85,9 @@ def doctor(
         return
     value = _diagnosis()
     if tried:
-        value = {**value, "tried": tries(_answers)}
+        value = {**value, "tried": tries(_answers, max_tokens=_TRY_TOKENS, timeout=_TRY_SECONDS)}
     if drawn:
-        value = {**value, "drawn": tries(_draws, part="renderer")}
+        value = {**value, "drawn": tries(_draws, part="renderer", max_tokens=_DRAW_TOKENS)}
     if as_json:
         echo_json(value)
         return
@@ -200,9 +200,9 @@ def _next() -> dict[str, str]:
     return steps
 
 
-def tries(asked: Callable[[TextModel], str], part: str = "planner") -> dict[str, str]:
+def tries(asked: Callable[[TextModel], str], part: str = "planner", **limits: Any) -> dict[str, str]:
     """Return what came of asking each model that a key or a server on this machine offers. part: whose models; judges
-    are asked with the planners."""
+    are asked with the planners. limits: of one reply."""
     rows = [(settings, "") for _, settings in keys_set()]
     rows += [(settings_of(server), server.url) for server in (() if os.environ.get(NO_PROBE) else servers())]
     found: dict[str, str] = {}
@@ -210,14 +210,12 @@ def tries(asked: Callable[[TextModel], str], part: str = "planner") -> dict[str,
         named = (settings[part].removeprefix("gemma-st:").removeprefix("vector:"),)
         for spec in dict.fromkeys((*named, *(settings["judges"] if part == "planner" else ()))):
             if ":" in spec:
-                found[spec] = _try(spec, url, asked)
+                found[spec] = _try(spec, url, asked, limits)
     return found or {"nothing": "no key is set, and no server of models listens on this machine"}
 
 
-def _try(spec: str, url: str, asked: Callable[[TextModel], str]) -> str:
-    short = asked is _answers
+def _try(spec: str, url: str, asked: Callable[[TextModel], str], limits: Mapping[str, Any]) -> str:
     try:
-        limits = {"max_tokens": _TRY_TOKENS, "timeout": _TRY_SECONDS} if short else {"max_tokens": _DRAW_TOKENS}
         return asked(make_model(spec, **limits, base_url=url or None))
     except KathaError as error:
         return f"does not work: {error}"

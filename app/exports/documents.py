@@ -22,7 +22,7 @@ from katha.app.exports.fonts import (
     is_leftward,
     needs_shaping,
 )
-from katha.app.exports.vectors import drawn_as_vectors
+from katha.app.exports.vectors import drawn_as_vectors, svg_root
 from katha.app.reports.page import open_picture
 from katha.errors import UsageError
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
     from reportlab.platypus import Paragraph
 
-_SVG = "http://www.w3.org/2000/svg"
 _MM = 72 / 25.4
 _PAGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"a3": (297, 420), "a4": (210, 297), "a5": (148, 210), "letter": (215.9, 279.4), "square": (210, 210)}
@@ -194,8 +193,7 @@ def _registered(number: int, font: Path) -> str:
 
 def _unframed(svg: str) -> str:
     """Return a frame without the border that the sketch draws: a page has lines of its own, or is cut there."""
-    ElementTree.register_namespace("", _SVG)
-    root = ElementTree.fromstring(svg)
+    root = svg_root(svg)
     for layer in [item for item in root if item.get("id") == "border"]:
         root.remove(layer)
     return ElementTree.tostring(root, "unicode")

@@ -96,9 +96,10 @@ def write_gif(sheet: Sheet, target: Path, options: ExportOptions) -> None:
         steps = max(1, round((take.seconds - fade) * _GIF_RATE)) if take.moving is not None else 1
         shown += [take.at(step * (take.seconds - fade) / steps) for step in range(steps)]
         times += [round(1000 * (take.seconds - fade) / steps)] * steps
+        after = takes[at + 1].at(0.0) if fade else take.still
         for step in range(1, _GIF_STEPS) if fade else ():
             share = step / _GIF_STEPS
-            shown.append(_between(take.at(take.seconds - fade * (1 - share)), takes[at + 1].at(0.0), share, bar))
+            shown.append(_between(take.at(take.seconds - fade * (1 - share)), after, share, bar))
             times.append(round(1000 * fade / (_GIF_STEPS - 1)))
     shown[0].save(target, save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
 
@@ -108,10 +109,11 @@ def _film(takes: list[_Take], bar: int, options: ExportOptions) -> Iterator[Imag
     for at, take in enumerate(takes):
         count = max(1, round(take.seconds * options.fps))
         fading = 0 if at + 1 == len(takes) else min(round(options.fade * options.fps), count // 2)
+        after = takes[at + 1].at(0.0) if fading else take.still
         for number in range(count):
             into = number - (count - fading) + 1
             shown = take.at(number / options.fps)
-            yield shown if into <= 0 else _between(shown, takes[at + 1].at(0.0), into / (fading + 1), bar)
+            yield shown if into <= 0 else _between(shown, after, into / (fading + 1), bar)
 
 
 def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:

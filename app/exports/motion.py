@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from katha.app.exports.vectors import svg_root
 from katha.renderers.vector.brief import groups_of
 from katha.renderers.vector.raster import SECONDS_PASSED, layers
 
@@ -159,8 +160,7 @@ class Moving:
 
     @cached_property
     def _root(self) -> Element:
-        ElementTree.register_namespace("", _SVG[1:-1])
-        return ElementTree.fromstring(self.svg)
+        return svg_root(self.svg)
 
     @cached_property
     def _layers(self) -> list[Element]:

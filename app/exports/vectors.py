@@ -65,11 +65,16 @@ def drawn_as_vectors(shot: Shot) -> str | None:
     return svg if _pixels(rasterise(svg, width, height)) == pixels else None
 
 
-def labelled(svg: str) -> str:
-    """Return a drawing whose groups on top are layers that Inkscape, Illustrator and Figma show by their names."""
+def svg_root(svg: str) -> ElementTree.Element:
+    """Return a drawing's root, which is written again without prefixes."""
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("inkscape", _INKSCAPE)
-    root = ElementTree.fromstring(svg)
+    return ElementTree.fromstring(svg)
+
+
+def labelled(svg: str) -> str:
+    """Return a drawing whose groups on top are layers that Inkscape, Illustrator and Figma show by their names."""
+    root = svg_root(svg)
     for number, item in enumerate(root, 1):
         if item.tag.rpartition("}")[2] not in ("defs", "title", "desc"):
             name = item.get("id", "").removeprefix("f-").replace("-", " ") or f"{_BARE} {number}"

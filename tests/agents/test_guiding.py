@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,10 @@ from katha.jsonio import read_json
 from katha.models.base import Turn
 from katha.pictures import png_size
 from katha.planners.rule import RulePlanner
-from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.protocols import Capabilities, FrameRequest
 from katha.registry import default_registry
 from katha.renderers.vector import VectorRenderer
-from katha.schema import Board, Character, Event, Question, StoryRecord
+from katha.schema import Board, Character, Event
 from katha.store import Store
 from katha.testing import picture
 
@@ -80,31 +80,6 @@ class Sold(BlockRenderer):
         return {**told, "cost": self.price}
 
 
-class Sees:
-    """A judge that can tell the change from three pictures and not from two."""
-
-    def spec(self) -> Mapping[str, Any]:
-        return {"name": "sees"}
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        for _ in prompts:
-            told = evidence.text is not None or len(evidence.images) > 2
-            yield JudgeReply("ok", answer="steam rises" if told else "Unclear")
-
-
-def kettle() -> StoryRecord:
-    asked = [
-        Question(
-            question_id=f"kettle_q{number}", story_id="kettle", question_type="causal", question=f"What, {number}?",
-            gold_answer="steam rises", accepted_answers=["steam rises"], target_transition=(1, 2),
-            role="steering" if number < 3 else "reporting",
-        )
-        for number in range(1, 5)
-    ]  # fmt: skip
-    text = "Mila looks at the kettle. The kettle boils."
-    return StoryRecord(story_id="kettle", title="Kettle", story_text=text, recoverability_questions=asked)
-
-
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
@@ -131,7 +106,7 @@ def settings(**more: Any) -> Settings:
 
 
 def parts(renderer: Any, guide: Any) -> Plugins:
-    return Plugins(RulePlanner(), renderer, {"sees": Sees()}, ReaderSimilarity(), guide=guide)
+    return Plugins(RulePlanner(), renderer, {"sees": drawn_boards.Sees()}, ReaderSimilarity(), guide=guide)
 
 
 def layouts(board: Board, out: Path) -> list[bytes]:
@@ -144,7 +119,9 @@ def test_layouts_are_drawn_first_and_bridges_follow_one_of_their_own(
     main_one, out = Follower(), tmp_path / "run"
     made, told = parts(main_one, VectorRenderer("openai:any")), list[Event]()
     plan = drawn_boards.plan().model_copy(update={"style": "watercolour"})
-    result = run_story(kettle(), settings(style="watercolour"), out, plan=plan, plugins=made, on_event=told.append)
+    result = run_story(
+        drawn_boards.story(), settings(style="watercolour"), out, plan=plan, plugins=made, on_event=told.append
+    )
     board = result.board
     assert [frame.kind for frame in board.frames] == ["scene", "bridge", "scene"]
     assert len(set(layouts(board, out))) == 3
@@ -170,16 +147,22 @@ def test_layouts_are_drawn_first_and_bridges_follow_one_of_their_own(
     asked, drawn = len(model.asked), len(main_one.drawn)
     lost = out / str(board.frames[0].guide)
     lost.unlink()
-    assert run_story(kettle(), settings(style="watercolour"), out, plan=plan, plugins=made).reused
+    assert run_story(drawn_boards.story(), settings(style="watercolour"), out, plan=plan, plugins=made).reused
     assert lost.is_file(), "a layout that was lost comes from the cache"
-    again = run_story(kettle(), settings(style="watercolour"), tmp_path / "again", plan=plan, plugins=made)
+    again = run_story(drawn_boards.story(), settings(style="watercolour"), tmp_path / "again", plan=plan, plugins=made)
     assert (len(model.asked), len(main_one.drawn)) == (asked, drawn), "all of it is in the cache"
     assert [frame.guide for frame in again.board.frames] == [frame.guide for frame in board.frames]
     other = Follower(how=2)
     with pytest.raises(OutputFolderError, match="another renderer"):
-        run_story(kettle(), settings(style="watercolour"), out, plan=plan, plugins=replace(made, renderer=other))
+        run_story(
+            drawn_boards.story(), settings(style="watercolour"), out, plan=plan, plugins=replace(made, renderer=other)
+        )
     run_story(
-        kettle(), settings(style="watercolour"), tmp_path / "how", plan=plan, plugins=replace(made, renderer=other)
+        drawn_boards.story(),
+        settings(style="watercolour"),
+        tmp_path / "how",
+        plan=plan,
+        plugins=replace(made, renderer=other),
     )
     assert (len(model.asked), len(other.drawn)) == (asked, 3), "followed otherwise, along the same layouts"
 
@@ -189,11 +172,11 @@ def test_a_board_that_the_guide_has_drawn_before_is_the_layout_for_nothing(
 ) -> None:
     guide = VectorRenderer("openai:any")
     alone = run_story(
-        kettle(), settings(renderer="vector:openai:any", guide=None, mode="base"), tmp_path / "alone",
+        drawn_boards.story(), settings(renderer="vector:openai:any", guide=None, mode="base"), tmp_path / "alone",
         plan=drawn_boards.plan(), plugins=parts(guide, None),
     )  # fmt: skip
     asked = len(model.asked)
-    told = run_story(kettle(), settings(mode="base"), tmp_path / "run", plan=drawn_boards.plan(),
+    told = run_story(drawn_boards.story(), settings(mode="base"), tmp_path / "run", plan=drawn_boards.plan(),
                      plugins=parts(Follower(), guide))  # fmt: skip
     assert [frame.guide for frame in told.board.frames] == [frame.image for frame in alone.board.frames]
     assert len(model.asked) == asked
@@ -204,7 +187,7 @@ def test_a_frame_drawn_again_has_a_layout_of_its_own_and_the_others_keep_theirs(
 ) -> None:
     main_one, out = Follower(), tmp_path / "run"
     made = parts(main_one, VectorRenderer("openai:any"))
-    before = run_story(kettle(), settings(), out, plan=drawn_boards.plan(), plugins=made).board
+    before = run_story(drawn_boards.story(), settings(), out, plan=drawn_boards.plan(), plugins=made).board
     after = edit_board(out, [TakeFrame(frame=3, seed=7)], plugins=made).result.board
     assert [one.sha256 for one in after.frames[:2]] == [one.sha256 for one in before.frames[:2]]
     assert [one.guide for one in after.frames[:2]] == [one.guide for one in before.frames[:2]]
@@ -259,8 +242,8 @@ def test_what_a_batch_of_a_vendor_would_draw_has_its_layouts(model: drawn_boards
     main_one = Portraying()
     made, plan = parts(main_one, VectorRenderer("openai:any")), drawn_boards.plan()
     with Store(cache_folder()) as store:
-        files, ready = MemoryFiles(tmp_path / "none"), Prepared(plan, kettle())
-        context = RunContext.open(kettle(), settings(), made, store, files, ready=ready)
+        files, ready = MemoryFiles(tmp_path / "none"), Prepared(plan, drawn_boards.story())
+        context = RunContext.open(drawn_boards.story(), settings(), made, store, files, ready=ready)
         (portrait,) = missing_portraits(context, (42,)).values()
         scenes = missing_scenes(context, (42,), ignore_event)
     assert portrait.guide is not None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from drawn_boards import Scripted, frame, plan, usual
+from drawn_boards import Scripted, Sees, frame, plan, story, usual
 from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
@@ -22,34 +21,7 @@ from katha.config import Settings
 from katha.errors import InputFileError
 from katha.models.base import Turn
 from katha.planners.rule import RulePlanner
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.renderers.vector import VectorRenderer
-from katha.schema import Question, StoryRecord
-
-
-class Sees:
-    """A judge that can tell the change from three pictures and not from two."""
-
-    def spec(self) -> Mapping[str, Any]:
-        return {"name": "sees"}
-
-    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
-        for _ in prompts:
-            told = evidence.text is not None or len(evidence.images) > 2
-            yield JudgeReply("ok", answer="steam rises" if told else "Unclear")
-
-
-def story() -> StoryRecord:
-    asked = [
-        Question(
-            question_id=f"kettle_q{number}", story_id="kettle", question_type="causal", question=f"What, {number}?",
-            gold_answer="steam rises", accepted_answers=["steam rises"], target_transition=(1, 2),
-            role="steering" if number < 3 else "reporting",
-        )
-        for number in range(1, 5)
-    ]  # fmt: skip
-    text = "Mila looks at the kettle. The kettle boils."
-    return StoryRecord(story_id="kettle", title="Kettle", story_text=text, recoverability_questions=asked)
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from katha.models.base import Completion, Turn
-from katha.protocols import FrameRequest
-from katha.schema import Character, Gaze, Panel, Plan, Prop, Seen, Transition, Visual
+from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.schema import Character, Gaze, Panel, Plan, Prop, Question, Seen, StoryRecord, Transition, Visual
 
 CAST = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 1240"><defs>
 <!-- neck 0,-300 -->
@@ -62,6 +62,31 @@ def requests(seed: int = 42) -> list[FrameRequest]:
         )
         for panel in made.panels
     ]  # fmt: skip
+
+
+class Sees:
+    """A judge that can tell the change from three pictures and not from two."""
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "sees"}
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for _ in prompts:
+            told = evidence.text is not None or len(evidence.images) > 2
+            yield JudgeReply("ok", answer="steam rises" if told else "Unclear")
+
+
+def story() -> StoryRecord:
+    asked = [
+        Question(
+            question_id=f"kettle_q{number}", story_id="kettle", question_type="causal", question=f"What, {number}?",
+            gold_answer="steam rises", accepted_answers=["steam rises"], target_transition=(1, 2),
+            role="steering" if number < 3 else "reporting",
+        )
+        for number in range(1, 5)
+    ]  # fmt: skip
+    text = "Mila looks at the kettle. The kettle boils."
+    return StoryRecord(story_id="kettle", title="Kettle", story_text=text, recoverability_questions=asked)
 
 
 class Scripted:
