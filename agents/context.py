@@ -595,7 +595,7 @@ class RunContext:
             files=files,
             mode=mode or load_mode(config.mode),
             size=frame_size(config, plugins.renderer),
-            matching=matching or kept_rule(config.matching, files.path),
+            matching=matching or kept_rule(config.matching, files.path, config.base_url),
             engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
             given_plan=given_plan,
             measured=measured or Measured(),

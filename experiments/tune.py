@@ -230,7 +230,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
 
     def work(self) -> Iterator[str]:
         work, out = self._job.work, self.folder.path
-        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, out)
+        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, out, self._job.config.base_url)
         for record in self._job.records:
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)

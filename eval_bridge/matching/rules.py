@@ -330,10 +330,11 @@ def prepare(rule: Rule, pairs: Iterable[Pair]) -> None:
         rule.prepare(pairs)
 
 
-def kept_rule(name: str, folder: Path) -> Rule:
-    """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again."""
+def kept_rule(name: str, folder: Path, base_url: str | None = None) -> Rule:
+    """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again. base_url: where
+    that model is, if not where its vendor is."""
     path = folder / VERDICTS
-    return open_rule(name, [path], decider=make_decider(name), keep=path)
+    return open_rule(name, [path], decider=make_decider(name, base_url), keep=path)
 
 
 def settle(rule: Rule, records: Iterable[StoryRecord], answers: Iterable[Answer]) -> list[str]:

@@ -75,7 +75,10 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         return read_kept(self.folder.table, AblationTable) if same and known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, self.folder.path)
+        graph, rule = (
+            build_graph(reports=False),
+            kept_rule(self._job.config.matching, self.folder.path, self._job.config.base_url),
+        )
         for records, brought in self._brought():
             for record in records:
                 if record.story_id not in brought and self._open(record):

@@ -133,7 +133,7 @@ def write_table(tally: Tally) -> AblationTable:
         scores = score(
             tally.stories,
             tally.rows(HELD_OUT),
-            matching=kept_rule(job.config.matching, folder.path),
+            matching=kept_rule(job.config.matching, folder.path, job.config.base_url),
             resamples=job.resamples,
             seed=job.seed,
             frozen=job.lock is not None,

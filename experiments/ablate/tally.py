@@ -205,7 +205,7 @@ class Tally:
     @cached_property
     def _own(self) -> Outcomes:
         """The outcomes of the judges that steered, on the reporting questions."""
-        rule = kept_rule(self.job.config.matching, self.folder.path)
+        rule = kept_rule(self.job.config.matching, self.folder.path, self.job.config.base_url)
         self.unsettled += settle(rule, self.stories, self.rows(OWN))
         return collect(self.stories, self.rows(OWN), matching=rule, selection="reporting")
 
@@ -238,7 +238,7 @@ class Tally:
         key = (protocol, matching, scoring.valid == "answer", scoring.accepted, labels)
         if key not in self._outcomes:
             stories = [coarse_story(item, scoring) for item in self.stories]
-            rule = kept_rule(matching, self.folder.path)
+            rule = kept_rule(matching, self.folder.path, self.job.config.base_url)
             self.unsettled += settle(rule, stories, self.rows(protocol))
             rows = (_coarse_row(item, scoring) for item in self.rows(protocol))
             self._outcomes[key] = collect(stories, rows, matching=rule, selection=row.half)

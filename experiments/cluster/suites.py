@@ -69,7 +69,7 @@ class Suites:
         job = replace(self.job, given=made, seen=hands.plugins, human=None)
         place = Path(tempfile.mkdtemp(prefix="katha-"))
         weakref.finalize(hands, shutil.rmtree, place, ignore_errors=True)
-        graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place)
+        graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place, job.config.base_url)
 
         def run(of: _Part) -> StoryMade | None:
             bench = StoryBench(of.record, place, job, hands.store, graph, rule, self.emit)

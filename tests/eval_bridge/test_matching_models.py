@@ -320,3 +320,25 @@ def test_a_run_settles_its_free_answers_by_the_same_rule(nli: Path, tmp_path: Pa
     assert found.mean == 1.0
     kept = (folder.path / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line).get("answer") for line in kept] == [None, "it nibbles the net"]
+
+
+def test_a_runs_matching_model_is_called_where_its_judges_are(
+    serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(lambda answer: told(SAID[answer]))
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    config = Settings(matching="llm:openai:gpt-4o", answers="free", judges=("openai:gpt-4o",), base_url=server.url)
+    with Store(tmp_path / "cache") as store:
+        record = StoryRecord(story_id="s", story_text="A mouse.")
+        context = RunContext.open(record, config, load_plugins(config), store, RunFolder(tmp_path / "run"))
+        row = Answer(
+            method="b",
+            judge="j",
+            story_id="s",
+            question_id="q",
+            condition="image",
+            status="ok",
+            answer="the mouse sleeps",
+        )
+        found = recoverability([row], [question()], context.matching)
+    assert (found.mean, len(server.bodies)) == (0.0, 1)
