@@ -20,6 +20,7 @@ from katha.compass.modes import Mode
 from katha.compass.repair import (
     BoardFeatures,
     TransitionFeatures,
+    TransitionKey,
     adjacent_similarities,
     board_key,
     dice,
@@ -138,40 +139,63 @@ def _see(context: RunContext, board: Board) -> _Seen:
 def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
     seen, questions = _see(context, board), context.questions("steering")
     rows = ask_all(context, "image", seen.images, questions, method=name, role="steering", stage="critique", emit=emit)
-    whole = recoverability(rows, questions, context.matching).mean
-    transitions = []
-    for item in context.trajectory():
-        measured, own = _measure_transition(context, name, seen, item, emit, rows if len(seen.images) == 2 else ())
-        transitions.append(measured)
-        rows += own
-    asked = sorted({question_id(row) for row in rows})
-    return BoardFeatures(recoverability=whole, adjacent=seen.adjacent, transitions=transitions, asked=asked)
+    whole = rows if len(seen.images) == 2 else ()
+    own = [_ask_transition(context, name, seen, item, emit, whole) for item in context.trajectory()]
+    asked = [*rows, *(row for answers in own for row in answers)]
+    settle(context.matching, [context.story()], asked)
+    return BoardFeatures(
+        recoverability=recoverability(rows, questions, context.matching).mean,
+        adjacent=seen.adjacent,
+        transitions=[
+            _measure_transition(context, seen, item, answers)
+            for item, answers in zip(context.trajectory(), own, strict=True)
+        ],
+        asked=sorted({question_id(row) for row in asked}),
+    )
 
 
-def _measure_transition(
+def _own_questions(context: RunContext, pair: tuple[int, int]) -> list[Question]:
+    return [item for item in context.questions("steering") if item.target_transition == pair]
+
+
+def _shown_by(context: RunContext, seen: _Seen, pair: tuple[int, int]) -> tuple[list[int], TransitionKey]:
+    """The places of a transition's two frames and what was inserted between them, and the key of what they show."""
+    places = list(span(seen.board.frames, pair))
+    return places, (pair, board_key([seen.board.frames[place] for place in places]))
+
+
+def _ask_transition(
     context: RunContext, name: str, seen: _Seen, transition: Transition, emit: Emit, whole: Sequence[Answer] = ()
-) -> tuple[TransitionFeatures, list[Answer]]:
-    """One transition, judged on its two frames and what was inserted between them, with its own questions.
+) -> list[Answer]:
+    """Ask of one transition its own questions, with its two frames and what was inserted between them.
 
-    Boards that show it by the same frames are measured once; the others get the same answers under their own name. A
+    Boards that show it by the same frames are asked once; the others get the same answers under their own name. A
     failure is asked again. whole: the answers about the board, where its frames are the transition's.
     """
-    pair, known = transition.pair, context.measured.transitions
-    places = list(span(seen.board.frames, pair))
+    pair = transition.pair
+    places, key = _shown_by(context, seen, pair)
     method = f"{name}/transition:{pair[0]}-{pair[1]}"
-    key = (pair, board_key([seen.board.frames[place] for place in places]))
-    if key in known:
-        measured, rows = known[key]
-        return measured, _told_again(context, rows, method, emit)
-    text = context.plugins.similarity.encode_text(transition_text(transition))
-    images = [seen.images[place] for place in places]
-    questions = [item for item in context.questions("steering") if item.target_transition == pair]
+    if key in context.measured.transitions:
+        return _told_again(context, context.measured.transitions[key][1], method, emit)
+    questions = _own_questions(context, pair)
     asked = {item.question_id for item in questions}
     own = [row for row in whole if row.question_id in asked]
     if own and all(row.status == "ok" for row in own):
-        rows = _told_again(context, own, method, emit)
-    else:
-        rows = ask_all(context, "image", images, questions, method=method, role="steering", stage="critique", emit=emit)
+        return _told_again(context, own, method, emit)
+    images = [seen.images[place] for place in places]
+    return ask_all(context, "image", images, questions, method=method, role="steering", stage="critique", emit=emit)
+
+
+def _measure_transition(
+    context: RunContext, seen: _Seen, transition: Transition, rows: Sequence[Answer]
+) -> TransitionFeatures:
+    """One transition by the answers about it; measured once for all boards that show it by the same frames."""
+    pair = transition.pair
+    places, key = _shown_by(context, seen, pair)
+    if key in context.measured.transitions:
+        return context.measured.transitions[key][0]
+    questions = _own_questions(context, pair)
+    text = context.plugins.similarity.encode_text(transition_text(transition))
     measured = TransitionFeatures(
         pair=pair,
         recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
@@ -180,8 +204,8 @@ def _measure_transition(
         adjacent=max((seen.adjacent[place] for place in places[:-1]), default=0.0),
     )
     if all(row.status == "ok" for row in rows):
-        known[key] = (measured, rows)
-    return measured, rows
+        context.measured.transitions[key] = (measured, list(rows))
+    return measured
 
 
 def _told_again(context: RunContext, rows: Sequence[Answer], method: str, emit: Emit) -> list[Answer]:
@@ -323,7 +347,10 @@ def _edges(
             frames = [one.board.frames[place], two.board.frames[place + 1]]
             board = one.board.model_copy(update={"frames": numbered(frames)})
             name = f"{one.name}+{two.board.seed}"
-            step, _ = _measure_transition(context, name, _see(context, board), transition, emit)
+            seen = _see(context, board)
+            rows = _ask_transition(context, name, seen, transition, emit)
+            settle(context.matching, [context.story()], rows)
+            step = _measure_transition(context, seen, transition, rows)
             features = BoardFeatures(recoverability=None, adjacent=[step.adjacent], transitions=[step])
             scored = weigh(name, board, features, settings).transitions[0]
             found[before, after] = transition_score(scored) - settings.lambda_p * scored.copied

@@ -15,6 +15,7 @@ from typing import Any
 
 from katha.agents.edits import (
     AddFrame,
+    AmendFrame,
     ChangeCharacter,
     ChangeFrame,
     ChangeTransition,
@@ -59,7 +60,8 @@ class Spot:
     key: what it is known by; of a scene that was there, its number. frame: what stands there now. panel: of a scene.
     between: of an inserted frame, the keys of its scenes. words: what its picture was drawn from. fresh: the picture is
     to be drawn although the words are the same. told: its transitions are to be read again. mask: the sha256 of the
-    picture inside whose white the frame is drawn anew. given: that of a person's own picture.
+    picture inside whose white the frame is drawn anew. given: that of a person's own picture. amended: the words and
+    the part that its drawing is changed by.
     """
 
     key: int
@@ -75,6 +77,7 @@ class Spot:
     locked: bool = False
     mask: str | None = None
     given: str | None = None
+    amended: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ class Draft:
                 self._take(edit)
             case GivePicture():
                 self._give(edit)
+            case AmendFrame():
+                self._amend(edit)
             case LockFrame():
                 self._lock(edit)
             case AddFrame():
@@ -214,6 +219,14 @@ class Draft:
     def _give(self, edit: GivePicture) -> None:
         place = self._open(edit.frame)
         self.spots[place] = replace(self.spots[place], fresh=True, given=edit.picture)
+
+    def _amend(self, edit: AmendFrame) -> None:
+        place = self._open(edit.frame)
+        if not edit.words.strip():
+            raise UsageError(f"The change of frame {edit.frame} is empty.", hint="Say what is to be another way.")
+        if self.spots[place].frame is None:
+            raise UsageError(f"Frame {edit.frame} has no picture yet.", hint="Draw it first.")
+        self.spots[place] = replace(self.spots[place], fresh=True, amended=(edit.words.strip(), edit.part))
 
     def _lock(self, edit: LockFrame) -> None:
         place = self._place(edit.frame)

@@ -71,6 +71,16 @@ class GivePicture(_Edit):
     picture: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
+class AmendFrame(_Edit):
+    """Have frame `frame`'s drawing changed as `words` say, and nothing else of it; `part`: the id of the group in its
+    SVG that the words are about. For a renderer that draws from its own sources (`vector`)."""
+
+    op: Literal["amend"] = "amend"
+    frame: int
+    words: Annotated[str, Field(min_length=1, max_length=4000)]
+    part: Short = ""
+
+
 class LockFrame(_Edit):
     """Hold the picture of frame `frame` against every later edit, or let it go."""
 
@@ -163,6 +173,7 @@ Edit = Annotated[
     ChangeFrame
     | TakeFrame
     | GivePicture
+    | AmendFrame
     | LockFrame
     | AddFrame
     | SplitFrame

@@ -32,6 +32,7 @@ from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
 from katha.protocols import (
+    Amends,
     BoardContext,
     DrawsFigures,
     DrawsFromPictures,
@@ -539,6 +540,46 @@ def draw_inside(
                 new = paid(context.plugins.budget, renderer, lambda: renderer.inpaint_frame(asked, shown, hole))
                 whole = inside(old, scaled(check_picture(new, drawn, who), size), where)
                 sha256 = _put(context, renderer, whole, asked, key)
+    show(context, sha256, request, emit, reused=reused)
+    return sha256
+
+
+def draw_amended(
+    context: RunContext,
+    request: FrameRequest,
+    picture: str,
+    asked: tuple[str, str],
+    emit: Emit,
+    renderer: Renderer,
+) -> str:
+    """Change a frame's drawing as a person asks; gives the new picture's hash. picture: the hash of the old one.
+    asked: the words, and the part of its source that they are about.
+
+    Raises:
+        UsageError: the renderer draws from no sources of its own, the frame has none, or none with that part.
+    """
+    who, source = _name_of(context, renderer), source_at(context, picture)
+    if not isinstance(renderer, Amends):
+        raise UsageError(f"The renderer {who!r} changes no finished drawing.", hint="Draw the frame again.")
+    if source is None:
+        raise UsageError("That frame has no drawing to change: its picture has no SVG beside it.")
+    words, part = asked
+    if part and f'id="{part}"'.encode() not in source:
+        raise UsageError(f"The drawing has no part called {part!r}.", hint="Its groups' ids are in its SVG.")
+    size = png_size(picture_at(context, picture))
+    wished, cast = replace(request, width=size[0], height=size[1]), context.files.source(CAST)
+    told = {"source": sha256_hex(source), "cast": sha256_hex(cast or b""), "words": words, "part": part}
+    key = digest({"amend": told, "renderer": dict(renderer.spec()), "request": _asked(wished, renderer)})
+    with context.store.claim("frames:" + key):
+        sha256 = context.store.frames.get(key)
+        reused = sha256 is not None
+        if sha256 is None:
+            _require_served(context)
+            with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
+                new = paid(
+                    context.plugins.budget, renderer, lambda: renderer.amend_frame(wished, source, cast, words, part)
+                )
+                sha256 = _put(context, renderer, check_picture(new, size, who), wished, key)
     show(context, sha256, request, emit, reused=reused)
     return sha256
 

@@ -19,6 +19,7 @@ from katha.agents.edits import EDIT, Edit, TakeFrame
 from katha.agents.folder import Glance, RunFolder, RunRecord
 from katha.agents.frames import (
     board_requests,
+    draw_amended,
     draw_inserted,
     draw_inside,
     draw_scenes,
@@ -254,6 +255,8 @@ def _said(edit: Edit) -> str:
             return f"frame {edit.frame} was drawn{where} with seed {edit.seed}{words}"
         case "picture":
             return f"frame {edit.frame} got a drawing of your own"
+        case "amend":
+            return f"frame {edit.frame} was changed: {edit.words}"
         case "change":
             return f"frame {edit.frame} got another {what or 'nothing'}"
         case "lock":
@@ -299,8 +302,12 @@ def picture(
         masks = {at: mask for at in draw if (mask := settled.spots[at].mask) is not None}
         for at, mask in masks.items():
             laid[at] = _inpainted(context, board, at, mask, emit)
+        amended = {at: asked for at in draw if (asked := settled.spots[at].amended) is not None}
+        for at, (words, part) in amended.items():
+            laid[at] = _amended(context, board, at, words, part, emit)
         board = board.model_copy(update={"frames": laid})
-        for at, frame in _drawn(context, board, [at for at in draw if at not in masks and at not in own], emit):
+        done = masks.keys() | own.keys() | amended.keys()
+        for at, frame in _drawn(context, board, [at for at in draw if at not in done], emit):
             laid[at] = frame
             board = board.model_copy(update={"frames": laid})
         emit(Event(stage="render", kind="finished"))
@@ -415,6 +422,14 @@ def _inpainted(context: RunContext, board: Board, at: int, mask: str, emit: Emit
     sha256 = draw_inside(context, request, frame.sha256, mask, emit, renderer)
     made = _pictured(context, frame, request, sha256)
     return made.model_copy(update={"inpainted": {"picture": frame.sha256, "mask": mask}})
+
+
+def _amended(context: RunContext, board: Board, at: int, words: str, part: str, emit: Emit) -> Frame:
+    """The frame at a position (from 0) with the change in its drawing that a person asks for."""
+    frame, request = board.frames[at], board_requests(context, board)[at]
+    renderer = context.plugins.renderer if frame.kind == "scene" else context.plugins.inserter
+    sha256 = draw_amended(context, request, frame.sha256, (words, part), emit, renderer)
+    return _pictured(context, frame, request, sha256)
 
 
 def _pictured(context: RunContext, frame: Frame, request: FrameRequest, sha256: str) -> Frame:

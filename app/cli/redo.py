@@ -24,7 +24,7 @@ from katha.agents.editing import (
     read_board,
     undo,
 )
-from katha.agents.edits import ChangeCharacter, ChangeFrame, Edit, GivePicture, TakeFrame
+from katha.agents.edits import AmendFrame, ChangeCharacter, ChangeFrame, Edit, GivePicture, TakeFrame
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
 from katha.agents.names import name_takes
@@ -70,6 +70,10 @@ class _Asked(BaseModel):
         "that is white there.",
     )
     svg: Path | None = Field(default=None, description="Put this drawing of your own (SVG) into it.")
+    change: str | None = Field(
+        default=None, description="Have the model that drew it change its drawing as these words say, and nothing else."
+    )
+    part: str = Field(default="", description="The id of the group in its SVG that --change is about.")
 
 
 @with_recordings
@@ -134,6 +138,8 @@ def _changed(run: Path, given: Mapping[str, Any], asked: _Asked, *, quiet: bool)
             edits.append(GivePicture(frame=number, picture=keep_drawing(run, read_bytes(asked.svg), number)))
         elif asked.mask is not None:
             edits.append(_part(run, _named(asked.frame, "--mask"), asked.seed, asked.prompt, asked.mask))
+        elif asked.change is not None:
+            edits.append(AmendFrame(frame=_named(asked.frame, "--change"), words=asked.change, part=asked.part))
         elif asked.frame is not None:
             edits.append(_edit(asked.frame, asked.seed, asked.prompt))
         return edit_board(run, edits, on_event=on_event, changes=changes)
@@ -173,7 +179,7 @@ def _edit(frame: int, seed: int | None, prompt: str | None) -> Edit:
     if seed is None:
         raise UsageError(
             f"Nothing is to change in frame {frame}.",
-            hint="Give --seed, --prompt, --takes, --mask or --svg.",
+            hint="Give --seed, --prompt, --change, --takes, --mask or --svg.",
         )
     return TakeFrame(frame=frame, seed=seed)
 
@@ -291,10 +297,17 @@ def _require_followed(ways: list[str], changes: list[str]) -> None:
         raise UsageError("--takes draws whole frames, and --mask a part of one.", hint="Leave one of them out.")
     if "--svg" in changes and len(changes) > 2:
         raise UsageError("--svg is a picture as it is.", hint="Give --frame and --svg alone.")
+    if "--part" in changes and "--change" not in changes:
+        raise UsageError("--part says what --change is about.", hint='Add --change "the hat is red".')
+    beside = next((flag for flag in changes if flag in ("--seed", "--prompt", "--mask")), None)
+    if "--change" in changes and beside is not None:
+        raise UsageError(f"--change alters a drawing, and {beside} makes a new one.", hint="Leave one of them out.")
     if stray:
         raise UsageError(f"{ways[0]} takes no {stray[0]}.", hint="Give one command for each.")
     unnamed = [
-        flag for flag in changes if flag in ("--seed", "--prompt", "--mask", "--svg") and "--frame" not in changes
+        flag
+        for flag in changes
+        if flag in ("--seed", "--prompt", "--mask", "--svg", "--change") and "--frame" not in changes
     ]
     if unnamed and not ways:
         raise UsageError(f"{unnamed[0]} needs a frame.", hint=f"Name it: --frame 3 {unnamed[0]} ...")

@@ -119,13 +119,38 @@ class Dialogue:
         """
         asked = Turn("user", self.brief.asks(request, variation, before, after))
         what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
-        size = _side(self.brief.canvas, load_config("vector.yaml")["look_side"])
-
-        def show(drawn: Drawn) -> bytes:
-            return rasterise(self_contained(drawn.drawing, cast.drawing), *size, seconds=SECONDS_PASSED)
-
         turns = [*self._cast_turns(cast), *earlier, asked]
-        return self._settle(turns, partial(self._frame_check, cast, request), show, "frame", what)
+        return self._settle(turns, partial(self._frame_check, cast, request), self._shower(cast), "frame", what)
+
+    def amend(self, cast: Drawn, request: FrameRequest, source: str, words: str, part: str = "") -> Drawn:
+        """Return a finished frame with the change that a person asks for. source: its own code. part: the id of the
+        group that the words are about.
+
+        Raises:
+            RenderError: the model gave no change that can be used.
+        """
+        check, spent = partial(self._frame_check, cast, request), Spent()
+        what = f"The change of frame {request.scene}" if request.scene is not None else "The change"
+        text = load_prompt("renderers/vector/change").render(source=source, words=words, part=part)
+        turns = [*self._cast_turns(cast), Turn("user", text)]
+        reply = self._ask(turns, spent, what)
+        whole = find_svg(reply)
+        after = whole if whole is not None else apply_patches(source, reply).source
+        try:
+            if after == source:
+                raise DrawingFault("it names no lines that are in the drawing.")
+            best = check(after)
+        except DrawingFault as fault:
+            raise RenderError(
+                f"{self._who} gave no change that can be used: {fault}", hint="Say it in other words."
+            ) from None
+        turns = [*turns, Turn("assistant", reply)]
+        return self._looked(turns, replace(best, spent=spent), check, self._shower(cast), "frame", what)
+
+    def _shower(self, cast: Drawn) -> Callable[[Drawn], bytes]:
+        """Return what makes the picture of a frame that the model looks at."""
+        size = _side(self.brief.canvas, load_config("vector.yaml")["look_side"])
+        return lambda drawn: rasterise(self_contained(drawn.drawing, cast.drawing), *size, seconds=SECONDS_PASSED)
 
     def packed(self, cast: Drawn, requests: Sequence[FrameRequest], variation: str = "") -> list[Drawn]:
         """Return frames, several in one reply; those that are missing or faulty are asked for again, so often at most
@@ -246,18 +271,26 @@ class Dialogue:
         if best is None:
             hint = "Give the same command again, or a larger model: `katha doctor` tries whether one can draw."
             raise RenderError(f"{self._who} drew no usable SVG for {what.lower()}.", hint=hint)
+        best = replace(best, spent=spent, mended=mended)
+        return self._looked([*turns, Turn("assistant", _fenced(best.source))], best, check, show, kind, what)
+
+    def _looked(
+        self, turns: list[Turn], best: Drawn, check: Check, show: Callable[[Drawn], bytes], kind: str, what: str
+    ) -> Drawn:
+        """Have the model look at a drawing that its last turn gave, and patch it."""
+        spent, mended = best.spent, best.mended
         for number in range(self._rounds - (mended if self._sparing else 0)):
             if not best.faults and (number or not self._eyes):
                 break
             mended += bool(best.faults)
             image = (show(best),) if self._eyes else ()
-            asked = Turn("user", self._look(what, best.faults, _LOOKS[kind] if self._eyes else ""), image)
-            turns = [*turns, Turn("assistant", _fenced(best.source)), asked]
+            turns = [*turns, Turn("user", self._look(what, best.faults, _LOOKS[kind] if self._eyes else ""), image)]
             reply = self._ask(turns, spent, what)
             after = self._patched(best, reply, check)
             if after is best:
                 break
             best = after
+            turns = [*turns, Turn("assistant", _fenced(best.source))]
         return replace(best, spent=spent, mended=mended)
 
     def _look(self, what: str, faults: Sequence[str], question: str) -> str:

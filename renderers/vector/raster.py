@@ -42,7 +42,7 @@ _FOR_EACH = 4
 """Pictures of a batch for which another process is worth while."""
 _MOST_PROCESSES = 4
 _WALL = 30.0 if hasattr(signal, "setitimer") else 3.0
-"""How many times its seconds a drawing may take by the clock: on a machine that has other work, only a processor's time tells."""
+"""How many times its seconds a drawing may take by the clock, where other work may be in its way."""
 _ASKED = struct.Struct("<IIId")
 """Bytes of the drawing, width, height, seconds."""
 _GIVEN = struct.Struct("<BI")

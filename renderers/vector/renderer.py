@@ -151,6 +151,21 @@ class VectorRenderer:
         drawn = dialogue.frame(cast, request, _variation(request.seed), before=before, after=after)
         return self._finished(cast, request, drawn, drawn.spent)
 
+    def amend_frame(
+        self, request: FrameRequest, source: bytes, cast: bytes | None, words: str, part: str = ""
+    ) -> bytes:
+        """Return one PNG: a finished frame with the change that a person asks for.
+
+        source: its SVG. cast: the board's cast sheet. words: the change. part: the id of the group that they are about.
+
+        Raises:
+            RenderError: the model gave no change that can be used.
+        """
+        dialogue = self._dialogue(request)
+        known = self._cast(dialogue) if cast is None else _known_cast(cast)
+        drawn = dialogue.amend(known, request, own_part(source, known.drawing), words, part)
+        return self._finished(known, request, drawn, drawn.spent)
+
     def source(self) -> bytes | None:
         """Return the SVG of this thread's last frame."""
         found: bytes | None = getattr(self._own, "source", None)

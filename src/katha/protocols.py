@@ -355,6 +355,21 @@ class Inpaints(Protocol):
 
 
 @runtime_checkable
+class Amends(Protocol):
+    """A renderer that changes a finished frame in its own source, as a person asks."""
+
+    def amend_frame(
+        self, request: FrameRequest, source: bytes, cast: bytes | None, words: str, part: str = ""
+    ) -> bytes:
+        """Return a PNG of the request's size: the frame that `source` is, with the change that `words` ask for.
+
+        source, cast: what `KeepsSources` gave for the frame and its board. part: the name of the part of `source` that
+        the words are about; "" where they are about all of it.
+        """
+        ...
+
+
+@runtime_checkable
 class KeepsReceipts(Protocol):
     """A renderer that can say how the frame it gave last came about, where its specification cannot know beforehand."""
 

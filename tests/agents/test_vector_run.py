@@ -12,22 +12,28 @@ from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
 from katha.agents.editing import edit_board, keep_drawing
-from katha.agents.edits import GivePicture, TakeFrame
+from katha.agents.edits import AmendFrame, GivePicture, TakeFrame
 from katha.agents.run import run_story
+from katha.agents.versions import undo
 from katha.app.cli.main import app
 from katha.app.exports.formats import export_board
 from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
-from katha.errors import InputFileError
+from katha.errors import InputFileError, RenderError, UsageError
 from katha.models.base import Turn
 from katha.planners.rule import RulePlanner
 from katha.renderers.vector import VectorRenderer
+
+
+PATCH = "<<<<<<< SEARCH\n#ddddee\n=======\n#aaffaa\n>>>>>>> REPLACE"
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Scripted:
     def answer(turns: Sequence[Turn]) -> str:
         last = turns[-1].text
+        if last.startswith("This is a frame of the board, finished"):
+            return PATCH if "steam" in last else "FINE"
         if last.startswith("Draw frame 1b"):
             return f"```svg\n{frame(600, '#ddddee', 'f-steam')}\n```"
         if last.startswith("Draw frame 2"):
@@ -75,6 +81,22 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
     changed = given.result.board.frames
     assert [frame.sha256 for frame in changed[1:]] == after[1:]
     assert "#ffeecc" in (out / changed[0].source).read_text(encoding="utf-8")
+    words, were = "The steam is green.", [frame.sha256 for frame in changed]
+    amended = edit_board(out, [AmendFrame(frame=2, words=words, part="f-steam")], plugins=plugins)
+    now = amended.result.board.frames
+    assert [now[0].sha256, now[2].sha256] == [were[0], were[2]]
+    assert "#aaffaa" in (out / now[1].source).read_text(encoding="utf-8")
+    assert 'group with id="f-steam": The steam is green.' in next(
+        turns[-1].text for turns in model.asked if turns[-1].text.startswith("This is a frame")
+    )
+    assert undo(out).result.board.frames[1].sha256 == were[1]
+    asked = len(model.asked)
+    assert edit_board(out, [AmendFrame(frame=2, words=words, part="f-steam")], plugins=plugins).drawn == (2,)
+    assert len(model.asked) == asked, "the same change is not paid for twice"
+    with pytest.raises(UsageError, match="no part called 'nothing'"):
+        edit_board(out, [AmendFrame(frame=2, words=words, part="nothing")], plugins=plugins)
+    with pytest.raises(RenderError, match="no change that can be used"):
+        edit_board(out, [AmendFrame(frame=1, words="Nothing that it knows.")], plugins=plugins)
     with pytest.raises(InputFileError, match="frame 1 cannot be used"):
         keep_drawing(out, b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", 1)
     assert sum("Now draw the cast sheet" in turns[-1].text for turns in model.asked) == 1

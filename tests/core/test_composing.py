@@ -306,3 +306,23 @@ def test_a_look_keeps_the_noun_that_the_rest_hangs_on_and_says_it_once() -> None
     bram = Character(name="Bram", kind="old man", appearance="thin bony man of seventy, long white beard")
     assert look_head(bram).startswith("thin bony man of seventy")
     assert look_head(Character(name="Gus", kind="fox", appearance="thin, red")) == "fox, thin"
+
+
+def test_a_state_is_said_whole_or_not_at_all_and_a_way_to_look_is_nothing_looked_at() -> None:
+    plan = plan_of(CASTS["labels"], "{0} holds the steaming plate. Two sacks are burnt black.")
+    panel = plan.panels[0].model_copy(
+        update={
+            "state": [
+                Seen(name="plates", state="one, steaming"),
+                Seen(name="granary", state="two sacks burnt black, all others whole"),
+            ],
+            "gaze": [Gaze(who="owl", at="stiffly straight ahead"), Gaze(who="lamp", at="steely nails")],
+        }
+    )
+    props = [*plan.visual.props, Prop(name="plates", looks="two blue plates")] if plan.visual else []
+    plan = plan.model_copy(update={"visual": Visual(props=props)})
+    text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("services"), tokens_of).text
+    assert "The plates: two blue plates, now one, steaming." in text
+    assert "The granary: two sacks burnt black, all others whole." in text
+    assert "The owl: looking stiffly straight ahead." in text
+    assert "looking at steely nails" in text

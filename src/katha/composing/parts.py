@@ -107,7 +107,7 @@ def _cast(request: FrameRequest, family: Family, act: str) -> Iterator[Part]:
             yield Part("look" if depth else "cast", text, "cast", who, glue, depth)
         had = " ".join(text for _, text in look)
         for kind, texts in (("state", [seen.state for seen in states]), ("mood", [seen.mood for seen in states])):
-            new = [text for given in texts for text in told_of(given, one.name) if _new(text, had)]
+            new = [text for given in texts if (text := ", ".join(told_of(given, one.name))) and _new(text, had)]
             yield from (Part(kind, text, "cast", who, depth=at) for at, text in enumerate(dict.fromkeys(new)))
         yield from (Part("gaze", text, "cast", who) for text in _gazes(request, one.name))
 
@@ -135,8 +135,9 @@ def _aim(text: str, names: dict[str, str]) -> str:
         return ""
     if _key(aim) in names:
         return f"at {within(aim)}"
-    first = aim.split(" ", 1)[0].lower()
-    return aim if first == "at" or first in composing_data().ways else f"at {aim}"
+    first = aim.lower().split(" ")[:2]
+    way = first[0] == "at" or not composing_data().ways.isdisjoint(first[: 2 if first[0].endswith("ly") else 1])
+    return aim if way else f"at {aim}"
 
 
 def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
@@ -189,11 +190,14 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
         who = label(_BRACKETS.sub("", item.name) or item.name)
         states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
         looks = [("prop", text) for text in told_of(item.looks, item.name)]
-        told = [("state", text) for given in states for text in told_of(given, item.name)]
+        # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
+        told = [("state", text) for given in states if (text := ", ".join(told_of(given, item.name)))]
         told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
         parts = list(dict.fromkeys([*looks, *told, *(("gaze", text) for text in _gazes(request, item.name))]))
         new = [one for one in parts if _new(one[1], act) or one[0] != "state"]
-        yield from (Part(kind, text, "props", who, depth=at) for at, (kind, text) in enumerate(new))
+        for at, (kind, text) in enumerate(new):
+            then = kind == "state" and at and new[at - 1][0] == "prop" and "now" not in text.lower().split()
+            yield Part(kind, text, "props", who, glue=", now " if then else ", ", depth=at)
 
 
 def _setting(request: FrameRequest, act: str) -> Iterator[Part]:
