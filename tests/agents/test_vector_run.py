@@ -24,7 +24,6 @@ from katha.models.base import Turn
 from katha.planners.rule import RulePlanner
 from katha.renderers.vector import VectorRenderer
 
-
 PATCH = "<<<<<<< SEARCH\n#ddddee\n=======\n#aaffaa\n>>>>>>> REPLACE"
 
 
