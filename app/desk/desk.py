@@ -32,7 +32,7 @@ from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import write_bytes_atomic
-from katha.protocols import CostsMoney, Inpaints, KnowsItsLimits
+from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
 from katha.schema import Event, StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
@@ -116,8 +116,8 @@ class Draft(BaseModel):
 
 class Page(BaseModel):
     """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
-    `masks`: its renderer draws a part of a frame anew inside a mask. `draft`: the story that was read
-    last, where no run lies open."""
+    `masks`: its renderer draws a part of a frame anew inside a mask. `amends`: it changes a finished drawing in words.
+    `draft`: the story that was read last, where no run lies open."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -131,6 +131,7 @@ class Page(BaseModel):
     remarks: tuple[str, ...] = ()
     price: Price = Price(free=True)
     masks: bool = False
+    amends: bool = False
     draft: Draft | None = None
 
 
@@ -161,7 +162,7 @@ class Desk:
     remarks: tuple[str, ...] = field(default=(), init=False)
     _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
-    _masks: dict[Path, bool] = field(default_factory=dict, init=False)
+    _able: dict[Path, tuple[bool, bool]] = field(default_factory=dict, init=False)
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
     _draft: tuple[Settings, Draft] | None = field(default=None, init=False)
     _ticks: int = field(default=1, init=False)
@@ -214,6 +215,7 @@ class Desk:
         finished, working = RunFolder(run).storyboard.is_file(), self.worker.progress.running
         if finished and not working:
             version, (before, after) = editing.version_of(run), versions.neighbours(run)
+            masks, amends = self._abilities(run)
             return Page(
                 board=self._view(run),
                 version=version,
@@ -223,7 +225,8 @@ class Desk:
                 proposals=self.proposals,
                 remarks=self.remarks,
                 price=price,
-                masks=self._has_masks(run),
+                masks=masks,
+                amends=amends,
             )
         known = self._viewed
         if finished and request is None and known is not None and known[0] == run:
@@ -256,17 +259,18 @@ class Desk:
                 self._prices[run] = known
         return known
 
-    def _has_masks(self, run: Path) -> bool:
-        """Whether a run's renderer draws inside a mask; looked up once for each run."""
-        if run not in self._masks:
+    def _abilities(self, run: Path) -> tuple[bool, bool]:
+        """Whether a run's renderer draws inside a mask, and changes a finished drawing; looked up once for each run."""
+        if run not in self._able:
             try:
                 state = RunFolder(run).read()
                 refuse_code(state.config if state is not None else {}, f"The run in {str(run)!r}", received=True)
                 config = read_settings(Settings, state.config if state is not None else {})
-                self._masks[run] = isinstance(make_renderer(config), Inpaints)
+                renderer = make_renderer(config)
+                self._able[run] = (isinstance(renderer, Inpaints), isinstance(renderer, Amends))
             except KathaError:
-                self._masks[run] = False
-        return self._masks[run]
+                self._able[run] = (False, False)
+        return self._able[run]
 
     # What a person does.
 
@@ -471,6 +475,14 @@ class Desk:
             UsageError: no run is open. InputFileError: it is no picture that can be used.
         """
         return editing.keep_picture(self._open_run(), data)
+
+    def keep_drawing(self, svg: str, frame: int) -> str:
+        """Keep a drawing for a frame in the open run and return its picture's sha256; the board does not change.
+
+        Raises:
+            UsageError: no run is open, or there is no such frame. InputFileError: it is no drawing that can be used.
+        """
+        return editing.keep_drawing(self._open_run(), svg.encode("utf-8"), frame)
 
     # What a person changes on a finished board. Each is one version of it.
 

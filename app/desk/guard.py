@@ -18,8 +18,12 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 1_000_000
 """Bytes of a request; a story is at most a fifth of it."""
-MOST_FILES: Mapping[str, int] = MappingProxyType({"api/picture": 20_000_000, "api/import": 60_000_000})
-"""Bytes of those that bring files: a character's picture, a board that is drawn already."""
+MOST_DRAWING = 1_000_000
+"""Letters of a drawing (SVG) that comes back from the page."""
+MOST_FILES: Mapping[str, int] = MappingProxyType(
+    {"api/picture": 20_000_000, "api/import": 60_000_000, "api/drawing": 6 * MOST_DRAWING}
+)
+"""Bytes of those that bring files: a character's picture, a board that is drawn already, a drawing as JSON."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "

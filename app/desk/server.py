@@ -18,10 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
 from katha.agents.edits import Edit
-from katha.agents.folder import RunFolder
+from katha.agents.folder import CAST, RunFolder
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, StaleError, Told
-from katha.app.desk.guard import TooLargeError
+from katha.app.desk.guard import MOST_DRAWING, TooLargeError
 from katha.app.exports import FORMATS, ExportOptions, export_board
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_SCRIPTS = ("desk.js", "desk_board.js", "desk_forms.js", "desk_parts.js")
+_SCRIPTS = ("desk.js", "desk_board.js", "desk_drawing.js", "desk_forms.js", "desk_parts.js")
 _SMALL = 640
 _AT_ONCE = 8
 _WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
@@ -78,6 +78,11 @@ class _Edits(_Change):
     edits: Annotated[list[Edit], Field(min_length=1, max_length=100)]
 
 
+class _Drawing(_Body):
+    frame: int
+    svg: str = Field(max_length=MOST_DRAWING)
+
+
 class _Takes(_Change):
     frame: int
     prompt: str | None = Field(default=None, max_length=4000)
@@ -117,6 +122,7 @@ def make_application(desk: Desk) -> Starlette:
         ("GET", "/api/runs", routes.runs),
         ("GET", "/api/versions", routes.versions),
         ("GET", "/panels/{sha256}", routes.panel),
+        ("GET", "/drawings/{sha256}", routes.drawing),
         ("GET", "/report", routes.report),
     ]
     table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
@@ -141,6 +147,7 @@ class Routes:
             "stop": (_Body, lambda body: desk.worker.stop()),
             "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
             "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),
+            "drawing": (_Drawing, lambda body: {"sha256": desk.keep_drawing(body.svg, body.frame)}),
             "takes": (_Takes, lambda body: desk.draw_takes(body.frame, body.prompt, body.base, agreed=body.agreed)),
             "bridge": (_Bridge, lambda body: desk.propose(body.pair, body.prompt, body.base, agreed=body.agreed)),
             "version": (_Go, lambda body: desk.go(body.where, body.version, body.base)),
@@ -201,6 +208,18 @@ class Routes:
         if request.query_params.get("small"):
             data, kind = thumbnail(data, _SMALL), "image/jpeg"
         return Response(data, media_type=kind, headers={"cache-control": _FOR_EVER})
+
+    def drawing(self, request: Request) -> Response:
+        """Return the SVG of a picture of the open run by the picture's hash, or of its cast as `cast`."""
+        from starlette.responses import Response
+
+        name, run = request.path_params["sha256"], self._desk.run
+        known = name == CAST or _SHA256.fullmatch(name)
+        data = RunFolder(run).source(name) if run is not None and known else None
+        if data is None:
+            return _failed(InputFileError("There is no such drawing."), 404)
+        headers = {"content-security-policy": "sandbox; default-src 'none'", "cache-control": "no-store"}
+        return Response(data, media_type="image/svg+xml", headers=headers)
 
     def report(self, request: Request) -> Response:
         """Return the run's report, made anew from its records; it runs in a sandbox of its own."""

@@ -90,7 +90,8 @@ class Sentence(Shown):
 
 
 class Card(Shown):
-    """One frame of the board with everything that a person may change. `sha256` names its picture; empty: none yet."""
+    """One frame of the board with everything that a person may change. `sha256` names its picture; empty: none yet.
+    `drawing`: it was drawn as SVG, which is kept."""
 
     number: int
     kind: str
@@ -112,6 +113,7 @@ class Card(Shown):
     locked: bool = False
     story: str = ""
     stand_ins: tuple[str, ...] = ()
+    drawing: bool = False
 
 
 class Member(Shown):
@@ -478,6 +480,7 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         locked=locked,
         story=panel.source if panel is not None else "",
         stand_ins=tuple(panel.not_drawn) if panel is not None and scene else (),
+        drawing=frame is not None and bool(frame.source),
     )
 
 

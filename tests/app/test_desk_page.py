@@ -300,6 +300,47 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
     page.click("#inpaint .close")
 
 
+def test_a_drawing_is_changed_by_hand_and_taken_back(page: Page, home: Path) -> None:
+    """Layers are scaled, moved, recoloured, hidden and given another part of the cast, and all of it is one version."""
+    run = page.desk.home / page.desk.ask("GET", "api/runs").json[0]["name"]
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 384 256"><defs><g id="mi-head-glad"><circle r="30" '
+        'fill="#fc0"/></g></defs><rect width="384" height="256" fill="#88aacc"/><g id="f-mila"><use href="#mi-head-glad" '
+        'x="100" y="100"/></g><g id="the-kettle"><rect x="200" y="150" width="60" height="40" fill="#c03030"/></g></svg>'
+    )
+    (run / "cast.svg").write_text(svg.replace("glad", "sad").replace("#fc0", "#0cf"), "utf-8")
+    picture = page.desk.post("drawing", frame=1, svg=svg).json["sha256"]
+    refused = page.desk.post("drawing", frame=1, svg="<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>")
+    assert (refused.status, "frame 1 cannot be used" in refused.json["error"]) == (400, True)
+    edits = [{"op": "picture", "frame": 1, "picture": picture}]
+    page.changed(lambda: page.desk.post("edit", base=page.desk.page()["version"], edits=edits))
+
+    page.click("[data-focus=edit1]")
+    page.click("#edit-drawing")
+    page.shown("#drawing-layers button")
+    assert [item.text for item in page.all("#drawing-layers button")] == ["the kettle", "a shape", "mila", "a shape"]
+    assert not page("#drawing-words").is_displayed()  # `block` draws no change that is asked for in words
+    page.click("[data-drawing=larger]")
+    page("#drawing-picture").send_keys(Keys.ARROW_RIGHT * 3, Keys.SHIFT, Keys.ARROW_UP)
+    page.driver.execute_script("document.querySelector('#drawing [name=hue]').value = '#00aa44'")
+    page.click("[data-drawing=recolour]")
+    page.click("#drawing-layers li:nth-child(3) button")
+    page.click("[data-drawing=swap]")
+    page.click("#drawing-layers li:last-child button")
+    page.click("[data-drawing=hide]")
+    assert page("#drawing-layers li:last-child button").text == "a shape (hidden)"
+    page.click("[data-drawing=undo]")
+    assert page("#drawing-layers li:last-child button").text == "a shape"
+    assert faults(page) == []
+    page.changed(lambda: page.click("#drawing button[value=save]"))
+    drawing = (run / "panels" / f"{page.pictures()[0]}.svg").read_text("utf-8")
+    assert 'transform="translate(260 189) scale(1.111) translate(-230 -190)"' in drawing
+    assert all(part in drawing for part in ("#00aa44", "mi-head-sad", "#88aacc"))
+    assert "display" not in drawing
+    page.changed(lambda: page.click("[data-do=back]"))
+    assert page.pictures()[0] == picture
+
+
 def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
     before = page.pictures()
     page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))

@@ -61,6 +61,7 @@ const desk = {
   takes: (frame, prompt) => changing("takes", { frame, prompt }),
   bridge: (pair, prompt) => changing("bridge", { pair, prompt }),
   versions: () => get("api/versions"),
+  keepDrawing: async (svg, frame) => (await (await post("drawing", { svg, frame })).json()).sha256,
   async go(version) { await work("version", { version, base: page.version }); },
   async step(where) { await work("version", { where, base: page.version }); },
 };

@@ -1,4 +1,5 @@
 // What opens over the board: the editor of a frame, its takes, the cast, versions, export, and the price.
+import { DrawingForm } from "./desk_drawing.js";
 import { $, $$, h, image, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
 
 const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
@@ -95,6 +96,8 @@ export class Forms {
     for (const name of ["to", "layout"]) $(`#export [name=${name}]`).addEventListener("change", () => this.exportFields());
     $("#edit-part").addEventListener("click", () => { $("#edit").close(); this.part(this.card); });
     $("#inpaint form").addEventListener("submit", (event) => { event.preventDefault(); this.inpaint(); });
+    this.drawing = new DrawingForm(desk, this);
+    $("#edit-drawing").addEventListener("click", () => this.attempt($("#edit"), () => this.drawing.open(this.card)));
     this.mask = paintable($("#inpaint-mask"), $("#inpaint form").elements);
     for (const button of $$("#inpaint [data-mask]")) button.addEventListener("click", () => this.mask[button.dataset.mask]());
     $("#takes").addEventListener("close", () => { this.taken = null; });
@@ -140,6 +143,7 @@ export class Forms {
     show(shown, Boolean(card.sha256));
     if (card.sha256) { shown.src = picture(card.sha256, false); shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`; }
     show($("#edit-part"), Boolean(card.sha256) && !card.locked && this.desk.page().masks);
+    show($("#edit-drawing"), card.drawing && !card.locked);
     $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
     $("#edit-story").textContent = card.story ? `The story: ${card.story}` : "";
     openDialog(dialog);
