@@ -31,7 +31,8 @@ from katha.config import MOST_PANELS, Settings, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
-from katha.jsonio import write_bytes_atomic
+from katha.jsonio import read_bytes, write_bytes_atomic
+from katha.models.paste import Exchange, bring, give_up, usual_folder, waiting
 from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
 from katha.schema import Event, StoryRecord
 from katha.stories import MAX_STORY_BYTES, story_of_text
@@ -166,6 +167,7 @@ class Desk:
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
     _draft: tuple[Settings, Draft] | None = field(default=None, init=False)
     _ticks: int = field(default=1, init=False)
+    _asks: tuple[str, str] | None = field(default=None, init=False)
     _prepared: Path | None = field(default=None, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _making: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -176,7 +178,34 @@ class Desk:
     @property
     def ticks(self) -> int:
         """A number that is another whenever a page has something new to show."""
+        asked = self.exchange()
+        asks = (asked.number, asked.problem) if asked is not None else None
+        if asks != self._asks:
+            self._asks = asks
+            self._tick()
         return self._ticks
+
+    def stop(self) -> None:
+        """Ask the work to stop when its step is done, or at once where it waits for a chat window's reply."""
+        self.worker.stop()
+        give_up(usual_folder())
+
+    def exchange(self) -> Exchange | None:
+        """Return the prompt that the work waits for a person to carry to a chat window (`paste`); None: it does not."""
+        return waiting(usual_folder()) if self.worker.progress.running else None
+
+    def bring(self, number: str, text: str) -> None:
+        """Bring the reply of a chat window to the prompt that waits.
+
+        Raises:
+            UsageError: it is empty, or another prompt waits by now.
+        """
+        bring(usual_folder(), number, text)
+
+    def prompt_picture(self, name: str) -> bytes | None:
+        """Return a picture of the prompt that waits, by its name; None where it has none of that name."""
+        asked = self.exchange()
+        return read_bytes(usual_folder() / name) if asked is not None and name in asked.pictures else None
 
     def _tick(self) -> None:
         self._ticks += 1

@@ -20,8 +20,10 @@ MOST_BODY = 1_000_000
 """Bytes of a request; a story is at most a fifth of it."""
 MOST_DRAWING = 1_000_000
 """Letters of a drawing (SVG) that comes back from the page."""
+MOST_REPLY = 1_000_000
+"""Letters of a reply from a chat window."""
 MOST_FILES: Mapping[str, int] = MappingProxyType(
-    {"api/picture": 20_000_000, "api/import": 60_000_000, "api/drawing": 6 * MOST_DRAWING}
+    {"api/picture": 20_000_000, "api/import": 60_000_000, "api/drawing": 6 * MOST_DRAWING, "api/reply": 6 * MOST_REPLY}
 )
 """Bytes of those that bring files: a character's picture, a board that is drawn already, a drawing as JSON."""
 

@@ -140,7 +140,7 @@ class Worker:
         except _Stopped:
             failed = _STOPPED
         except KathaError as error:
-            failed = _STOPPED if _was_stopped(error) else str(error)
+            failed = _STOPPED if self._stop or _was_stopped(error) else str(error)
         except MemoryError:
             failed = "There is not enough memory for this. What is done is kept."
         except OSError as error:

@@ -11,6 +11,7 @@ import threading
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -21,7 +22,7 @@ from katha.agents.edits import Edit
 from katha.agents.folder import CAST, RunFolder
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, StaleError, Told
-from katha.app.desk.guard import MOST_DRAWING, TooLargeError
+from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
 from katha.app.exports import FORMATS, ExportOptions, export_board
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
@@ -61,6 +62,11 @@ class _Import(_Agreed):
 
 class _Named(_Body):
     name: str = Field(max_length=200)
+
+
+class _Reply(_Body):
+    number: str = Field(max_length=6)
+    text: str = Field(max_length=MOST_REPLY)
 
 
 class _Choice(_Body):
@@ -123,6 +129,7 @@ def make_application(desk: Desk) -> Starlette:
         ("GET", "/api/versions", routes.versions),
         ("GET", "/panels/{sha256}", routes.panel),
         ("GET", "/drawings/{sha256}", routes.drawing),
+        ("GET", "/paste/{name}", routes.prompt),
         ("GET", "/report", routes.report),
     ]
     table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
@@ -142,9 +149,10 @@ class Routes:
             "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
             "open": (_Named, lambda body: desk.open(body.name)),
             "close": (_Body, lambda body: desk.close()),
+            "reply": (_Reply, lambda body: desk.bring(body.number, body.text)),
             "go-on": (_Agreed, lambda body: desk.go_on(agreed=body.agreed)),
             "import": (_Import, lambda body: desk.take_in(body.board, agreed=body.agreed)),
-            "stop": (_Body, lambda body: desk.worker.stop()),
+            "stop": (_Body, lambda body: desk.stop()),
             "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
             "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),
             "drawing": (_Drawing, lambda body: {"sha256": desk.keep_drawing(body.svg, body.frame)}),
@@ -180,7 +188,18 @@ class Routes:
             await asyncio.sleep(_STEP_SECONDS)
             waited += _STEP_SECONDS
         ticks = self._desk.ticks
-        return _json({"ticks": ticks, **self._desk.progress.model_dump(mode="json")})
+        asked = self._desk.exchange()
+        told = {"ticks": ticks, **self._desk.progress.model_dump(mode="json")}
+        return _json({**told, "exchange": None if asked is None else asdict(asked)})
+
+    def prompt(self, request: Request) -> Response:
+        """Return a picture of the prompt that waits for a reply from a chat window."""
+        from starlette.responses import Response
+
+        data = self._desk.prompt_picture(request.path_params["name"])
+        if data is None:
+            return _failed(InputFileError("There is no such picture."), 404)
+        return Response(data, media_type="image/png", headers={"cache-control": "no-store"})
 
     def board(self, request: Request) -> Response:
         """Return everything that is shown of the open run, and begin to make it ready for the first change."""

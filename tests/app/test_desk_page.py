@@ -303,11 +303,11 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
 def test_a_drawing_is_changed_by_hand_and_taken_back(page: Page, home: Path) -> None:
     """Layers are scaled, moved, recoloured, hidden and given another part of the cast, and all of it is one version."""
     run = page.desk.home / page.desk.ask("GET", "api/runs").json[0]["name"]
-    svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 384 256"><defs><g id="mi-head-glad"><circle r="30" '
-        'fill="#fc0"/></g></defs><rect width="384" height="256" fill="#88aacc"/><g id="f-mila"><use href="#mi-head-glad" '
-        'x="100" y="100"/></g><g id="the-kettle"><rect x="200" y="150" width="60" height="40" fill="#c03030"/></g></svg>'
-    )
+    svg = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 384 256">
+        <defs><g id="mi-head-glad"><circle r="30" fill="#fc0"/></g></defs>
+        <rect width="384" height="256" fill="#88aacc"/>
+        <g id="f-mila"><use href="#mi-head-glad" x="100" y="100"/></g>
+        <g id="the-kettle"><rect x="200" y="150" width="60" height="40" fill="#c03030"/></g></svg>"""
     (run / "cast.svg").write_text(svg.replace("glad", "sad").replace("#fc0", "#0cf"), "utf-8")
     picture = page.desk.post("drawing", frame=1, svg=svg).json["sha256"]
     refused = page.desk.post("drawing", frame=1, svg="<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>")
@@ -734,3 +734,30 @@ def test_the_whole_walk_from_a_pasted_story_to_a_pdf_and_past_a_kill(browser: Ch
         reopened.changed(lambda: reopened.click("[data-do=back]"))  # the history is there, too
         reopened.changed(lambda: reopened.click("[data-do=forth]"))
         assert [card["prompt"] for card in again.page()["board"]["cards"]] == kept
+
+
+def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Path) -> None:
+    """`paste`: the prompt stands on the page, a reply that cannot be used is told, and Stop ends the wait."""
+    folder = str(tmp_path / "pasted")
+    with DeskProcess(tmp_path, *WORDS, "--planner", "gemma-st:paste", KATHA_PASTE=folder) as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=text]", "A fox saw a crow with a piece of cheese. She praised its voice. It sang.")
+        page.click("#story button[type=submit]")
+        page.shown("#exchange")
+        prompt = page("#exchange [name=prompt]").get_attribute("value") or ""
+        assert "A fox saw a crow" in prompt
+        page.click("#exchange-copy")
+        page.until("document.querySelector('#exchange-copy').textContent === 'Copied'")
+        assert faults(page) == []
+        page.fill("#exchange [name=reply]", "Sorry, I only talk about cooking.")
+        page.click("#exchange button[type=submit]")
+        assert "it holds no JSON object" in page.shown("#exchange .problem").text
+        assert page("#exchange [name=reply]").get_attribute("value") == ""
+        resize(browser, 390, 844)
+        assert page.until("document.documentElement.scrollWidth <= 390")
+        resize(browser, 1440, 1000)
+        page.click("#progress [data-do=stop]")
+        page.gone("#exchange")
+        page.idle()
+        assert "Stopped" in page("#status").text or "Stopped" in page("#alert").text
+        assert "A fox saw a crow" in (page("#story [name=text]").get_attribute("value") or "")

@@ -18,7 +18,7 @@ import pytest
 
 from katha.errors import KathaError, ModelError, UsageError
 from katha.models.base import TextModel, Turn
-from katha.models.paste import PasteModel
+from katha.models.paste import Exchange, PasteModel, bring, give_up, waiting
 from katha.models.registry import make_model
 from katha.protocols import PlanRequest
 from katha.registry import default_registry
@@ -181,3 +181,53 @@ def test_a_planner_asks_through_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "crow" in prompt.lower()
     assert "JSON schema" in prompt
     assert "cut off" in (tmp_path / "001-again.txt").read_text()
+
+
+def test_a_program_sees_what_waits_and_brings_the_reply_or_ends_the_wait(tmp_path: Path) -> None:
+    """The way of the desk: the prompt that waits, what was wrong with a reply, the reply, and the end of a wait."""
+    model, got = PasteModel(tmp_path), list[object]()
+
+    def ask(text: str) -> threading.Thread:
+        def work() -> None:
+            try:
+                got.append(model.complete([Turn("user", text, (b"png",))], SCHEMA).text)
+            except ModelError as error:
+                got.append(str(error))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        return thread
+
+    def waits(problem: str = "") -> Exchange:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            found = waiting(tmp_path)
+            if found is not None and bool(found.problem) == bool(problem):
+                assert problem in found.problem
+                return found
+            time.sleep(0.01)
+        raise AssertionError("nothing waits")
+
+    assert waiting(tmp_path / "nowhere") is None
+    with pytest.raises(UsageError, match="No reply to that prompt"):
+        bring(tmp_path, "001", "{}")
+    thread = ask("Draw a fox.")
+    first = waits()
+    assert (first.number, first.pictures, "Draw a fox." in first.text) == ("001", ("001-picture-1.png",), True)
+    with pytest.raises(UsageError, match="empty"):
+        bring(tmp_path, "001", " \n")
+    bring(tmp_path, "001", "I cannot.")
+    again = waits("no JSON object")
+    assert (again.number, again.pictures, "Draw a fox." in again.text) == ("001", (), False)
+    bring(tmp_path, "001", 'Here: {"a": 1}')
+    thread.join(20)
+    assert got == ['{"a": 1}']
+    assert waiting(tmp_path) is None
+
+    thread = ask("Draw a hen.")
+    assert waits().number == "002"
+    give_up(tmp_path)
+    thread.join(20)
+    assert "The wait for the reply to '002-prompt.txt' was ended." in str(got[1])
+    assert waiting(tmp_path) is None
+    give_up(tmp_path)

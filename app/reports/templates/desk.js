@@ -1,5 +1,5 @@
 // The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
-import { $, alarm, get, h, leftOut, post, readFiles, Refused, say, show } from "./desk_parts.js";
+import { $, alarm, get, h, leftOut, post, problem, readFiles, Refused, say, show } from "./desk_parts.js";
 import { makeDraggable, plannedList, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 
@@ -216,6 +216,34 @@ function showProgress() {
     h("span", { class: "note" }, stage.total ? `${stage.done} of ${stage.total}` : "", stage.note ? ` ${stage.note}` : ""))));
 }
 
+// `paste`: a prompt that a person carries to a chat window. What is typed stays while the same prompt waits.
+let exchanged = "";
+function showExchange(asked) {
+  const form = $("#exchange"), key = asked ? `${asked.number} ${asked.problem}` : "";
+  show(form, Boolean(asked));
+  if (!asked || key === exchanged) { exchanged = key; return; }
+  exchanged = key;
+  form.elements.prompt.value = asked.text;
+  form.elements.reply.value = "";
+  $("#exchange-title").textContent = `Exchange ${Number(asked.number)}: ask your assistant`;
+  $("#exchange-note").textContent = asked.problem ? "Give this to the same chat." : `Copy the prompt into a new chat${asked.pictures.length ? ", attach the pictures" : ""}, and bring the whole reply back.`;
+  $("#exchange-copy").textContent = "Copy the prompt";
+  problem(form, asked.problem ? `That reply cannot be used: ${asked.problem}` : "");
+  $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, at) => h("li", {},
+    h("a", { href: `paste/${name}`, download: name }, h("img", { src: `paste/${name}`, alt: `Picture ${at + 1} of the prompt` }), h("span", {}, `Save picture ${at + 1}`)))));
+  $("#exchange-title").focus({ preventScroll: true });
+}
+$("#exchange-copy").addEventListener("click", () => tried(async () => {
+  const field = $("#exchange").elements.prompt;
+  field.select();
+  try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+  $("#exchange-copy").textContent = "Copied";
+}));
+$("#exchange").addEventListener("submit", (event) => {
+  event.preventDefault();
+  tried(async () => { await post("reply", { number: progress.exchange.number, text: $("#exchange").elements.reply.value }); });
+});
+
 async function follow() {
   let ticks = "", seen = "";
   for (;;) {
@@ -226,6 +254,7 @@ async function follow() {
       const key = [progress.ended, progress.asks, progress.running, progress.name, planned, progress.running ? "" : progress.ticks].join();
       ticks = progress.ticks;
       showProgress();
+      showExchange(progress.running ? progress.exchange : null);
       if (key !== seen) {
         // A board that begins to be changed is the one that is shown: its buttons wait, and nothing is asked for.
         if (progress.running && page.version) { page = { ...page, version: "" }; await showPage(); } else await refresh();

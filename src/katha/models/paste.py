@@ -1,8 +1,8 @@
 """`paste`: a language model in any chat window. A person carries each prompt there and each reply back.
 
 Every exchange is a pair of files, `NNN-prompt.txt` and `NNN-reply.txt`. A prompt is known again by its text, so that a
-run that was stopped finds its replies and asks nothing twice. A reply may be saved as the file, or pasted into the
-terminal and ended by a line that is a single dot.
+run that was stopped finds its replies and asks nothing twice. A reply may be saved as the file, pasted into the
+terminal and ended by a line that is a single dot, or brought by a program (`waiting`, `bring`), as the desk does.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from katha.configs import load_prompt
-from katha.errors import ModelError, OutputFolderError
+from katha.errors import ModelError, OutputFolderError, UsageError
 from katha.jsonio import write_bytes_atomic
 from katha.models.base import Completion, Heard, Turn
 
 FOLDER = "KATHA_PASTE"
 """The variable that names the folder of prompts and replies."""
 _USUAL = Path("out") / "paste"
+_WAITS = "waits.txt"
+"""Holds the number of the exchange that is waited for, and in its second line what was wrong with the last reply."""
 _LOG = logging.getLogger("katha")
 _LOOK = 0.25
 _MOST_BYTES = 4_000_000
@@ -37,6 +40,57 @@ _END = re.compile(r"(?:^|\r?\n)\.\r?\n\Z")
 _CLIPBOARDS = (("wl-copy",), ("xclip", "-selection", "clipboard"), ("pbcopy",), ("clip",))
 _TURN = threading.Lock()
 """One exchange at a time: a person has one clipboard."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A prompt that a reply is waited for: its number, its text, the files of its pictures in the same folder, and
+    what was wrong with the last reply ("": there was none)."""
+
+    number: str
+    text: str
+    pictures: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def usual_folder() -> Path:
+    """Return the folder of prompts and replies: KATHA_PASTE, or out/paste."""
+    return Path(os.environ.get(FOLDER) or _USUAL)
+
+
+def waiting(folder: Path) -> Exchange | None:
+    """Return the exchange in `folder` that a run waits for; None where none does, or nobody can read it."""
+    try:
+        number, _, problem = (folder / _WAITS).read_text(encoding="utf-8").partition("\n")
+        if not re.fullmatch(r"\d{3,6}", number) or (folder / f"{number}-reply.txt").is_file():
+            return None
+        text = (folder / f"{number}-{'again' if problem else 'prompt'}.txt").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    pictures = sorted(path.name for path in folder.glob(f"{number}-picture-*.png"))
+    return Exchange(number, text, tuple(pictures) if not problem else (), problem)
+
+
+def bring(folder: Path, number: str, text: str) -> None:
+    """Bring the reply to the exchange that waits.
+
+    Raises:
+        UsageError: it is empty, or another exchange waits by now. OutputFolderError: it cannot be written.
+    """
+    known = waiting(folder)
+    if known is None or known.number != number:
+        raise UsageError("No reply to that prompt is waited for.", hint="Look at the prompt that waits now.")
+    if not text.strip():
+        raise UsageError("The reply is empty.", hint="Copy the whole reply of the chat window.")
+    try:
+        write_bytes_atomic(folder / f"{number}-reply.txt", text.encode("utf-8"))
+    except OSError as error:
+        raise OutputFolderError(f"{str(folder)!r} cannot hold the reply: {error.strerror or error}.") from error
+
+
+def give_up(folder: Path) -> None:
+    """End the wait for a reply, if there is one; the same command waits for it again."""
+    (folder / _WAITS).unlink(missing_ok=True)
 
 
 class Keyboard(Protocol):
@@ -60,7 +114,7 @@ class PasteModel:
         """folder: of prompts and replies; KATHA_PASTE or out/paste unless told. timeout: seconds that one reply may
         take; for ever unless told. max_tokens: of no meaning here. keyboard: the terminal unless told.
         """
-        self.folder = Path(folder or os.environ.get(FOLDER) or _USUAL)
+        self.folder = Path(folder) if folder else usual_folder()
         self._timeout, self._keyboard = timeout, keyboard
 
     def spec(self) -> Mapping[str, Any]:
@@ -108,12 +162,13 @@ class PasteModel:
 
     def _reply(self, place: str, prompt: str, schema: Mapping[str, Any] | None) -> str:
         """Return the first usable reply to an exchange, asking the person until there is one."""
-        path, told = self.folder / f"{place}-reply.txt", False
+        path, told = self.folder / f"{place}-reply.txt", ""
         while True:
             if not path.is_file():
                 if not told:
                     self._tell(place, self.folder / f"{place}-prompt.txt", prompt)
-                self._wait(path)
+                with self._waits(place, told):
+                    self._wait(path)
             text = path.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace").strip()
             problem, usable = _checked(text, schema)
             if not problem:
@@ -125,7 +180,17 @@ class PasteModel:
             write_bytes_atomic(asked, again.encode("utf-8"))
             _LOG.warning("That reply cannot be used: %s", problem)
             self._tell(place, asked, again)
-            told = True
+            told = problem
+
+    @contextmanager
+    def _waits(self, place: str, problem: str) -> Iterator[None]:
+        """Say in the folder which exchange is waited for, to programs that bring replies."""
+        note = self.folder / _WAITS
+        write_bytes_atomic(note, f"{place}\n{problem}".encode())
+        try:
+            yield
+        finally:
+            note.unlink(missing_ok=True)
 
     def _tell(self, place: str, path: Path, text: str) -> None:
         copied = " (it is in the clipboard)" if _at_terminal() and _copy(text) else ""
@@ -156,6 +221,11 @@ class PasteModel:
                     if _END.search(typed):
                         write_bytes_atomic(path, _END.sub("\n", typed).encode("utf-8"))
                         return
+                if not (self.folder / _WAITS).is_file():
+                    raise ModelError(
+                        f"The wait for the reply to {path.name.replace('reply', 'prompt')!r} was ended.",
+                        hint="Give the same command again: it waits for the same reply.",
+                    )
                 if self._timeout is not None and time.monotonic() - began > self._timeout:
                     raise ModelError(
                         f"No reply came to {str(path.name).replace('reply', 'prompt')!r} in {self._timeout:g} s.",
