@@ -15,8 +15,6 @@ import pypdfium2
 from PIL import Image, ImageDraw
 
 from katha import run_story
-from katha.agents.editing import edit_board, read_board
-from katha.agents.edits import ChangeFrame, InsertBridge, LockFrame
 from katha.app.reports.page import load_run
 from katha.app.reports.sheet import write_sheet
 from katha.renderers.sketch import rasterise
@@ -38,6 +36,7 @@ IMAGES = Path(__file__).parent / "images"
 EXAMPLES = Path(__file__).parents[1] / "examples"
 STORY = "lion_and_mouse"
 OWN = "birthday"
+RECORDED = "the_coat_in_the_barley"
 FIRST = Path(__file__).parent / "tutorial" / "first-board.md"
 TUTORIAL = Path(__file__).parent / "tutorial" / "picture-book.md"
 _BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -51,6 +50,18 @@ const settled = (img) => img.complete || img.getBoundingClientRect().top > inner
 const look = () => {
   const shown = [...document.querySelectorAll("#cards img")], idle = document.body.dataset.ready === "idle";
   idle && shown.length && shown.every(settled) ? done() : setTimeout(look, 50);
+};
+look();
+"""
+
+_OPENED = """
+const done = arguments[arguments.length - 1];
+const look = () => {
+  const layers = [...document.querySelectorAll("#drawing-layers button")];
+  const found = layers.find((button) => button.textContent.startsWith("the boy"));
+  if (!found) { setTimeout(look, 50); return; }
+  found.click();
+  requestAnimationFrame(() => requestAnimationFrame(done));
 };
 look();
 """
@@ -185,30 +196,30 @@ def tutorial_images() -> None:
         timeline_strip(work / "lantern.otioz", IMAGES / "lantern_timeline.png")
 
 
-def desk_image(target: Path, size: tuple[int, int] = (1440, 1110), width: int = 1080) -> None:
-    """A board at the desk as a person has left it: a bridge, a frame with everything that can be said of it, a lock."""
+def desk_images(size: tuple[int, int] = (1440, 1110), width: int = 1080) -> None:
+    """A recorded board at the desk: its story and its cards, and the drawing of one frame with a figure chosen."""
+    recorded = EXAMPLES / "recorded" / RECORDED
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        run = work / "lion"
-        run_story(EXAMPLES / f"{STORY}.txt", seeds=(42,), mode="base", out=run)
-        weakest = min(read_board(run).measured.transitions, key=lambda item: (item.recoverability or 0.0, item.pair))
-        said = {
-            "time_of_day": "night",
-            "shot_size": "close-up",
-            "dialogue": "Please let me go!",
-            "notes": "Slow zoom in.",
-        }
-        edits = [ChangeFrame(frame=2, duration=3, **said), InsertBridge(pair=weakest.pair)]
-        edit_board(run, edits)
-        held = next(frame.index for frame in read_board(run).board.frames if frame.kind == "bridge")
-        edit_board(run, [LockFrame(frame=held)])
+        run = work / "run"
+        run_story(recorded / "story.json", replay=recorded / "board.katha", out=run)
         with DeskProcess(work, run) as desk, chromium(work / "profile") as driver:
             resize(driver, *size)
             driver.get(desk.address)
             driver.set_script_timeout(60)
             driver.execute_async_script(_SETTLED)
-            picture = Image.open(io.BytesIO(driver.get_screenshot_as_png())).convert("RGB")
-    small = picture.resize((width, round(size[1] * width / size[0])), Image.Resampling.LANCZOS)
+            _keep(driver.get_screenshot_as_png(), width, IMAGES / "desk.png")
+            resize(driver, size[0], 800)
+            for button in ("[data-focus=edit2]", "#edit-drawing"):
+                driver.execute_script("document.querySelector(arguments[0]).click()", button)
+            driver.execute_async_script(_OPENED)
+            _keep(driver.get_screenshot_as_png(), width, IMAGES / "desk_drawing.png")
+
+
+def _keep(picture: bytes, width: int, target: Path) -> None:
+    """Write a screenshot, smaller, in few colours."""
+    shown = Image.open(io.BytesIO(picture)).convert("RGB")
+    small = shown.resize((width, round(shown.height * width / shown.width)), Image.Resampling.LANCZOS)
     small.quantize(255).save(target, optimize=True)
 
 
@@ -217,7 +228,7 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     board_images()
     tutorial_images()
-    desk_image(IMAGES / "desk.png")
+    desk_images()
     vocabulary_sheet(IMAGES / "vocabulary.png")
 
 
