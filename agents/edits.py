@@ -77,7 +77,7 @@ class AmendFrame(_Edit):
 
     op: Literal["amend"] = "amend"
     frame: int
-    words: Annotated[str, Field(min_length=1, max_length=4000)]
+    words: Words
     part: Short = ""
 
 
