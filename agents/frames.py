@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from katha.agents.context import RunContext, paid, plan_sha256
 from katha.agents.folder import CAST
@@ -44,6 +45,7 @@ from katha.protocols import (
     KeepsSources,
     MayBeWithdrawn,
     Renderer,
+    ShowsDrafts,
 )
 from katha.schema import Board, Event, Frame, FrameKind, Record, Stage
 
@@ -131,7 +133,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
         if threads > 1 and not whole:
             side_by_side(missing, lambda place: keep(place, _one(context, requests, place)), threads, tell)
         else:
-            with _alone(context, renderer), closing(_render(context, requests, missing)) as drawn:
+            with _alone(context, renderer), closing(_render(context, requests, missing, emit)) as drawn:
                 for place, png in zip(missing, drawn, strict=True):
                     tell(place, keep(place, png))
         if kept and whole:  # all or nothing: frames of two batches do not belong together
@@ -282,13 +284,16 @@ def _require_served(context: RunContext) -> None:
 
 
 def _render(
-    context: RunContext, requests: Sequence[FrameRequest], places: Sequence[int]
+    context: RunContext, requests: Sequence[FrameRequest], places: Sequence[int], emit: Emit | None = None
 ) -> Generator[bytes, None, None]:
-    """The renderer's frames for the requests at `places`, each checked; exactly one per request."""
+    """The renderer's frames for the requests at `places`, each checked; exactly one per request. emit: is told of first
+    versions of them."""
     count, renderer, who = 0, context.plugins.renderer, context.config.renderer
     wanted = [requests[place] for place in places]
     if not wanted:
         return
+    if emit is not None and isinstance(renderer, ShowsDrafts):
+        renderer.show_drafts(partial(_tell_draft, context, emit))
     try:
         with named_failures(f"renderer {who!r}", RenderError):
             frames = iter(renderer.render_board(wanted))
@@ -400,6 +405,14 @@ def show(context: RunContext, sha256: str, request: FrameRequest, emit: Emit, *,
     if request.kind == "scene" and request.scene is not None:
         told["scene"] = request.scene
     emit(told)
+
+
+def _tell_draft(context: RunContext, emit: Emit, request: FrameRequest, png: bytes) -> None:
+    """Tell of a first version of a frame. It goes into the cache alone: the board has the finished one."""
+    if request.scene is not None:
+        message = f"scene {request.scene}, a first version"
+        sha256 = context.store.blobs.put(png)
+        emit(Event(stage=_stage(request), kind="progress", message=message, sha256=sha256, scene=request.scene))
 
 
 def _stage(request: FrameRequest) -> Stage:

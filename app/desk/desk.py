@@ -27,14 +27,15 @@ from katha.app.drawing import plan_story, resume_run, run_story
 from katha.app.imports import import_board, name_of_files, put_files
 from katha.app.needs import needs_of_run
 from katha.app.reports.run_page import write_report
-from katha.config import MOST_PANELS, Settings, read_settings, refuse_code
-from katha.errors import InputFileError, KathaError, UsageError
+from katha.config import MOST_PANELS, Settings, cache_folder, read_settings, refuse_code
+from katha.errors import InputFileError, KathaError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
 from katha.models.paste import Exchange, bring, give_up, usual_folder, waiting
 from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
 from katha.schema import Event, StoryRecord
+from katha.store import Store
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -269,6 +270,15 @@ class Desk:
         if known is None or known[:2] != (run, stamp):
             known = self._viewed = (run, stamp, view_of(run))
         return known[2]
+
+    def picture(self, sha256: str) -> bytes | None:
+        """Return a picture of the open run, or a first version of one that it is drawing; None where there is none."""
+        found = RunFolder(self.run).panel(sha256) if self.run is not None else None
+        if found is not None or sha256 not in self.worker.progress.scenes.values():
+            return found
+        with suppress(StoreError), Store(cache_folder()) as store:
+            return store.blobs.get(sha256)
+        return None
 
     @property
     def progress(self) -> Progress:

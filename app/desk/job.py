@@ -50,7 +50,7 @@ class Progress(BaseModel):
     drawn: tuple[str, ...] = ()
     """The pictures that were drawn so far, by their hashes."""
     scenes: Mapping[int, str] = {}
-    """The picture that was drawn last of each scene."""
+    """The picture that was drawn last of each scene, a first version of it perhaps."""
     failed: str = ""
     ended: int = 0
     """How many pieces of work have ended since the desk was opened."""
@@ -163,7 +163,9 @@ class Worker:
             said = self._progress.said
             if event["kind"] == "decision" and event.get("message"):
                 said = (*said, event["message"][:_MOST_SENTENCES])[-_MOST_SAID:]
-            drawn = (*self._progress.drawn, *filter(None, [event.get("sha256")]))[:_MOST_DRAWN]
+            drawn = self._progress.drawn
+            if event["kind"] == "frame" and event.get("sha256"):
+                drawn = (*drawn, event["sha256"])[:_MOST_DRAWN]
             scenes = self._progress.scenes
             if "scene" in event:
                 scenes = {**scenes, event["scene"]: event["sha256"]}
@@ -198,5 +200,7 @@ def _heard(row: StageProgress, event: Event) -> StageProgress:
         return row.model_copy(update={"note": "", "finished": whole})
     if kind == "decision":
         return row
+    if kind == "progress":
+        return row.model_copy(update={"note": event.get("message", "")[:_MOST_SENTENCES]})
     note = event.get("message", "") + (" (kept)" if event.get("reused") else "")
     return row.model_copy(update={"done": row.done + 1, "note": note[:_MOST_SENTENCES]})

@@ -219,8 +219,8 @@ class Routes:
         """Return a picture of the open run by its hash; with `?small=1` a light JPEG of it."""
         from starlette.responses import Response
 
-        name, run = request.path_params["sha256"], self._desk.run
-        data = RunFolder(run).panel(name) if run is not None and _SHA256.fullmatch(name) else None
+        name = request.path_params["sha256"]
+        data = self._desk.picture(name) if _SHA256.fullmatch(name) else None
         if data is None:
             return _failed(InputFileError("There is no such picture."), 404)
         kind = "image/png"

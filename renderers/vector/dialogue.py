@@ -111,16 +111,26 @@ class Dialogue:
         earlier: Sequence[Turn] = (),
         before: str = "",
         after: str = "",
+        heard: Callable[[FrameRequest, bytes], None] | None = None,
     ) -> Drawn:
         """Return one frame. earlier: turns about frames before it. before, after: the neighbours of an added one.
+        heard: is given each picture that the model looks at.
 
         Raises:
             RenderError: the model drew none that can be used.
         """
         asked = Turn("user", self.brief.asks(request, variation, before, after))
+        show = self._shower(cast)
+
+        def shown(drawn: Drawn) -> bytes:
+            png = show(drawn)
+            if heard is not None:
+                heard(request, png)
+            return png
+
         what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
         turns = [*self._cast_turns(cast), *earlier, asked]
-        return self._settle(turns, partial(self._frame_check, cast, request), self._shower(cast), "frame", what)
+        return self._settle(turns, partial(self._frame_check, cast, request), shown, "frame", what)
 
     def amend(self, cast: Drawn, request: FrameRequest, source: str, words: str, part: str = "") -> Drawn:
         """Return a finished frame with the change that a person asks for. source: its own code. part: the id of the

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from katha.configs import config_text, load_config, load_prompt
@@ -141,6 +142,10 @@ class VectorRenderer:
             spent = drawn.spent + shared + cast.spent if place == 0 else drawn.spent
             yield self._finished(cast, request, drawn, spent)
 
+    def show_drafts(self, hear: Callable[[FrameRequest, bytes], None]) -> None:
+        """Have `hear` called with each picture of a frame that the model looks at, while this thread draws a board."""
+        self._own.hear = hear
+
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """Return one PNG, drawn from the code of the frames on both sides of its place."""
         dialogue = self._dialogue(request)
@@ -265,9 +270,37 @@ class VectorRenderer:
 
     def _abreast(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
         """Draw all frames as branches from the cast; those that succeed are kept where one fails."""
+        hear, drafts = self._hearing(), SimpleQueue[tuple[FrameRequest, bytes] | None]()
+
+        def heard(request: FrameRequest, png: bytes) -> None:
+            drafts.put((request, png))
+
+        def draw(request: FrameRequest) -> Drawn:
+            try:
+                return dialogue.frame(
+                    cast, request, _variation(request.seed), heard=heard if hear is not None else None
+                )
+            finally:
+                drafts.put(None)
+
         with ThreadPoolExecutor(min(self.concurrency, len(requests))) as pool:
-            asked = [pool.submit(dialogue.frame, cast, one, _variation(one.seed)) for one in requests]
+            asked = [pool.submit(draw, one) for one in requests]
+            try:
+                left = len(asked)
+                while left:
+                    draft = drafts.get()
+                    if draft is None:
+                        left -= 1
+                    elif hear is not None:
+                        hear(*draft)
+            except BaseException:  # who hears it has stopped the work: what is not begun is not begun
+                for one in asked:
+                    one.cancel()
+                raise
         return [one.result() for one in asked]
+
+    def _hearing(self) -> Callable[[FrameRequest, bytes], None] | None:
+        return getattr(self._own, "hear", None)
 
     def _packed(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
         return dialogue.packed(cast, requests, _variation(requests[0].seed))
@@ -277,7 +310,7 @@ class VectorRenderer:
         frames = []
         for request in requests:
             variation = _variation(request.seed)
-            frames.append(dialogue.frame(cast, request, variation, earlier=earlier))
+            frames.append(dialogue.frame(cast, request, variation, earlier=earlier, heard=self._hearing()))
             earlier += dialogue.turns_of(request, variation, frames[-1])
         return frames
 

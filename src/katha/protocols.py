@@ -316,6 +316,18 @@ class CostsMoney(Protocol):
 
 
 @runtime_checkable
+class ShowsDrafts(Protocol):
+    """A renderer that has a picture of a frame some time before the frame is finished."""
+
+    def show_drafts(self, hear: Callable[[FrameRequest, bytes], None]) -> None:
+        """Have `hear` called with each frame's first picture (PNG, of any size), as long as this thread draws a board.
+
+        It is called in the thread that asked for the board.
+        """
+        ...
+
+
+@runtime_checkable
 class KeepsSources(Protocol):
     """A renderer whose pictures are made from drawings that people can edit."""
 

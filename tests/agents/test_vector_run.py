@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from katha.errors import InputFileError, RenderError, UsageError
 from katha.models.base import Turn
 from katha.planners.rule import RulePlanner
 from katha.renderers.vector import VectorRenderer
+from katha.schema import Event
+from katha.store import Store
 
 PATCH = "<<<<<<< SEARCH\n#ddddee\n=======\n#aaffaa\n>>>>>>> REPLACE"
 
@@ -99,6 +102,38 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
     with pytest.raises(InputFileError, match="frame 1 cannot be used"):
         keep_drawing(out, b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", 1)
     assert sum("Now draw the cast sheet" in turns[-1].text for turns in model.asked) == 1
+
+
+def test_a_first_version_of_each_frame_is_told_before_the_board_is_there(
+    model: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    config = Settings(renderer="vector:openai:any", seeds=(42,), size=(640, 360), mode="base")
+    plugins = Plugins(RulePlanner(), VectorRenderer("openai:any"), {"sees": Sees()}, ReaderSimilarity())
+    told: list[Event] = []
+    threads: set[str] = set()
+
+    def hear(event: Event) -> None:
+        told.append(event)
+        threads.add(threading.current_thread().name)
+
+    run_story(story(), config, tmp_path / "run", plan=plan(), plugins=plugins, on_event=hear)
+    drawn = [event for event in told if event["stage"] == "render" and "sha256" in event]
+    assert [(event["kind"], event["scene"]) for event in drawn[-2:]] == [("frame", 1), ("frame", 2)]
+    drafts = drawn[:-2]
+    assert {(event["kind"], event["scene"]) for event in drafts} == {("progress", 1), ("progress", 2)}
+    with Store(tmp_path / "cache") as store:
+        assert all(store.blobs.get(event["sha256"]).startswith(b"\x89PNG") for event in drafts)
+    kept = {path.stem for path in (tmp_path / "run" / "panels").glob("*.png")}
+    assert kept == {event["sha256"] for event in drawn[-2:]}, "the run's folder has the finished frames alone"
+
+    def stop(event: Event) -> None:
+        if event["kind"] == "progress" and "sha256" in event:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_story(story(), config.model_copy(update={"seeds": (7,)}), tmp_path / "two", plan=plan(), plugins=plugins,
+                  on_event=stop)  # fmt: skip
 
 
 def test_a_cast_is_drawn_alone_and_a_board_is_drawn_from_the_same_one(

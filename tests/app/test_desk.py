@@ -33,9 +33,10 @@ from katha import run_story
 from katha.agents import names, rereading
 from katha.agents.editing import edit_board, read_board, version_of
 from katha.agents.edits import AddFrame, ChangeFrame
+from katha.agents.state import Emit
 from katha.app.cli.main import app
 from katha.app.desk import desk as desks
-from katha.app.desk.job import Worker
+from katha.app.desk.job import Reviewer, Worker
 from katha.app.desk.server import make_application
 from katha.app.desk.view import in_frames, sentences
 from katha.app.needs import needs_of_run
@@ -44,7 +45,8 @@ from katha.config import Settings
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
-from katha.schema import Plan
+from katha.schema import Event, Plan
+from katha.store import Store
 from katha.stories import story_of_text
 
 STORY = """The Lion and the Mouse
@@ -747,3 +749,25 @@ def test_a_sentence_leads_to_the_first_frame_that_tells_some_of_it() -> None:
     ]
     plan = Plan.model_validate({"story_id": "s", "planner": "p", "panels": panels})
     assert [sentence.scene for sentence in sentences(text, plan)] == [1, 2]
+
+
+def test_a_first_version_of_a_frame_is_shown_and_counts_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    png = picture_file("PNG")
+    with Store(tmp_path / "cache") as store:
+        draft, other = store.blobs.put(png), store.blobs.put(picture_file("PNG", (9, 9)))
+    desk = desks.Desk(tmp_path / "home", Settings())
+
+    def work(emit: Emit, ask: Reviewer) -> None:
+        emit(Event(stage="render", kind="started", total=5))
+        emit(Event(stage="render", kind="progress", message="scene 2, a first version", sha256=draft, scene=2))
+
+    desk.worker.start("Drawing", work)
+    assert desk.worker.join(20)
+    assert desk.picture(draft) == png
+    assert desk.picture(other) is None, "the cache's other pictures are nobody's here"
+    progress = desk.progress
+    assert (progress.scenes, progress.drawn, progress.stages[0].done) == ({2: draft}, (), 0)
+    assert progress.stages[0].note == "scene 2, a first version"

@@ -495,7 +495,8 @@ class Event(TypedDict, total=False):
     `progress` within a step, which `message` tells.
 
     `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step,
-    `sha256` is the picture of a frame, `scene` the one that it shows where it is no inserted frame.
+    `sha256` is the picture of a frame, `scene` the one that it shows where it is no inserted frame; of `progress` it is
+    a first version of it, which the cache has and the board may not come to have.
     """
 
     stage: Stage
