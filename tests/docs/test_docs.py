@@ -31,6 +31,22 @@ def test_every_link_leads_somewhere(path: Path) -> None:
     assert missing == []
 
 
+ROOT = DOCS.parent
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not {".venv", ".links", "out", "CHANGELOG.md"} & set(path.relative_to(ROOT).parts)
+)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_path_of_the_repository_that_is_named_is_there(path: Path) -> None:
+    """A path in code marks that begins with one of the repository's folders."""
+    folders = {entry.name for entry in ROOT.iterdir() if entry.is_dir() and entry.name not in ("out", "docs")}
+    named = re.findall(r"`([\w./-]+/[\w./-]*)`", path.read_text(encoding="utf-8"))
+    assert [name for name in named if name.split("/")[0] in folders and not (ROOT / name).exists()] == []
+
+
 def test_the_table_of_renderers_names_them_all() -> None:
     from importlib.metadata import entry_points
 
