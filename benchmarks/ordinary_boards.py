@@ -1,4 +1,4 @@
-"""What viewers said of the boards of the ordinary stories: `python -m benchmarks.ordinary_boards [--by story|style]`.
+"""What viewers said of the boards of the ordinary stories: `python -m benchmarks.ordinary_boards [--by story|style|condition]`.
 
 `ordinary/viewers.jsonl` has a line for each board and viewer: who saw pictures alone first (answers to the story's free
 questions), then the story (a verdict for each frame). The answers were graded by others, who saw neither. Blank fields
@@ -42,9 +42,12 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print the counts as JSON, all together and by what is asked for."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--by", choices=("story", "style", "condition"), default="style")
+    given.add_argument("--stories", default="", help="these alone, with commas")
     given.add_argument("--rows", type=Path, default=ROWS)
     told = given.parse_args(words)
-    rows = [json.loads(line) for line in told.rows.read_text("utf-8").splitlines()]
+    chosen = {name for name in told.stories.split(",") if name}
+    read = [json.loads(line) for line in told.rows.read_text("utf-8").splitlines()]
+    rows = [row for row in read if not chosen or row["story"] in chosen]
     parts = sorted({str(row.get(told.by, "")) for row in rows})
     found = {part: totals(row for row in rows if str(row.get(told.by, "")) == part) for part in parts}
     print(json.dumps({"all": totals(rows), **found}, indent=1))

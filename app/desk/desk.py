@@ -34,6 +34,7 @@ from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
 from katha.models.paste import Exchange, bring, give_up, usual_folder, waiting
 from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
+from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
 from katha.schema import Event, StoryRecord
 from katha.store import Store
 from katha.stories import MAX_STORY_BYTES, story_of_text
@@ -42,6 +43,7 @@ _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MOST_RUNS = 200
 _SAME_NAME = 1000
 _TAKES = 3
+_MOST_DRAWING = 4_000_000
 
 
 class StaleError(UsageError):
@@ -270,6 +272,19 @@ class Desk:
         if known is None or known[:2] != (run, stamp):
             known = self._viewed = (run, stamp, view_of(run))
         return known[2]
+
+    def drawing(self, name: str) -> str | None:
+        """Return the SVG of a picture of the open run by its hash, or its cast's, with nothing in it but what may be
+        drawn: the run may be somebody else's. None where there is none.
+
+        Raises:
+            InputFileError: it is no drawing that can be used.
+        """
+        data = RunFolder(self.run).source(name) if self.run is not None else None
+        try:
+            return None if data is None else write_svg(read_svg(data, most_bytes=_MOST_DRAWING, lenient=True).root)
+        except DrawingFault as fault:
+            raise InputFileError(f"This drawing cannot be edited: {fault}") from None
 
     def picture(self, sha256: str) -> bytes | None:
         """Return a picture of the open run, or a first version of one that it is drawing; None where there is none."""

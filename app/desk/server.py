@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
 from katha.agents.edits import Edit
-from katha.agents.folder import CAST, RunFolder
+from katha.agents.folder import CAST
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, StaleError, Told
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
@@ -232,9 +232,11 @@ class Routes:
         """Return the SVG of a picture of the open run by the picture's hash, or of its cast as `cast`."""
         from starlette.responses import Response
 
-        name, run = request.path_params["sha256"], self._desk.run
-        known = name == CAST or _SHA256.fullmatch(name)
-        data = RunFolder(run).source(name) if run is not None and known else None
+        name = request.path_params["sha256"]
+        try:
+            data = self._desk.drawing(name) if name == CAST or _SHA256.fullmatch(name) else None
+        except InputFileError as error:
+            return _failed(error, 409)
         if data is None:
             return _failed(InputFileError("There is no such drawing."), 404)
         headers = {"content-security-policy": "sandbox; default-src 'none'", "cache-control": "no-store"}

@@ -11,9 +11,12 @@ from katha.app.exports.board import ExportOptions, Sheet, Shot
 from katha.app.exports.pictures import listing
 from katha.app.reports.page import open_picture
 from katha.errors import UsageError
+from katha.jsonio import read_bytes
+from katha.renderers.vector import svg as drawings
 
 _NAME = "sketch"
 _SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
+_MOST_BYTES = 4_000_000
 _BARE = "shape"
 """What a layer is called that has no name."""
 
@@ -47,11 +50,16 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
 
 
 def drawn_as_vectors(shot: Shot) -> str | None:
-    """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel."""
+    """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel, or
+    its drawing holds what may not be drawn."""
     from katha.renderers.sketch import layered_svg, rasterise
 
     if shot.source is not None:
-        return labelled(shot.source.read_text(encoding="utf-8"))
+        try:  # the run may be somebody else's: only what may be drawn is handed on
+            drawing = drawings.read_svg(read_bytes(shot.source), most_bytes=_MOST_BYTES, lenient=True)
+        except drawings.DrawingFault:
+            return None
+        return labelled(drawings.write_svg(drawing.root))
     name, _, own = shot.drawn_by.partition(":")
     if name != _NAME:
         return None

@@ -69,6 +69,12 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
     layers = json.loads((export_board(out, "svg", tmp_path / "layers") / "frames.json").read_text("utf-8"))["frames"]
     assert [row["file"][-4:] for row in layers] == [".svg"] * 3
     assert {"mila", "the red kettle"} <= set(layers[0]["layers"])
+    first = out / board["frames"][0]["source"]
+    drawing = first.read_text(encoding="utf-8")
+    first.write_text(drawing.replace("<defs>", "<script/><defs>", 1), encoding="utf-8")
+    rows = json.loads((export_board(out, "svg", tmp_path / "hostile") / "frames.json").read_text("utf-8"))["frames"]
+    assert [row["file"][-4:] for row in rows] == [".png", ".svg", ".svg"]
+    first.write_text(drawing, encoding="utf-8")
     asked = len(model.asked)
     assert run_story(story(), config, out, plan=plan(), plugins=plugins).reused
     assert len(model.asked) == asked

@@ -12,7 +12,7 @@ const long = (hue) => (hue.length === 4 ? `#${[...hue.slice(1)].map((digit) => d
 
 async function read(name) {
   const response = await fetch(`drawings/${name}`, { cache: "no-store" });
-  if (!response.ok) throw new Error("The drawing of this frame is lost.");
+  if (!response.ok) throw new Error("The drawing of this frame is lost or cannot be used: draw the frame again.");
   const made = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
   if (made.tagName !== "svg") throw new Error("The drawing of this frame cannot be read.");
   return document.importNode(made, true);
