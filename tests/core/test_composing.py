@@ -316,13 +316,26 @@ def test_a_state_is_said_whole_or_not_at_all_and_a_way_to_look_is_nothing_looked
                 Seen(name="plates", state="one, steaming"),
                 Seen(name="granary", state="two sacks burnt black, all others whole"),
             ],
-            "gaze": [Gaze(who="owl", at="stiffly straight ahead"), Gaze(who="lamp", at="steely nails")],
+            "gaze": [
+                Gaze(who="owl", at="stiffly straight ahead"),
+                Gaze(who="lamp", at="steely nails; pleading", not_at="the box"),
+            ],
+            "time_of_day": "dusk",
         }
     )
-    props = [*plan.visual.props, Prop(name="plates", looks="two blue plates")] if plan.visual else []
+    props = (
+        [
+            *plan.visual.props,
+            Prop(name="plates", looks="two blue plates"),
+            Prop(name="granary", looks="with a thatched roof"),
+        ]
+        if plan.visual
+        else []
+    )
     plan = plan.model_copy(update={"visual": Visual(props=props)})
     text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("services"), tokens_of).text
     assert "The plates: two blue plates, now one, steaming." in text
-    assert "The granary: two sacks burnt black, all others whole." in text
+    assert "The granary with a thatched roof, now two sacks burnt black, all others whole." in text
     assert "The owl: looking stiffly straight ahead." in text
-    assert "looking at steely nails" in text
+    assert "looking at steely nails, not at the box, pleading" in text
+    assert "Setting: the old mill, red dusk" in text, "the light says the time"

@@ -99,7 +99,8 @@ def _lines(parts: Sequence[Part], group: str, family: Family) -> list[str]:
         lines[part.line] = part.text if before is None else f"{before}{part.glue}{part.text}"
     if not family.names:
         return [capital(told) for told in lines.values()]
-    return [f"{inner(who) if family.joins == 'phrases' else who}: {told}" for who, told in lines.items()]
+    names = {who: inner(who) if family.joins == "phrases" else who for who in lines}
+    return [f"{names[who]}{' ' if told.startswith('with ') else ': '}{told}" for who, told in lines.items()]
 
 
 def _render(parts: Sequence[Part], family: Family) -> str:

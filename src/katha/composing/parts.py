@@ -123,16 +123,19 @@ def _gazes(request: FrameRequest, name: str) -> list[str]:
 
 def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
     """Where somebody looks, without a verb that would have to agree with one or many: "looking at the window"."""
-    at, away = (_aim(text, names) for text in (gaze.at, gaze.not_at))
+    (at, more), (away, _) = (_aim(text, names) for text in (gaze.at, gaze.not_at))
     if not at:
         return f"not looking {away}" if away else ""
-    return f"looking {at}" + (f", not {away}" if away else "")
+    return ", ".join([f"looking {at}", *([f"not {away}"] if away else []), *more])
 
 
-def _aim(text: str, names: dict[str, str]) -> str:
-    aim = "; ".join(alone(text)).replace(";", ",")
-    if not aim:
-        return ""
+def _aim(text: str, names: dict[str, str]) -> tuple[str, list[str]]:
+    """What is looked at, and what is said beside it: "the clerk, pleading"."""
+    told = alone(text)
+    return (_aimed(told[0], names), told[1:]) if told else ("", [])
+
+
+def _aimed(aim: str, names: dict[str, str]) -> str:
     if _key(aim) in names:
         return f"at {within(aim)}"
     first = aim.lower().split(" ")[:2]
@@ -203,8 +206,9 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
 def _setting(request: FrameRequest, act: str) -> Iterator[Part]:
     unknown = composing_data().unknown
     place = _SAME.sub("", _PLACED.sub("", _REFERS.sub("", clean(request.place)))).strip(" .,;()")
-    found = [("place", place), ("time", clean(request.time_of_day).strip(" .,;"))]
-    found += [("light", text) for text in alone(request.light)]
+    time, light = clean(request.time_of_day).strip(" .,;"), alone(request.light)
+    found = [("place", place), ("time", "" if said(time, " ".join(light)) else time)]
+    found += [("light", text) for text in light]
     had = act
     for kind, text in found:
         if text and text.lower() not in unknown and not said(text, had):
