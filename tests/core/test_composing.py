@@ -309,7 +309,7 @@ def test_a_look_keeps_the_noun_that_the_rest_hangs_on_and_says_it_once() -> None
 
 
 def test_a_state_is_said_whole_or_not_at_all_and_a_way_to_look_is_nothing_looked_at() -> None:
-    plan = plan_of(CASTS["labels"], "{0} holds the steaming plate. Two sacks are burnt black.")
+    plan = plan_of(CASTS["labels"], "{0} holds the steaming plate. Two sacks are burnt black in the granary.")
     panel = plan.panels[0].model_copy(
         update={
             "state": [
