@@ -104,8 +104,8 @@ class ModelRule:
                     f"{next(iter(missing.values())).answer[:60]!r} for one. Decide them first: "
                     f"`katha score ... --matching {self.name} --decide` asks the model and keeps {VERDICTS}."
                 )
-            if missing:
-                self._decide(list(missing.values()))
+            if missing:  # in an order of their own: answers come as they come, and a recording is asked the same again
+                self._decide([missing[key] for key in sorted(missing)])
             return sum(key not in self._known for key in missing)
 
     def _decide(self, pairs: Sequence[Pair]) -> None:

@@ -25,7 +25,7 @@ from katha.config import Settings
 from katha.errors import InputFileError, ModelError, UsageError
 from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
-from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.matching.rules import ModelRule, make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.experiments.eval_folder import EvalSettings
 from katha.experiments.evaluate import EvalJob, evaluate
@@ -342,3 +342,13 @@ def test_a_runs_matching_model_is_called_where_its_judges_are(
         )
         found = recoverability([row], [question()], context.matching)
     assert (found.mean, len(server.bodies)) == (0.0, 1)
+
+
+def test_answers_are_compared_in_an_order_of_their_own(serve: Callable[..., Server], tmp_path: Path) -> None:
+    """Whoever answers first: the same answers make the same call, which a recording knows."""
+    server = serve(lambda answer: told(SAID[answer]))
+    for number, said in enumerate((list(SAID), list(reversed(SAID)))):
+        rule = open_rule("llm:openai:gpt-4o", [], decider=make_decider("llm:openai:gpt-4o", server.url))
+        assert isinstance(rule, ModelRule)
+        assert rule.settle([Pair(answer, question()) for answer in said]) == 0, number
+    assert server.bodies[0] == server.bodies[1]
