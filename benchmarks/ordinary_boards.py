@@ -1,4 +1,4 @@
-"""What viewers said of the boards of the ordinary stories: `python -m benchmarks.ordinary_boards [--by story|style|condition]`.
+"""What viewers said of the boards of the ordinary stories: `python -m benchmarks.ordinary_boards [--by condition]`.
 
 `ordinary/viewers.jsonl` has a line for each board and viewer: who saw pictures alone first (answers to the story's free
 questions), then the story (a verdict for each frame). The answers were graded by others, who saw neither. Blank fields
