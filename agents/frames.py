@@ -4,7 +4,7 @@ with one seed, or with one frame more (Eq. 28).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -543,16 +543,34 @@ def draw_inside(
     asked = replace(request, width=drawn[0], height=drawn[1], pictures=shows)
     parts = {"picture": picture, "mask": sha256_hex(where), "size": size}
     key = digest({"inpaint": parts, "renderer": dict(renderer.spec()), "request": _asked(asked, renderer)})
+
+    def draw() -> bytes:
+        shown, hole = scaled(old, drawn), scaled(where, drawn)
+        new = paid(context.plugins.budget, renderer, lambda: renderer.inpaint_frame(asked, shown, hole))
+        return inside(old, scaled(check_picture(new, drawn, who), size), where)
+
+    return _changed_once(context, renderer, (request, asked), key, draw, emit)
+
+
+def _changed_once(
+    context: RunContext,
+    renderer: Renderer,
+    requests: tuple[FrameRequest, FrameRequest],
+    key: str,
+    draw: Callable[[], bytes],
+    emit: Emit,
+) -> str:
+    """Return the hash of what `draw` makes of a frame, made once for its key. requests: the frame's own, and the one
+    that the renderer is asked with."""
+    request, asked = requests
     with context.store.claim("frames:" + key):
         sha256 = context.store.frames.get(key)
         reused = sha256 is not None
         if sha256 is None:
             _require_served(context)
-            shown, hole = scaled(old, drawn), scaled(where, drawn)
+            who = _name_of(context, renderer)
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
-                new = paid(context.plugins.budget, renderer, lambda: renderer.inpaint_frame(asked, shown, hole))
-                whole = inside(old, scaled(check_picture(new, drawn, who), size), where)
-                sha256 = _put(context, renderer, whole, asked, key)
+                sha256 = _put(context, renderer, draw(), asked, key)
     show(context, sha256, request, emit, reused=reused)
     return sha256
 
@@ -583,18 +601,12 @@ def draw_amended(
     wished, cast = replace(request, width=size[0], height=size[1]), context.files.source(CAST)
     told = {"source": sha256_hex(source), "cast": sha256_hex(cast or b""), "words": words, "part": part}
     key = digest({"amend": told, "renderer": dict(renderer.spec()), "request": _asked(wished, renderer)})
-    with context.store.claim("frames:" + key):
-        sha256 = context.store.frames.get(key)
-        reused = sha256 is not None
-        if sha256 is None:
-            _require_served(context)
-            with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
-                new = paid(
-                    context.plugins.budget, renderer, lambda: renderer.amend_frame(wished, source, cast, words, part)
-                )
-                sha256 = _put(context, renderer, check_picture(new, size, who), wished, key)
-    show(context, sha256, request, emit, reused=reused)
-    return sha256
+
+    def draw() -> bytes:
+        new = paid(context.plugins.budget, renderer, lambda: renderer.amend_frame(wished, source, cast, words, part))
+        return check_picture(new, size, who)
+
+    return _changed_once(context, renderer, (request, wished), key, draw, emit)
 
 
 def redraw(

@@ -53,6 +53,8 @@ def unshown(emit: Emit) -> Emit:
     def told(event: Event) -> None:
         if event["kind"] == "frame":
             event = Event(stage=event["stage"], kind="progress", message=f"layout of {event['message']}")
+        elif "sha256" in event:  # a first version of a layout is no first version of its frame
+            event = Event(stage=event["stage"], kind=event["kind"], message=f"layout of {event['message']}")
         emit(event)
 
     return told

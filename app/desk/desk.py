@@ -32,7 +32,7 @@ from katha.errors import InputFileError, KathaError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
-from katha.models.paste import Exchange, bring, give_up, usual_folder, waiting
+from katha.models.paste import Exchange, awaited, bring, give_up, usual_folder, waiting
 from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
 from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
 from katha.schema import Event, StoryRecord
@@ -181,8 +181,7 @@ class Desk:
     @property
     def ticks(self) -> int:
         """A number that is another whenever a page has something new to show."""
-        asked = self.exchange()
-        asks = (asked.number, asked.problem) if asked is not None else None
+        asks = awaited(usual_folder()) if self.worker.progress.running else None
         if asks != self._asks:
             self._asks = asks
             self._tick()

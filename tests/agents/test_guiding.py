@@ -137,7 +137,9 @@ def test_layouts_are_drawn_first_and_bridges_follow_one_of_their_own(
     assert "watercolour" not in opening, "the guide has its own style, the renderer the run's"
     assert "watercolour" in by_scene[1].prompt
     assert sum(event["kind"] == "frame" for event in told) == 3
-    assert sum("layout of" in event.get("message", "") for event in told) == 3
+    of_layouts = [event for event in told if "layout of" in event.get("message", "")]
+    assert sum("a first version" not in event["message"] for event in of_layouts) == 3
+    assert not any("sha256" in event for event in told if event["kind"] == "progress"), "no card shows a layout"
     record = read_json(out / "run.json")
     assert [(row["service"], row["frames"]) for row in record["services"]] == [("vector", 3)]
     assert record["services"][0]["cost"] == pytest.approx(0.01 * len(model.asked))

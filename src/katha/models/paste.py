@@ -58,12 +58,25 @@ def usual_folder() -> Path:
     return Path(os.environ.get(FOLDER) or _USUAL)
 
 
-def waiting(folder: Path) -> Exchange | None:
-    """Return the exchange in `folder` that a run waits for; None where none does, or nobody can read it."""
+def awaited(folder: Path) -> tuple[str, str] | None:
+    """Return the number of the exchange that a run waits for, and what was wrong with its last reply; None where none
+    does. It reads one short file."""
     try:
         number, _, problem = (folder / _WAITS).read_text(encoding="utf-8").partition("\n")
-        if not re.fullmatch(r"\d{3,6}", number) or (folder / f"{number}-reply.txt").is_file():
-            return None
+    except (OSError, UnicodeDecodeError):
+        return None
+    if not re.fullmatch(r"\d{3,6}", number) or (folder / f"{number}-reply.txt").is_file():
+        return None
+    return number, problem
+
+
+def waiting(folder: Path) -> Exchange | None:
+    """Return the exchange in `folder` that a run waits for; None where none does, or nobody can read it."""
+    asked = awaited(folder)
+    if asked is None:
+        return None
+    number, problem = asked
+    try:
         text = (folder / f"{number}-{'again' if problem else 'prompt'}.txt").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
