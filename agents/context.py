@@ -158,7 +158,8 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
-        known = renderer.receipt().get("cost") if isinstance(renderer, KeepsReceipts) else None
+        receipt = renderer.receipt() if isinstance(renderer, KeepsReceipts) else {}
+        known = receipt.get("paid", receipt.get("cost"))
         cost = each if known is None else float(known)
     finally:
         budget.settle(each, cost)

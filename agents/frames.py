@@ -321,7 +321,8 @@ def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequ
     try:
         if isinstance(renderer, KeepsReceipts):
             pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
-            store.frames.put_receipt(sha256, {**renderer.receipt(), **pictures})
+            receipt = {name: value for name, value in renderer.receipt().items() if name != "paid"}
+            store.frames.put_receipt(sha256, {**receipt, **pictures})
         if isinstance(renderer, KeepsSources):
             _keep_sources(context, renderer, sha256)
     finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again

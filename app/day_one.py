@@ -33,6 +33,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
 _MOST_BYTES = 1_000_000
 _SMI = ("nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits")
 _SMI_SECONDS = 5.0
+_NAMED = "The server of OPENAI_BASE_URL"
 _STAND_IN = "No key, server or card is here"
 
 
@@ -50,12 +51,14 @@ class Server:
 
 @dataclass(frozen=True)
 class Choice:
-    """Who plans, draws and judges. found: what was there. settings: over the environment's. paid: calls cost money."""
+    """Who plans, draws and judges. found: what was there. settings: over the environment's. paid: calls cost money.
+    unpriced: they may, since it is a server that the environment names, such as a proxy."""
 
     found: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: str | None = None
     paid: bool = False
+    unpriced: bool = False
 
     @property
     def stand_in(self) -> bool:
@@ -70,8 +73,10 @@ class Choice:
         """Return the line that says what is taken. cost: US dollars at most; None where a price is unknown. counted:
         it is told elsewhere."""
         who = [f"{config.planner} plans"]
-        who += [] if plans_only else [f"{config.renderer} draws", f"{', '.join(config.judges)} judges"]
-        price = "free of charge" if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
+        judges = ", ".join(judge if judge != "none" else "nobody" for judge in config.judges)
+        who += [] if plans_only else [f"{config.renderer} draws", f"{judges} judges"]
+        free = "what it costs is not known here" if self.unpriced else "free of charge"
+        price = free if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
         price = "the price is told before anything is paid" if counted and self.paid else price
         hint = " (--preset embedded: free of charge)" if self.paid else ""
         hint = " (`katha doctor` says what a model needs)" if self.stand_in else hint
@@ -98,6 +103,7 @@ def choose(
         {name: value for name, value in found.settings.items() if name not in told},
         found.preset,
         found.paid,
+        found.unpriced,
     )
 
 
@@ -108,7 +114,7 @@ def _choices(environment: Mapping[str, str]) -> Iterator[Choice]:
     if environment.get(NO_PROBE):
         return
     for server in servers(environment):
-        yield Choice(f"{server} is there", settings_of(server))
+        yield Choice(f"{server} is there", settings_of(server), unpriced=server.name == _NAMED)
     size = card()
     for row in load_config("day-one.yaml")["cards"] if size else ():
         choice = Choice(
@@ -149,7 +155,7 @@ def servers(environment: Mapping[str, str] = os.environ) -> Iterator[Server]:
     """Yield the servers that answer at their usual ports, and where OPENAI_BASE_URL says that there is one here."""
     data = load_config("day-one.yaml")["servers"]
     named = environment.get("OPENAI_BASE_URL", "")
-    places = [("The server of OPENAI_BASE_URL", named)] if is_loopback(named) else []
+    places = [(_NAMED, named)] if is_loopback(named) else []
     places += [(name, f"http://127.0.0.1:{port}/v1") for name, port in data["ports"].items()]
     for name, url in places:
         models = _writers(listed(url, data["seconds"]), data["no_text"])

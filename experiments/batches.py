@@ -30,7 +30,8 @@ from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import canonical, digest, read_record, write_json
 from katha.models.batches import Batcher, BatchResult, DrawsInBatches, Sent
-from katha.protocols import CostsMoney, Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
+from katha.models.client import ChatClient, ClientBatches
+from katha.protocols import CostsMoney, Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply, Renderer
 from katha.store import Store
 
 OnBatch = Callable[[str, int, int], None]
@@ -337,6 +338,49 @@ def ask_in_batches(
     for judge in asked.values():
         judge.read()
     return asked
+
+
+def talk_in_batches(
+    name: str,
+    renderer: Renderer,
+    client: ChatClient,
+    draw: Callable[[], None],
+    folder: BatchFolder,
+    budget: Budget | None = None,
+    on_batch: OnBatch | None = None,
+) -> None:
+    """Have the conversations that `draw` holds answered in batches, a round of calls in each: the casts, the frames,
+    the looks at them. What was answered is kept as calls are, so that drawing afterwards finds it.
+
+    draw: draws every board, and lets a call without a reply end its board. Batches of an earlier call are come back
+    to. What the budget does not cover is not sent.
+
+    Raises:
+        UsageError, RenderError: the vendor refuses, or stays broken; the same command comes back to the batches.
+    """
+    sender = ClientBatches(client, client.batches, dict(client.vendor.card["batch"]))
+    sent_by, spec = f"{name}, words", digest(dict(renderer.spec()))
+    price = (renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0) or 0.0
+    each = price * sender.batch_terms["price"]
+    _take_up({sent_by: sender}, folder)
+    while True:
+        box, fresh = Outbox(sent_by, sender, folder, spec), set[str]()
+
+        def take(key: str, body: Mapping[str, Any], box: Outbox = box, fresh: set[str] = fresh) -> None:
+            if key in box.waiting or (budget is not None and not budget.grant(1, each)):
+                return
+            if budget is not None:
+                budget.settle(each, each)
+            fresh.add(key)
+            box.add(key, body)
+
+        with client.collecting(take):
+            draw()
+        box.finish()
+        _fetch({sent_by: sender}, folder, on_batch)
+        kept = [client.keep_batched(_read_result(*place)) for place in folder.index(sent_by).values()]
+        if not any(kept):
+            return
 
 
 def draw_in_batches(

@@ -26,7 +26,7 @@ from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.batches import BatchFolder, draw_in_batches
+from katha.experiments.batches import BatchFolder, draw_in_batches, talk_in_batches
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory, stages_of
@@ -53,7 +53,8 @@ from katha.experiments.runner import (
 )
 from katha.jsonio import write_json
 from katha.models.batches import DrawsInBatches
-from katha.protocols import FrameRequest, MayBeWithdrawn
+from katha.models.client import ChatClient, TalksInBatches
+from katha.protocols import FrameRequest, MayBeWithdrawn, Renderer
 from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
 from katha.schema.scores import Scores, ServiceUse
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, Standing, StoryCell, StoryRow
@@ -223,10 +224,25 @@ def run_comparison(
         if re.fullmatch(r"[^/\\\x00]{1,200}", record.story_id) is None or set(record.story_id) == {"."}:
             raise RecordError(f"The story id {record.story_id!r} cannot be the name of a folder.", hint="Rename it.")
     made = job.plugins.values() if batch else ()
-    if batch and not any(isinstance(one.renderer, DrawsInBatches) for one in made):
+    if batch and not any(isinstance(one.renderer, DrawsInBatches) or _talks(one.renderer) for one in made):
         message = "--batch is given, but no renderer here has a batch API."
-        raise UsageError(message, hint="Use --renderer openai:MODEL or gemini:MODEL.")
+        raise UsageError(message, hint="Use --renderer openai:MODEL, gemini:MODEL or vector:anthropic:MODEL.")
     return _Comparison(job, Workspace(out, COMPARISON), fleet, heard, batch=batch, told=on_story).run(on_story)
+
+
+def _talks(renderer: Renderer) -> ChatClient | None:
+    """Return the client of a renderer whose conversations are answered in batches."""
+    return renderer.batched_client() if isinstance(renderer, TalksInBatches) else None
+
+
+def _converse(renderer: Renderer, contexts: Sequence[RunContext], seeds: Sequence[int]) -> None:
+    """Draw the boards that are not there, as far as the replies are known; nothing is kept but these."""
+    for context in contexts:
+        for seed in seeds:
+            with suppress(*OF_ONE_STORY, BudgetError):
+                missing = list(missing_scenes(context, (seed,), ignore_event).values())
+                for _ in renderer.render_board(missing) if missing else ():
+                    pass
 
 
 def _keep(whose: Mapping[str, RunContext], wanted: Mapping[str, FrameRequest], key: str, png: bytes) -> None:
@@ -289,7 +305,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         folder = BatchFolder(self._out / "batches")
         for method in self._job.methods:
             renderer, contexts = self._job.plugins[method.name].renderer, list[RunContext]()
-            if not isinstance(renderer, DrawsInBatches):
+            client = _talks(renderer)
+            if client is None and not isinstance(renderer, DrawsInBatches):
                 continue
             if isinstance(renderer, MayBeWithdrawn):
                 renderer.require_served()
@@ -298,6 +315,12 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                     with suppress(*OF_ONE_STORY):  # told when its board is drawn
                         contexts.append(self._drawer.scenes(method, record))
             seeds = method.config.seeds if method.repairs else self._job.seeds(method)
+            name = method.config.renderer
+            if client is not None:
+                draw = partial(_converse, renderer, contexts, seeds)
+                talk_in_batches(name, renderer, client, draw, folder, self._job.budget, self._tell_batch)
+            if not isinstance(renderer, DrawsInBatches):
+                continue
             for missing in (missing_portraits, partial(missing_scenes, emit=ignore_event)):
                 whose: dict[str, RunContext] = {}
                 wanted: dict[str, FrameRequest] = {}
@@ -307,7 +330,6 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                         wanted |= found
                         whose |= dict.fromkeys(found, context)
                 keep = partial(_keep, whose, wanted)
-                name = method.config.renderer
                 draw_in_batches(name, renderer, wanted, keep, folder, self._job.budget, self._tell_batch)
         folder.close()
 

@@ -1,12 +1,14 @@
 """What verbs show: the live view of a run, bars over stories, numbers in columns, and objects for machines.
 
-Views go to standard error and are silent when that is not a terminal.
+Views go to standard error. Bars are silent when that is not a terminal; a run then says every ten seconds what is new.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -59,9 +61,13 @@ class _View:
 
 @contextmanager
 def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
-    """A callback that shows events on standard error, or None when `quiet` or when that is not a terminal."""
-    if quiet or not sys.stderr.isatty():
+    """A callback that shows events on standard error: rows in a terminal, lines in a file; None when `quiet`."""
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        with _lines() as heard:
+            yield heard
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -76,6 +82,34 @@ def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
         yield _View(progress)
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[Event], None]]:
+    """A callback whose last event is written as a line, every ten seconds where there is a new one."""
+    began, ended, latest = time.monotonic(), threading.Event(), [""]
+
+    def hear(event: Event) -> None:
+        stage = page.STAGE_WORDS.get(event["stage"], event["stage"])
+        latest[0] = (
+            f"{stage}: {event['kind'] if event['kind'] in ('started', 'finished') else event.get('message', '')}"
+        )
+
+    def write() -> None:
+        written = ""
+        while not ended.wait(_LINE_SECONDS):
+            if latest[0] != written:
+                written = latest[0]
+                minutes, seconds = divmod(round(time.monotonic() - began), 60)
+                typer.echo(f"[{minutes}:{seconds:02}] {written}", err=True)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield hear
+    finally:
+        ended.set()
+        writer.join()
 
 
 @contextmanager
@@ -157,6 +191,9 @@ def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     typer.echo(f"{needs.stories:,} stories, dollars in all: {total}.")
     for note in needs.notes:
         typer.echo(note)
+    paid = sum(need.calls for need in needs.needs if need.kind != "plans" and need.cost != 0.0)
+    if paid:
+        typer.echo(f"To stop there: --max-calls {paid}.")
     typer.echo("Nothing was drawn or asked.")
 
 

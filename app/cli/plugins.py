@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from katha.addresses import shown, store_address
+from katha.addresses import is_loopback, shown, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
@@ -72,9 +72,12 @@ def doctor(
         bool,
         typer.Option("--draw", help="Have each draw one head and one hand, about 4,000 tokens: can it draw boards?"),
     ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every package, preset and model, not only what works or is wrong.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.
+    """Show which keys, servers and devices are there, what would run with them, and what to do next.
 
     A vendor whose key is set is asked for its list of models, which costs nothing; --try makes one short call to each
     model that `katha run STORY` would take, which costs less than a cent; --draw has each that would draw as vectors
@@ -92,9 +95,22 @@ def doctor(
         echo_json(value)
         return
     for section, items in value.items():
-        typer.echo(f"{section}:")
-        for name, state in items.items():
+        shown_here = items if everything else {name: state for name, state in items.items() if _matters(section, state)}
+        if shown_here:
+            typer.echo(f"{section}:")
+        for name, state in shown_here.items():
             typer.echo(f"  {name:<34} {state}")
+    if not everything:
+        typer.echo("Every package, preset and model: katha doctor --all")
+
+
+def _matters(section: str, state: str) -> bool:
+    """Return whether a row says what works here or is broken; the others are shown where all are wanted."""
+    if section == "packages":
+        return state.startswith("missing")
+    if section == "would run":
+        return state.endswith("(ready)")
+    return section not in ("models", "free answers")
 
 
 def _lister(family: Family, about: str) -> Callable[..., None]:
@@ -158,13 +174,33 @@ def _presets(size: int | None) -> dict[str, dict[str, str]]:
     found = {}
     for name in config_names("presets"):
         config, problem = lacks(name)
-        found[name] = (config, problem or unfit(name, size))
+        found[name] = (config, problem or unfit(name, size) or _elsewhere(config))
     ranked = load_config("day-one.yaml")["best"]
     best = next((name for name in ranked if name in found and not found[name][1]), "embedded")
+    choice = choose({})
+    command = f"katha run STORY --preset {best}"
+    if choice is not None and not (choice.paid or choice.stand_in or choice.preset):
+        best, command = "what is there", "katha run STORY"
     return {
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
-        "best here": {best: f"katha run STORY --preset {best}"},
+        "best here": {best: command},
     }
+
+
+def _replaced(provider: str) -> str:
+    """Return the variable that puts a server on this machine in a vendor's place, "" where none does."""
+    variable = str(load_config("providers.yaml")[provider]["text"]["url_variable"])
+    return variable if is_loopback(os.environ.get(variable, "")) else ""
+
+
+def _elsewhere(config: Settings) -> str:
+    """Return why a preset's models cannot be had where a server stands in their vendor's place; "" where they can."""
+    for spec in (config.planner, config.renderer, *config.judges):
+        for provider in _CLIENTS:
+            _, found, model = f":{spec}".partition(f":{provider}:")
+            if found and (variable := _replaced(provider)):
+                return f"{variable} names a server on this machine, which is asked for its own models, not for {model}"
+    return ""
 
 
 def _servers() -> dict[str, str]:
@@ -244,6 +280,9 @@ def _models() -> dict[str, str]:
     found: dict[str, str] = {}
     for provider, kind in _CLIENTS.items():
         section, offered = load_config("providers.yaml")[provider], None
+        if variable := _replaced(provider):
+            found[provider] = f"{variable} names a server on this machine: see servers"
+            continue
         if any(os.environ.get(name) for name in (*section["key"], section["text"]["url_variable"])):
             try:
                 client = kind(find_vendor(provider, "-"), timeout=_LOOK)

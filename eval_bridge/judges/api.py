@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -134,13 +134,9 @@ class ApiJudge(ABC):
         return {**request, **{name: value for name, value in drawn.items() if value is not None}}
 
     @property
-    @abstractmethod
     def batches(self) -> BatchApi:
         """The vendor's batches: asked within a day, at a lower price."""
-
-    @abstractmethod
-    def _received(self, body: Mapping[str, Any]) -> Received:
-        """Return the reply in a batch's result."""
+        return self._client.batches
 
     def spec(self) -> Mapping[str, Any]:
         """Return model, endpoint's host, decoding, schema mode and layout; never the key."""
@@ -239,7 +235,7 @@ class ApiJudge(ABC):
             usage = self._vendor.usage(None, 0, plain=plain)
             return JudgeReply("transport_failed", error=f"batch: {result.error}", usage=usage | {"batch": True})
         try:
-            received = self._received(result.body)
+            received = self._client.read_body(result.body)
         except Exception as error:  # pydantic and the SDKs raise many kinds for a body of another shape
             message = f"batch: the reply cannot be read: {type(error).__name__}"
             return JudgeReply("transport_failed", error=message, usage={"batch": True, "cost": None})

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from katha.eval_bridge.judges.api import ApiJudge
-from katha.models.batches import OpenAIBatches
-from katha.models.client import OpenAIClient, Received, Request
+from katha.models.client import OpenAIClient, Request
 from katha.protocols import Evidence, PlainPrompt
 
-_ENDPOINT = "/v1/chat/completions"
 _MOST_WORDS = 20
 """Of how many first tokens the protocol gives the probability at most."""
 
@@ -20,21 +15,10 @@ class OpenAIJudge(ApiJudge):
 
     CLIENT = OpenAIClient
     PROVIDER = "openai"
-    _client: OpenAIClient
 
     def _plain_request(self, evidence: Evidence, prompt: PlainPrompt) -> Request:
         request = super()._plain_request(evidence, prompt)
         return request | {"logprobs": True, "top_logprobs": _MOST_WORDS} if prompt.words else request
-
-    def _received(self, body: Mapping[str, Any]) -> Received:
-        from openai.types.chat import ChatCompletion
-
-        return self._client.read(ChatCompletion.model_validate(body))
-
-    @property
-    def batches(self) -> OpenAIBatches:
-        """The batch files of this server."""
-        return OpenAIBatches(self._client.sdk, _ENDPOINT)
 
 
 class GeminiJudge(OpenAIJudge):

@@ -26,7 +26,7 @@ from katha.errors import (
     UsageError,
 )
 from katha.models.batches import BatchApi, Batcher, BatchResult
-from katha.models.client import Backoff, Fault, ProviderClient, find_vendor
+from katha.models.client import Backoff, ClientBatches, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.references import CharacterPictures, at_most
@@ -218,7 +218,7 @@ class HostedRenderer(ABC):
     def batchers(self) -> Mapping[str, Batcher]:
         """Return the vendor's batches by the kind of request that they take."""
         terms: dict[str, float] = dict(self._vendor.card["batch"])
-        return {kind: _PictureBatches(self._client, api, terms) for kind, api in self._batch_apis().items()}
+        return {kind: ClientBatches(self._client, api, terms) for kind, api in self._batch_apis().items()}
 
     def batch_request(self, request: FrameRequest) -> tuple[str, Mapping[str, Any]]:
         """Return the kind and the body of the call that draws a scene or a portrait."""
@@ -302,25 +302,6 @@ class HostedRenderer(ABC):
                 raise RenderError(f"{who} rejected {what} (HTTP {fault.status}): {reason}.") from None
             hint = "The frames so far are kept: give the same command again to go on."
             raise TransientRenderError(f"{who} failed at {what}: {message}.", hint=hint) from None
-
-
-class _PictureBatches:
-    """Batches of one kind of request, over the client of a service."""
-
-    def __init__(self, client: ProviderClient, api: BatchApi, terms: Mapping[str, float]) -> None:
-        self._client, self.batches, self.batch_terms = client, api, terms
-
-    def patiently(self, call: Callable[[], T]) -> T:
-        """Make `call` through the vendor's SDK, tried again while the server is busy or broken (RenderError)."""
-        try:
-            return self._client.patiently(call)
-        except Fault as fault:
-            message = f"{self._client.vendor.provider} did not take the batch call: {fault.message[:400]}"
-            raise TransientRenderError(message, hint="Give the same command again.") from None
-
-    def rest(self, seconds: float) -> None:
-        """Wait before the next look at a batch."""
-        self._client.backoff.sleep(seconds)
 
 
 def _named(request: FrameRequest) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from katha.configs import load_config, load_prompt
 from katha.protocols import FrameRequest
-from katha.schema import Panel, Plan, Transition
+from katha.schema import Panel, Plan, Seen
 
 _WORD = re.compile(r"[a-z]+")
 _LONGEST_ID = 40
@@ -124,6 +124,7 @@ class Brief:
         alone: nothing else is asked for."""
         panel = self.panel_of(request)
         pair = request.transition
+        place, time = (request.place, request.time_of_day) if panel is not None else self._shared(pair)
         return load_prompt("renderers/vector/frame").render(
             number=f"{pair[0]}b" if pair is not None and panel is None else request.scene,
             frames=len(self.plan.panels),
@@ -132,13 +133,13 @@ class Brief:
             before=before,
             after=after,
             prompt=request.prompt,
-            place=request.place,
-            time=request.time_of_day,
+            place=place,
+            time=time,
             light=panel.light if panel is not None else "",
             shot=", ".join(
                 part for part in (request.shot_size, request.shot_angle, panel.camera if panel else "") if part
             ),
-            state=list(_states(panel)),
+            state=list(_states(panel.state if panel is not None else request.state)),
             gaze=list(_gazes(panel)),
             contacts=list(panel.contacts) if panel is not None else [],
             causes_next=panel.causes_next if panel is not None else "",
@@ -154,6 +155,12 @@ class Brief:
             return None
         return next((panel for panel in self.plan.panels if panel.index == request.scene), None)
 
+    def _shared(self, pair: tuple[int, int] | None) -> tuple[str, str]:
+        """Return the place and the time of the two panels of a transition, each where they have the same."""
+        around = [panel for panel in self.plan.panels if pair is not None and panel.index in pair]
+        places, times = {panel.place for panel in around}, {panel.time_of_day for panel in around}
+        return places.pop() if len(places) == 1 else "", times.pop() if len(times) == 1 else ""
+
     def _moods(self, name: str) -> tuple[str, ...]:
         moods = dict.fromkeys(
             slug(seen.mood)
@@ -164,28 +171,24 @@ class Brief:
         return tuple(moods)[: self.limits["most_moods"]] or ("calm",)
 
     def _changes(self, panel: Panel | None, pair: tuple[int, int] | None) -> Iterator[str]:
-        """Yield how the change into a panel and the one out of it are seen; of a bridge, all of its transition."""
+        """Yield how the change into a panel and the one out of it are seen; of a bridge, the one that it stands in."""
         for item in self.plan.transitions:
             means = item.device or "any means"
             if panel is None:
-                if item.pair == pair:
-                    yield _bridged(item)
+                if item.shown and item.pair == pair:
+                    yield f"How the change was to be seen without this frame ({means}): {item.shown}"
             elif item.shown and item.to_scene == panel.index:
                 yield f"How the change from frame {item.from_scene} is seen ({means}): {item.shown}"
             elif item.shown and item.from_scene == panel.index:
                 yield f"How the change to frame {item.to_scene} will be seen ({means}): {item.shown}"
 
 
-def _bridged(item: Transition) -> str:
-    told = [("What happens", item.action), ("why", item.causality), ("what is wanted", item.intention)]
-    told += [("what is felt", item.emotion), ("what comes of it", item.consequence), ("how it is seen", item.shown)]
-    return "; ".join(f"{name}: {text}" for name, text in told if text) + "."
-
-
-def _states(panel: Panel | None) -> Iterator[str]:
-    for seen in panel.state if panel is not None else ():
+def _states(states: Sequence[Seen]) -> Iterator[str]:
+    for seen in states:
         mood = f"head {slug(seen.mood)}" if seen.mood.strip() else ""
-        yield f"{seen.name}: {'; '.join(part for part in (seen.state, mood) if part)}"
+        told = "; ".join(part for part in (seen.state, mood) if part)
+        if told:
+            yield f"{seen.name}: {told}"
 
 
 def _gazes(panel: Panel | None) -> Iterator[str]:

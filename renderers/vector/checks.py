@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from katha.jsonio import sha256_hex
+from katha.renderers.vector.faces import face_faults
 from katha.renderers.vector.raster import layers
 from katha.renderers.vector.svg import (
     ASIDE,
@@ -19,6 +20,8 @@ from katha.renderers.vector.svg import (
     PAINTS,
     SHAPES,
     Drawing,
+    alone,
+    closure,
     collisions,
     merged,
     references_of,
@@ -72,9 +75,10 @@ def frame_faults(
     size: tuple[int, int],
     characters: Mapping[str, str],
     groups: Sequence[str],
+    shot: str = "",
 ) -> list[str]:
     """Return what is wrong in a frame. characters: the prefix of the ids of each that is in it. groups: the ids of what
-    must be seen.
+    must be seen. shot: its size.
 
     Raises:
         DrawingFault: it cannot be drawn at all.
@@ -93,7 +97,7 @@ def frame_faults(
         return faults
     whole = merged(frame, cast)
     expected = [frame.ids[name] for name in groups if frame.ids.get(name, frame.root) is not frame.root]
-    return faults + _seen_faults(whole, expected)
+    return faults + _seen_faults(whole, expected) + face_faults(whole, expected, characters, shot)
 
 
 def cast_faults(cast: Drawing, *, prefixes: Mapping[str, str], moods: Mapping[str, Sequence[str]]) -> list[str]:
@@ -132,7 +136,7 @@ def identity(frame: Drawing, cast: Drawing) -> dict[str, list[Used]]:
 
 def _hash(name: str, cast: Drawing) -> str:
     """Return the hash of a part and all that it uses, whatever else the cast holds."""
-    parts = [cast.ids[name], *_closure([cast.ids[name]], cast)]
+    parts = [cast.ids[name], *closure([cast.ids[name]], cast)]
     return sha256_hex("\n".join(sorted({write_svg(part) for part in parts})).encode("utf-8"))
 
 
@@ -239,7 +243,7 @@ def _seen_faults(whole: Drawing, expected: Sequence[Element]) -> list[str]:
     asked = [(text, SEAM_SIDE, max(1, round(SEAM_SIDE * height / width))), (text, *small)]
     for element in expected:
         asked.append((write_svg(whole.root, {element: {"display": "none"}}), *small))
-        asked.append((write_svg(_alone(whole, element, wide)), *tiny))
+        asked.append((write_svg(alone(whole, element, wide)), *tiny))
     full, base, *rest = _pixels(asked)
     if _is_flat(full):
         return ["The picture is one colour all over: draw what the frame must show."]
@@ -247,36 +251,6 @@ def _seen_faults(whole: Drawing, expected: Sequence[Element]) -> list[str]:
     for place, element in enumerate(expected):
         faults += _group_faults(element, base, rest[2 * place], rest[2 * place + 1][:, :, 3])
     return faults
-
-
-def _alone(whole: Drawing, element: Element, view: str) -> Element:
-    """Return an element where it stands, without what is drawn beside it, with the definitions that it uses."""
-    path = [element]
-    while path[-1] in whole.parents:
-        path.append(whole.parents[path[-1]])
-    needed = _closure([element, *(Element(above.tag, above.attrib) for above in path)], whole)
-    kept = element
-    for above in path[1:]:
-        copy = Element(above.tag, above.attrib)
-        copy.append(kept)
-        kept = copy
-    root = Element(kept.tag, {**kept.attrib, "viewBox": view})
-    holder = Element("defs")
-    holder.extend(needed)
-    root.append(holder)
-    root.extend(kept)
-    return root
-
-
-def _closure(elements: Iterable[Element], whole: Drawing) -> list[Element]:
-    """Return what elements refer to, and what that refers to, in the drawing's order."""
-    waiting, found = list(elements), set[str]()
-    while waiting:
-        for item in waiting.pop().iter():
-            fresh = [to for _, to in references_of(item) if to in whole.ids and to not in found]
-            found.update(fresh)
-            waiting += [whole.ids[to] for to in fresh]
-    return [element for name, element in whole.ids.items() if name in found]
 
 
 def _group_faults(

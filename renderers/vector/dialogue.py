@@ -13,6 +13,7 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
+from katha.composing.words import within
 from katha.configs import load_config, load_prompt
 from katha.errors import RefusedFrameError, RenderError, TransientRenderError
 from katha.lettering import WordScanner
@@ -21,7 +22,7 @@ from katha.pictures import as_png
 from katha.protocols import FrameRequest
 from katha.renderers.vector.brief import Brief, groups_of
 from katha.renderers.vector.checks import cast_faults, frame_faults
-from katha.renderers.vector.patches import apply_patches, find_svg, split_frames
+from katha.renderers.vector.patches import Patched, apply_patches, find_svg, split_frames
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
 
@@ -37,24 +38,36 @@ _LOOKS = {
 
 @dataclass
 class Spent:
-    """What a conversation has cost: calls, tokens by kind, dollars (None where a price is unknown), who answered."""
+    """What a conversation has cost: calls, tokens by kind, dollars (None where a price is unknown), who answered; paid:
+    dollars of the calls that were made now, not found again."""
 
     calls: int = 0
     tokens: Counter[str] = field(default_factory=Counter)
     cost: float | None = 0.0
     model: str = ""
+    paid: float | None = 0.0
 
     def add(self, usage: Mapping[str, Any]) -> None:
         """Count one call."""
         self.calls += 1
         self.tokens.update({name: int(count) for name, count in dict(usage.get("tokens", {})).items()})
         cost = usage.get("cost")
-        self.cost = None if cost is None or self.cost is None else self.cost + float(cost)
+        self.cost = _sum(self.cost, cost)
+        self.paid = _sum(self.paid, 0.0 if usage.get("replayed") else cost)
         self.model = str(usage.get("model") or self.model)
 
     def __add__(self, other: Spent) -> Spent:
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
-        return Spent(self.calls + other.calls, self.tokens + other.tokens, cost, self.model or other.model)
+        return Spent(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            _sum(self.cost, other.cost),
+            self.model or other.model,
+            _sum(self.paid, other.paid),
+        )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + float(other)
 
 
 @dataclass(frozen=True)
@@ -260,7 +273,7 @@ class Dialogue:
         for number, part in split_frames(reply).items():
             if number in numbers:
                 at = numbers.index(number)
-                mended[at] = self._patched(mended[at], part, partial(self._frame_check, cast, requests[at]))
+                mended[at], _ = self._patched(mended[at], part, partial(self._frame_check, cast, requests[at]))
         return mended, spent
 
     # One drawing: asked for, checked, looked at, patched.
@@ -289,15 +302,17 @@ class Dialogue:
     ) -> Drawn:
         """Have the model look at a drawing that its last turn gave, and patch it."""
         spent, mended = best.spent, best.mended
+        lost: tuple[str, ...] = ()
         for number in range(self._rounds - (mended if self._sparing else 0)):
-            if not best.faults and (number or not self._eyes):
+            faults = [*best.faults, *lost]
+            if not faults and (number or not self._eyes):
                 break
             mended += bool(best.faults)
             image = (show(best),) if self._eyes else ()
-            turns = [*turns, Turn("user", self._look(what, best.faults, _LOOKS[kind] if self._eyes else ""), image)]
+            turns = [*turns, Turn("user", self._look(what, faults, _LOOKS[kind] if self._eyes else ""), image)]
             reply = self._ask(turns, spent, what)
-            after = self._patched(best, reply, check)
-            if after is best:
+            after, lost = self._patched(best, reply, check)
+            if after is best and not lost:
                 break
             best = after
             turns = [*turns, Turn("assistant", _fenced(best.source))]
@@ -312,19 +327,20 @@ class Dialogue:
             last_whole=False,
         )
 
-    def _patched(self, drawn: Drawn, reply: str, check: Check) -> Drawn:
-        """Return the drawing with the patches that match; the old one where the new one is no better than broken."""
+    def _patched(self, drawn: Drawn, reply: str, check: Check) -> tuple[Drawn, tuple[str, ...]]:
+        """Return the drawing with the patches that match, and why others were not taken; the old one where the new one
+        is no better than broken."""
         whole = find_svg(reply)
-        source = whole if whole is not None else apply_patches(drawn.source, reply).source
-        if source == drawn.source:
-            return drawn
+        patched = Patched(whole) if whole is not None else apply_patches(drawn.source, reply)
+        if patched.source == drawn.source:
+            return drawn, patched.problems
         try:
-            after = check(source)
-        except DrawingFault:
-            return drawn
-        return (
-            drawn if len(after.faults) > len(drawn.faults) else replace(after, spent=drawn.spent, mended=drawn.mended)
-        )
+            after = check(patched.source)
+        except DrawingFault as fault:
+            return drawn, (f"Nothing of that reply was taken: {fault}",)
+        if len(after.faults) > len(drawn.faults):
+            return drawn, ()
+        return replace(after, spent=drawn.spent, mended=drawn.mended), patched.problems
 
     def _cast_check(self, source: str) -> Drawn:
         drawing = read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2)
@@ -333,13 +349,16 @@ class Dialogue:
 
     def _frame_check(self, cast: Drawn, request: FrameRequest, source: str) -> Drawn:
         drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
-        names = [person.name for person in request.characters]
+        names = [one.name for one in request.characters]
+        if request.scene is None:  # between two panels not everybody of both has to be
+            names = [name for name in names if within(name).lower() in request.prompt.lower()]
         faults = frame_faults(
             drawing,
             cast.drawing,
             size=self.brief.canvas,
             characters={name: prefix for name, prefix in self.brief.prefixes.items() if name in names},
             groups=[group.id for group in groups_of(request.must_show)],
+            shot=request.shot_size,
         )
         whole = self_contained(drawing, cast.drawing)
         rasterise(whole, *_side(self.brief.canvas, 320))

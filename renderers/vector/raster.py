@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -80,6 +81,7 @@ while len(head := asked.read(20)) == 20:
 """
 """What a process does until nobody asks any more. It is ended by the signal of its timer, and nothing catches that."""
 _ROOT = re.compile(r"""<svg\b(?:[^<>"']|"[^"]*"|'[^']*')*?(/?>)""")
+_EFFECT = re.compile(r"""\s(filter|mask|clip-path)\s*=\s*["']url\(#([\w.:-]+)\)""")
 _SIZED = re.compile(r"""\s(?:width|height|preserveAspectRatio)\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
@@ -186,7 +188,7 @@ class _Process:
             good, size = _GIVEN.unpack(_taken(given, _GIVEN.size))
             data = _taken(given, size)
         except OSError:
-            raise DrawingFault(self._why(process, late.is_set(), seconds)) from None
+            raise DrawingFault(self._why(process, late.is_set(), seconds) + _costly(svg)) from None
         except BaseException:
             self.end()
             raise
@@ -219,6 +221,13 @@ class _Process:
         if late or (code is not None and code == -getattr(signal, "SIGPROF", 0)):
             return f"Drawing it takes more than {seconds:g} seconds: use fewer shapes, filters, masks and patterns."
         return "Drawing it takes too much memory: use fewer layers in each other, and smaller filters and patterns."
+
+
+def _costly(svg: bytes) -> str:
+    """Return which filters, masks and clips a drawing uses most, as a sentence; "" where it uses none."""
+    used = Counter(found.groups() for found in _EFFECT.finditer(svg.decode(errors="replace")))
+    told = [f'{kind} "{name}" {times} times' for (kind, name), times in used.most_common(3)]
+    return f" It uses {', '.join(told)}." if told else ""
 
 
 def _kill(process: subprocess.Popen[bytes], late: threading.Event) -> None:

@@ -16,6 +16,7 @@ from katha.jsonio import digest, sha256_hex
 from katha.lettering import WordScanner
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import HoldsModel
+from katha.models.client import ChatClient, TalksInBatches
 from katha.models.registry import make_model
 from katha.protocols import BoardContext, Capabilities, FrameRequest
 from katha.renderers.vector.brief import Brief
@@ -215,6 +216,10 @@ class VectorRenderer:
         vendor = getattr(self._model, "vendor", None)
         return 0.0 if vendor is None else vendor.cost(load_config("vector.yaml")["tokens"])
 
+    def batched_client(self) -> ChatClient | None:
+        """Return the client of the model, where its vendor answers whole files of requests."""
+        return self._model.batched_client() if isinstance(self._model, TalksInBatches) else None
+
     def close(self) -> None:
         """Let go of a local model and its memory."""
         if isinstance(self._model, HoldsModel):
@@ -334,6 +339,7 @@ class VectorRenderer:
             "calls": spent.calls,
             "tokens": dict(spent.tokens),
             "cost": spent.cost,
+            "paid": spent.paid,
             "mended": drawn.mended,
             "faults": list(drawn.faults),
         }
@@ -363,11 +369,11 @@ def _style(wished: str) -> str:
 
 
 def _variation(seed: int) -> str:
-    """Return what a seed asks for beside the plan; the first seed asks for nothing more."""
-    told = load_config("vector.yaml")["variations"]
+    """Return what a seed asks for beside the plan; the first seed asks for nothing more, and no two for the same."""
     if seed == _FIRST_SEED:
         return ""
-    return f"{told[1 + (seed - 1) % (len(told) - 1)]} (Version {seed}.)"
+    told, place = load_config("vector.yaml")["variations"][1:], seed - _FIRST_SEED - 1
+    return str(told[place % len(told)]) + ("" if 0 <= place < len(told) else f" (Composition {seed}.)")
 
 
 def _plan_of(request: FrameRequest) -> Plan:

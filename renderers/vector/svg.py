@@ -8,7 +8,7 @@ kept is written anew, so that comments, entities and other namespaces are gone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -241,6 +241,36 @@ def write_svg(root: Element, changed: Mapping[Element, Mapping[str, str]] | None
 def within(element: Element) -> set[str]:
     """Return the ids of an element and of all that it holds."""
     return {name for item in element.iter() if (name := item.get("id")) is not None}
+
+
+def alone(whole: Drawing, element: Element, view: str) -> Element:
+    """Return an element where it stands, without what is drawn beside it, with the definitions that it uses."""
+    path = [element]
+    while path[-1] in whole.parents:
+        path.append(whole.parents[path[-1]])
+    needed = closure([element, *(Element(above.tag, above.attrib) for above in path)], whole)
+    kept = element
+    for above in path[1:]:
+        copy = Element(above.tag, above.attrib)
+        copy.append(kept)
+        kept = copy
+    root = Element(kept.tag, {**kept.attrib, "viewBox": view})
+    holder = Element("defs")
+    holder.extend(needed)
+    root.append(holder)
+    root.extend(kept)
+    return root
+
+
+def closure(elements: Iterable[Element], whole: Drawing) -> list[Element]:
+    """Return what elements refer to, and what that refers to, in the drawing's order."""
+    waiting, found = list(elements), set[str]()
+    while waiting:
+        for item in waiting.pop().iter():
+            fresh = [to for _, to in references_of(item) if to in whole.ids and to not in found]
+            found.update(fresh)
+            waiting += [whole.ids[to] for to in fresh]
+    return [element for name, element in whole.ids.items() if name in found]
 
 
 def _borrowed(frame: Drawing, cast: Drawing | None) -> tuple[list[Element], list[str], list[str]]:

@@ -89,10 +89,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def model(monkeypatch: pytest.MonkeyPatch) -> drawn_boards.Scripted:
     def answer(turns: Sequence[Turn]) -> str:
         last = turns[-1].text
-        if last.startswith("Draw frame 1b"):
+        if last.startswith("Draw a frame between"):
             return f"```svg\n{drawn_boards.frame(600, '#ddddee', 'f-steam')}\n```"
         if last.startswith("Draw frame 2"):
-            return f"```svg\n{drawn_boards.frame(200, '#bbccaa' if 'Version' in last else '#ccbbaa')}\n```"
+            return f"```svg\n{drawn_boards.frame(200, '#bbccaa' if 'Composition' in last else '#ccbbaa')}\n```"
         return drawn_boards.usual(turns)
 
     made = drawn_boards.Scripted(answer)
@@ -195,7 +195,7 @@ def test_a_frame_drawn_again_has_a_layout_of_its_own_and_the_others_keep_theirs(
     assert [one.guide for one in after.frames[:2]] == [one.guide for one in before.frames[:2]]
     assert after.frames[2].guide != before.frames[2].guide
     assert main_one.drawn[-1].guide == layouts(after, out)[2]
-    assert "Draw frame 2" in next(turns for turns in model.asked if "Version 7" in turns[-1].text)[-1].text
+    assert "Draw frame 2" in next(turns for turns in model.asked if "Composition 7" in turns[-1].text)[-1].text
     again = edit_board(out, [TakeFrame(frame=2, seed=9)], plugins=made).result.board
     assert len({one.guide for one in (before.frames[1], again.frames[1])}) == 1, "the model gave the same drawing"
     assert again.frames[1].sha256 != before.frames[1].sha256

@@ -36,10 +36,10 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Scripted:
         last = turns[-1].text
         if last.startswith("This is a frame of the board, finished"):
             return PATCH if "steam" in last else "FINE"
-        if last.startswith("Draw frame 1b"):
+        if last.startswith("Draw a frame between"):
             return f"```svg\n{frame(600, '#ddddee', 'f-steam')}\n```"
         if last.startswith("Draw frame 2"):
-            return f"```svg\n{frame(200, '#ccbbaa' if 'Version' not in last else '#bbccaa')}\n```"
+            return f"```svg\n{frame(200, '#ccbbaa' if 'Composition' not in last else '#bbccaa')}\n```"
         return usual(turns)
 
     made = Scripted(answer)

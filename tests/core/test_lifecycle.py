@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
+from katha.app.day_one import NO_PROBE
 from katha.config import Settings
 from katha.configs import config_names, config_text, load_config
 from katha.errors import UsageError
@@ -178,7 +179,8 @@ def test_the_vendors_list_says_what_is_served(lists: None, provider: str, model:
     assert standing(provider, model, kind(find_vendor(provider, "-"), timeout=5).offered()) == words
 
 
-def test_doctor_asks_for_the_list_where_there_is_a_key(lists: None) -> None:
+def test_doctor_asks_for_the_list_where_there_is_a_key(lists: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("katha.app.cli.plugins.is_loopback", lambda url: False)  # the servers here are the vendors
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)["models"]
@@ -192,10 +194,29 @@ def test_doctor_knows_the_days_without_a_key_and_survives_a_dead_vendor(monkeypa
         monkeypatch.delenv(f"{provider.upper()}_API_KEY", raising=False)
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr("katha.app.cli.plugins.is_loopback", lambda url: False)
     told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)["models"]
     assert told["gemini:gemini-2.5-flash-image"] == "withdrawn on 2026-10-02: use gemini-nano-banana-2.1"
     assert "did not list its models" in told["openai"]
     assert "gemini:gemini-3.5-flash-lite" not in told
+
+
+def test_doctor_calls_no_model_withdrawn_that_a_server_here_does_not_have(
+    lists: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(NO_PROBE, raising=False)
+    value = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
+    assert value["models"]["openai"].startswith("OPENAI_BASE_URL names a server on this machine")
+    assert "openai:gpt-6-luna" not in value["models"]
+    assert "which is asked for its own models, not for" in value["would run"]["vector"]
+    assert value["best here"] == {"what is there": "katha run STORY"}
+    told = CliRunner().invoke(app, ["doctor"]).stdout
+    assert len(told.splitlines()) < 30
+    assert "not now" not in told
+    assert "what it costs is not known here" in told
+    whole = CliRunner().invoke(app, ["doctor", "--all"]).stdout
+    assert "extra [local]" in whole
+    assert "not now" in whole
 
 
 def test_a_list_that_cannot_be_had_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,17 +15,19 @@ from doubles import BlockRenderer, ScenePlanner, plugins, prepare, tale
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.recording import recorded
 from katha.config import Settings
 from katha.errors import RenderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.methods import Method
 from katha.jsonio import sha256_hex
-from katha.models.client import Backoff
+from katha.models.client import Backoff, find_vendor
 from katha.protocols import PlanRequest
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
+from katha.renderers.vector import VectorRenderer
 from katha.schema import Plan, StoryRecord
 from katha.testing import picture
 
@@ -172,6 +174,65 @@ def test_scenes_from_words_and_from_pictures_are_collected_side_by_side(server: 
 def test_what_the_budget_does_not_cover_is_not_sent(server: BatchServer, tmp_path: Path) -> None:
     result, _ = go(server, tmp_path / "out", portraits=False, budget=Budget(max_calls=4))
     assert (server.asked, server.single_calls, result.status) == (4, 0, "incomplete")
+
+
+CAST = """```svg
+<svg viewBox="0 0 1600 1240"><defs><g id="li-body"><rect x="-60" y="-300" width="120" height="300" fill="#2b9c95"/></g>
+<g id="li-head-calm"><circle cx="0" cy="-60" r="60" fill="#f2c29b"/></g></defs>
+<rect width="1600" height="1240" fill="#eee"/><use href="#li-body" x="300" y="600"/></svg>
+```"""
+
+
+def in_words(body: dict[str, Any]) -> Step:
+    """A cast, frames that depend on what was asked for, and nothing to mend."""
+    asked = body["messages"][-1]["content"]
+    asked = asked if isinstance(asked, str) else asked[-1]["text"]
+    if "Now draw the cast sheet" in asked:
+        return {"text": CAST}
+    colour = sha256_hex(asked.encode())[:6]
+    ground = f'<rect width="1280" height="1280" fill="#{colour}"/>'
+    drawing = f'<svg viewBox="0 0 1280 1280">{ground}<use href="#li-body" x="600" y="900"/></svg>'
+    return {"text": f"```svg\n{drawing}\n```" if asked.startswith("Draw frame") else "FINE"}
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_conversations_are_held_in_batches_and_drawn_without_a_call(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", KEY)
+    model = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6-luna"}[provider]
+    with batching(provider, in_words) as server, recorded():
+
+        def compare(out: Path, budget: Budget | None = None) -> CompareResult:
+            renderer = VectorRenderer(f"{provider}:{model}", base_url=server.url)
+            client = renderer.batched_client()
+            assert client is not None
+            client.backoff = Backoff(max_retries=2, busy_retries=3, sleep=lambda seconds: None)
+            config = Settings(
+                renderer=f"vector:{provider}:{model}", judges=("pixel",), mode="base", seeds=(42,), size=SIZE
+            )
+            given = {"one": plugins(renderer=renderer, budget=budget)}
+            records = [tale(name, SCENES) for name in STORIES]
+            job = CompareJob(
+                records, [Method("one", config)], config, prepare, resamples=20, given=given, budget=budget
+            )
+            return run_comparison(job, out, batch=True)
+
+        result = compare(tmp_path / "out")
+        assert result.table.methods[0].invalid_rate == 0
+        assert server.single_calls == 0
+        scenes = SCENES * len(STORIES)
+        told = [len(batch.requests) for batch in server.made]
+        assert told == [2, 2, scenes, scenes, 2], "casts, looks at them, frames, looks at them, looks at the boards"
+        assert len(set(boards(result))) == scenes
+        (use,) = result.table.methods[0].services
+        card = find_vendor(provider, model).card["price"]
+        tokens = {"input": 10, "cached": 100, "output": 20} | ({"cache_write": 5} if provider == "anthropic" else {})
+        each = sum(count * card[kind] for kind, count in tokens.items()) / 1e6
+        assert use.cost == pytest.approx(sum(told) * each / 2)
+        compare(tmp_path / "again")
+        assert (len(server.made), server.single_calls) == (len(told), 0)
 
 
 def test_without_a_batch_api_the_flag_is_refused(tmp_path: Path) -> None:

@@ -77,6 +77,32 @@ def test_each_fault_is_told(old: str, new: str, said: str) -> None:
     assert all(fault.endswith(".") for fault in found)
 
 
+COVER = '<rect x="{0}" y="160" width="130" height="170" fill="#864"/>'
+
+
+def test_a_face_of_what_must_be_seen_is_covered_by_less_than_a_fifth() -> None:
+    over = FRAME.replace("</svg>", COVER.format(335) + "</svg>")
+    assert [told for told in faults(over) if "ma-head-glad" in told] == [
+        '100% of the head "ma-head-glad" of the man in id="man-waves" is covered by what is drawn later: move one of '
+        "the two, or draw the head after it."
+    ]
+    assert faults(FRAME.replace("</svg>", COVER.format(451) + "</svg>")) == []  # a tenth
+    twice = '<use href="#ma-head-glad" x="600" y="320"/></g></g>'
+    assert faults(over.replace("</g></g>", twice, 1)) == []  # a crowd, of whom one is seen whole
+
+
+def test_a_face_is_as_large_as_its_shot_needs() -> None:
+    def told(shot: str) -> list[str]:
+        return frame_faults(read(FRAME), read(CAST), size=SIZE, characters=PREFIXES, groups=GROUPS, shot=shot)
+
+    assert told("wide") == told("medium") == told("") == []
+    assert told("close-up") == [
+        "The largest face of what must be seen is 19% of the frame's height, too small for a shot that is close-up: "
+        "make it at least 25%."
+    ]
+    assert frame_faults(read(FRAME), read(CAST), size=SIZE, characters=PREFIXES, groups=("hut",), shot="close-up") == []
+
+
 def test_colours_that_are_some_are_no_faults() -> None:
     for colour in ("#9cf", "#9cff", "#99ccff", "#99ccffff", "SkyBlue", "rgb(150, 200,250)", "hsl(200deg 50% 70%)"):
         assert faults(FRAME.replace("#9cf", colour, 1)) == []

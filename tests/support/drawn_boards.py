@@ -111,6 +111,6 @@ def usual(turns: Sequence[Turn]) -> str:
     last = turns[-1].text
     if "Now draw the cast sheet" in last:
         return f"```svg\n{CAST}\n```"
-    if last.startswith("Draw frame"):
+    if last.startswith(("Draw frame", "Draw a frame")):
         return f"```svg\n{frame()}\n```"
     return "FINE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from katha.protocols import FrameRequest, Renderer
 
 if TYPE_CHECKING:
+    from anthropic import Anthropic
     from openai import OpenAI
 
 T = TypeVar("T")
 LOOKED_AT = 200
 """How many of an account's latest batches are looked through for a lost one."""
+_CLOCKS = timedelta(minutes=5)
+"""How far a vendor's clock may be off."""
 _ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
 
 
@@ -156,3 +159,49 @@ def _result(row: Mapping[str, Any]) -> BatchResult:
     words = error.get("message") or inner.get("message") or "no reason given"
     code = error.get("code") or inner.get("code") or response.get("status_code") or "failed"
     return BatchResult(row["custom_id"], None, f"{code}: {words}"[:500])
+
+
+class AnthropicBatches:
+    """Batches of one client. A batch has no name of ours, so a lost one is known by its time and its size."""
+
+    def __init__(self, client: Anthropic, headers: Mapping[str, str]) -> None:
+        self._client, self._headers = client, dict(headers)
+
+    def upload(self, requests: Path) -> str | None:
+        """Do nothing: requests travel with the batch."""
+        return None
+
+    def find(self, sent: Sent, known: frozenset[str]) -> str | None:
+        """Return the oldest batch of this size made since then that belongs to nothing else.
+
+        If it should be another's after all, its results have other keys and nothing of it is used.
+        """
+        found: str | None = None
+        for batch in islice(self._client.messages.batches.list(limit=100), LOOKED_AT):
+            counts = batch.request_counts
+            size = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+            if batch.created_at < sent.since - _CLOCKS:
+                break
+            if size == sent.count and batch.id not in known:
+                found = batch.id
+        return found
+
+    def create(self, requests: Path, sent: Sent) -> str:
+        """Make the batch."""
+        rows: Any = [json.loads(line) for line in requests.read_bytes().splitlines()]
+        entries: Any = [{"custom_id": row["key"], "params": row["request"]} for row in rows]
+        return self._client.messages.batches.create(requests=entries, extra_headers=self._headers).id
+
+    def ended(self, batch_id: str) -> bool:
+        """Return whether processing has ended (it does within 24 hours)."""
+        return self._client.messages.batches.retrieve(batch_id).processing_status == "ended"
+
+    def results(self, batch_id: str) -> Iterator[BatchResult]:
+        """Yield succeeded requests with their message; errored, canceled and expired ones with the reason."""
+        for row in self._client.messages.batches.results(batch_id):
+            outcome: Any = row.result
+            if outcome.type == "succeeded":
+                yield BatchResult(row.custom_id, outcome.message.model_dump(mode="json"))
+            else:
+                words = f"{outcome.type}: {outcome.error.error.message}" if outcome.type == "errored" else outcome.type
+                yield BatchResult(row.custom_id, None, words)

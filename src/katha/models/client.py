@@ -19,14 +19,16 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 from urllib.parse import urlsplit
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from katha.addresses import is_loopback, url_problem
 from katha.configs import load_config
-from katha.errors import KathaError, ModelError, UsageError
+from katha.errors import KathaError, ModelError, TransientRenderError, UsageError
+from katha.models.batches import AnthropicBatches, BatchApi, BatchResult, OpenAIBatches
 from katha.models.calls import Asker, Call, Reply, body_of, current_calls, is_replayed
 from katha.models.calls import Received as Received
 from katha.models.lifecycle import ending
@@ -52,6 +54,7 @@ PATIENCE = 120.0
 """Seconds that a server may go on refusing or failing, without one answer, before it is given up."""
 _UNREACHED = 15.0
 """The same for a server of which no call has ever come back: a mistyped address."""
+_CHAT = "/v1/chat/completions"
 _PROBE = 30.0
 _NOWHERE = "http://recording"
 """The address of whoever is asked in a replay."""
@@ -409,6 +412,7 @@ class ProviderClient(ABC):
         self._patience = Patience(PATIENCE if patience is None else patience)
         self.vendor, self.timeout, self.backoff, self.plain = vendor, timeout, backoff or Backoff(), plain
         self._pacer = Pacer(most=at_once, sleep=self.backoff.sleep)
+        self._lock = threading.Lock()
 
     @cached_property
     @abstractmethod
@@ -488,12 +492,68 @@ class ProviderClient(ABC):
         return Retrying(retry=retry_if_exception(again), wait=wait, sleep=sleep)(once)
 
 
+class ClientBatches:
+    """Batches of one kind of request, over the client of a vendor."""
+
+    def __init__(self, client: ProviderClient, api: BatchApi, terms: Mapping[str, float]) -> None:
+        self._client, self.batches, self.batch_terms = client, api, terms
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Make `call` through the vendor's SDK, tried again while the server is busy or broken (RenderError)."""
+        try:
+            return self._client.patiently(call)
+        except Fault as fault:
+            message = f"{self._client.vendor.provider} did not take the batch call: {fault.message[:400]}"
+            raise TransientRenderError(message, hint="Give the same command again.") from None
+
+    def rest(self, seconds: float) -> None:
+        """Wait before the next look at a batch."""
+        self._client.backoff.sleep(seconds)
+
+
+Take = Callable[[str, Request], None]
+"""Takes a call that is to be made in a batch: its key and body."""
+
+
 class ChatClient(ProviderClient):
     """A client of language models: messages and a schema in, a text out."""
 
     PROVIDER: ClassVar[str]
     scope: str = ""
     """What else tells a model apart from another of its name at the same address."""
+    _take: Take | None = None
+    _waiting: Mapping[str, Call] = MappingProxyType({})
+
+    @property
+    @abstractmethod
+    def batches(self) -> BatchApi:
+        """The vendor's batches of such calls."""
+
+    @abstractmethod
+    def read_body(self, body: Mapping[str, Any]) -> Received:
+        """Return the reply in a batch's result."""
+
+    @contextmanager
+    def collecting(self, take: Take) -> Iterator[None]:
+        """Give each call that is not known to `take` instead of making it, from any thread; it then has no reply."""
+        self._waiting = {}
+        self._take = take
+        try:
+            yield
+        finally:
+            self._take = None
+
+    def keep_batched(self, result: BatchResult) -> bool:
+        """Keep a reply that a batch brought, at the batch's price, if the last `collecting` asked for it; return
+        whether there is one."""
+        call = self._waiting.get(result.key)
+        if call is None or result.body is None or self.calls is None:
+            return False
+        received = self.typed(partial(self.read_body, result.body))
+        cost = self.vendor.cost(received.tokens)
+        share = float(self.vendor.card["batch"]["price"])
+        self.calls.keep(call, Reply(received, 0, None if cost is None else cost * share))
+        return True
 
     @abstractmethod
     def picture(self, shown: str) -> dict[str, Any]:
@@ -534,6 +594,12 @@ class ChatClient(ProviderClient):
                 mark = {} if self.vendor.what == "judge" else {"replayed": True}
                 return Exchange(known.received, None, {**usage, "cost": known.cost, **mark}, plain)
             request = build(plain)
+            if (take := self._take) is not None:
+                call = self._call(request, draw)
+                with self._lock:
+                    self._waiting = {**self._waiting, call.key: call}
+                    take(call.key, request)
+                return Exchange(None, "it waits for a batch", self.vendor.usage(None, 0, plain=plain), plain)
             try:
                 received = self.patiently(partial(self._answer, request), failed)
             except Fault as fault:
@@ -579,6 +645,14 @@ class ChatClient(ProviderClient):
         return self.read(self.send(request))
 
 
+@runtime_checkable
+class TalksInBatches(Protocol):
+    """A renderer that draws in conversations with a model whose vendor also answers whole files of requests."""
+
+    def batched_client(self) -> ChatClient | None:
+        """Return the client of the model; None for one without batches, or whose replies are kept nowhere."""
+
+
 class AnthropicClient(ChatClient):
     """Claude over the Messages API."""
 
@@ -605,6 +679,17 @@ class AnthropicClient(ChatClient):
         """Headers of every call: the version of the API, where the model needs one."""
         version = self.vendor.card.get("api_version")
         return {"anthropic-version": version} if version else {}
+
+    @property
+    def batches(self) -> AnthropicBatches:
+        """Message Batches of this model."""
+        return AnthropicBatches(self.sdk, self.headers)
+
+    def read_body(self, body: Mapping[str, Any]) -> Received:
+        """Return what a message in a batch's result says."""
+        from anthropic.types import Message
+
+        return self.read(Message.model_validate(body))
 
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
         """Return the body of one call of the Messages API."""
@@ -667,6 +752,17 @@ class OpenAIClient(ChatClient):
     def picture(self, shown: str) -> dict[str, Any]:
         """Return an image part of a chat message."""
         return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{shown}"}}
+
+    @property
+    def batches(self) -> OpenAIBatches:
+        """The batch files of this server."""
+        return OpenAIBatches(self.sdk, _CHAT)
+
+    def read_body(self, body: Mapping[str, Any]) -> Received:
+        """Return what a completion in a batch's result says."""
+        from openai.types.chat import ChatCompletion
+
+        return self.read(ChatCompletion.model_validate(body))
 
     def request(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None, limit: int) -> Request:
         """Return the body of one chat completion."""

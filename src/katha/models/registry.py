@@ -128,6 +128,11 @@ class ServedModel:
         error = f"the model stopped early ({received.stop})" if received.stop else None
         return Completion(received.stop or "ok", received.text, error, done.usage)
 
+    def batched_client(self) -> ChatClient | None:
+        """Return the client, where its vendor has batches and what they bring can be kept."""
+        calls = self._client.calls
+        return self._client if self._engine is None and calls is not None and not calls.closed else None
+
     def _content(self, turn: Turn) -> str | list[dict[str, Any]]:
         """Return what a turn says: its text, or its pictures and then its text."""
         if not turn.images:
