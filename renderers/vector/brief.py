@@ -17,6 +17,9 @@ from katha.schema import Panel, Plan, Seen
 _WORD = re.compile(r"[a-z]+")
 _LONGEST_ID = 40
 _TAKEN = ("hd", "rm", "fx", "f", "bg")
+_COMMON = (("hd", "fx"), ("rm",))
+"""What belongs to nobody and is drawn in one share: hands and signs, places."""
+_COMMON_WORK = 3
 _SMALL = frozenset({"the", "a", "an", "of", "old", "young", "little"})
 
 
@@ -117,6 +120,25 @@ class Brief:
             frame_bytes=f"{limits['frame_bytes']:,}",
         )
 
+    def shares(self, number: int) -> list[str]:
+        """Return the first turn for each of several who draw the cast side by side: the same beginning, then whose
+        parts. number: of shares, at most; each has a character or a prop at least."""
+        number = min(number, len(self.parts))
+        if number < 2:
+            return [self.opening()]
+        shares: list[list[str]] = [[] for _ in range(number)]
+        loads = [0] * number
+        for part in sorted(self.parts, key=_work, reverse=True):
+            place = loads.index(min(loads))
+            shares[place].append(part.prefix)
+            loads[place] += _work(part)
+        for names in _COMMON:
+            place = loads.index(min(loads))
+            shares[place] += names
+            loads[place] += _COMMON_WORK
+        told = load_prompt("renderers/vector/shares")
+        return [f"{self.opening()}\n{told.render(prefixes=prefixes)}" for prefixes in shares]
+
     def asks(
         self, request: FrameRequest, variation: str, before: str = "", after: str = "", *, alone: bool = True
     ) -> str:
@@ -181,6 +203,11 @@ class Brief:
                 yield f"How the change from frame {item.from_scene} is seen ({means}): {item.shown}"
             elif item.shown and item.from_scene == panel.index:
                 yield f"How the change to frame {item.to_scene} will be seen ({means}): {item.shown}"
+
+
+def _work(part: Part) -> int:
+    """Return about how many drawings a part of the cast is: heads and bodies of somebody, states of a thing."""
+    return len(part.heads) + 3 if part.heads else max(1, len(part.states))
 
 
 def _states(states: Sequence[Seen]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
@@ -22,7 +23,7 @@ from katha.pictures import as_png
 from katha.protocols import FrameRequest
 from katha.renderers.vector.brief import Brief, groups_of
 from katha.renderers.vector.checks import cast_faults, frame_faults
-from katha.renderers.vector.patches import Patched, apply_patches, find_svg, split_frames
+from katha.renderers.vector.patches import Patched, apply_patches, find_svg, put_together, split_frames
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
 
@@ -99,12 +100,13 @@ class Dialogue:
         eyes: bool,
         sparing: bool = False,
         letters: WordScanner | None = None,
+        shares: int = 1,
     ) -> None:
         """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures. sparing:
         a drawing that could not be read has used up a round, because somebody carries every reply. letters: finds
-        what can be read in a frame, where nothing may be."""
+        what can be read in a frame, where nothing may be. shares: in how many the cast is drawn, side by side."""
         self._model, self.brief, self._who, self._rounds, self._eyes = model, brief, who, rounds, eyes
-        self._sparing, self._letters = sparing, letters
+        self._sparing, self._letters, self._shares = sparing, letters, shares
 
     def cast(self) -> Drawn:
         """Return the cast sheet.
@@ -112,8 +114,22 @@ class Dialogue:
         Raises:
             RenderError: the model drew none that can be used.
         """
-        show = partial(self._raster, size=_side(_CAST_SIDE, load_config("vector.yaml")["look_side"]))
-        return self._settle([Turn("user", self.brief.opening())], self._cast_check, show, "cast", "The cast sheet")
+        what, side = "The cast sheet", load_config("vector.yaml")["look_side"]
+        show = partial(self._raster, size=_side(_CAST_SIDE, side))
+        asked = [[Turn("user", text)] for text in self.brief.shares(self._shares)]
+        if len(asked) == 1:
+            return self._settle(asked[0], self._cast_check, show, "cast", what)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            shares = list(pool.map(lambda turns: self._readable(turns, self._share_check, what), asked))
+        spent = sum((share.spent for share in shares), Spent())
+        whole = replace(
+            self._cast_check(put_together([(share.source, share.drawing.view) for share in shares])),
+            spent=spent,
+            mended=sum(share.mended for share in shares),
+        )
+        width, height = map(round, whole.drawing.view[2:])
+        show = partial(self._raster, size=_side((width, height), round(side * len(shares) ** 0.5)))
+        return self._looked(self._cast_turns(whole), whole, self._cast_check, show, "cast", what)
 
     def frame(
         self,
@@ -279,6 +295,11 @@ class Dialogue:
     # One drawing: asked for, checked, looked at, patched.
 
     def _settle(self, turns: list[Turn], check: Check, show: Callable[[Drawn], bytes], kind: str, what: str) -> Drawn:
+        best = self._readable(turns, check, what)
+        return self._looked([*turns, Turn("assistant", _fenced(best.source))], best, check, show, kind, what)
+
+    def _readable(self, turns: list[Turn], check: Check, what: str) -> Drawn:
+        """Have a drawing made that can be read; one that cannot goes back with the fault."""
         spent, best, mended = Spent(), None, 0
         reply = self._ask(turns, spent, what)
         source = find_svg(reply) or reply
@@ -294,8 +315,7 @@ class Dialogue:
         if best is None:
             hint = "Give the same command again, or a larger model: `katha doctor` tries whether one can draw."
             raise RenderError(f"{self._who} drew no usable SVG for {what.lower()}.", hint=hint)
-        best = replace(best, spent=spent, mended=mended)
-        return self._looked([*turns, Turn("assistant", _fenced(best.source))], best, check, show, kind, what)
+        return replace(best, spent=spent, mended=mended)
 
     def _looked(
         self, turns: list[Turn], best: Drawn, check: Check, show: Callable[[Drawn], bytes], kind: str, what: str
@@ -341,6 +361,9 @@ class Dialogue:
         if len(after.faults) > len(drawn.faults):
             return drawn, ()
         return replace(after, spent=drawn.spent, mended=drawn.mended), patched.problems
+
+    def _share_check(self, source: str) -> Drawn:
+        return Drawn(source, read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2))
 
     def _cast_check(self, source: str) -> Drawn:
         drawing = read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2)

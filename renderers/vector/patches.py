@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Patched", "apply_patches", "find_drawings", "find_svg", "split_frames"]
+__all__ = ["Patched", "apply_patches", "find_drawings", "find_svg", "put_together", "split_frames"]
 
 _MARK = re.compile(r"^[ \t]*(<{5,9}[ \t]*SEARCH|={5,9}|>{5,9}[ \t]*REPLACE)[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _SVG_TAG = re.compile(r"""<!--.*?-->|</svg\s*>|<svg\b(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.DOTALL)
 _FRAME = re.compile(r"^[ \t#*_`]*FRAME[ \t]+(\d{1,4})[ \t]*[:.*_`]*[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _FINE = re.compile(r"\bfine\b", re.IGNORECASE)
 _QUOTED = 80
+Box = tuple[float, float, float, float]
+"""Left, top, width and height of a drawing."""
+_ID = re.compile(r"""\bid=["']([^"']+)["']""")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,23 @@ def split_frames(reply: str) -> dict[int, str]:
         number = int(head[1])
         found[number] = f"{found[number]}\n{text}" if number in found else text
     return found
+
+
+def put_together(sheets: Sequence[tuple[str, Box]]) -> str:
+    """Return cast sheets, each with its box, as one below the other; an id that an earlier one has gets a number."""
+    taken: set[str] = set()
+    made, below, width = [], 0.0, max(box[2] for _, box in sheets)
+    for number, (source, (left, top, _, height)) in enumerate(sheets, 1):
+        opened = next(tag for tag in _SVG_TAG.finditer(source) if tag[0].startswith("<svg"))
+        inner = source[opened.end() : source.rindex("</svg")].strip("\n")
+        known = set(_ID.findall(inner))
+        for name in known & taken:
+            inner = re.sub(rf"""(\bid=["']|#){re.escape(name)}(?=["')])""", rf"\g<1>{name}-{number}", inner)
+        taken |= known
+        made.append(f'<g transform="translate({-left:g} {below - top:g})">\n{inner}\n</g>')
+        below += height
+    body = "\n".join(made)
+    return f'<svg viewBox="0 0 {width:g} {below:g}">\n{body}\n</svg>'
 
 
 def _blocks(reply: str) -> Iterator[tuple[str, str | None]]:

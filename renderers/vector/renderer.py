@@ -66,6 +66,7 @@ class VectorRenderer:
         cast: Path | None = None,
         contract: Literal["full", "small", "tried"] | None = None,
         letters: bool = False,
+        shares: int | None = None,
     ) -> None:
         """Name the model; nothing is called yet.
 
@@ -76,7 +77,8 @@ class VectorRenderer:
         end. cast: a cast sheet of your own (SVG), drawn from instead of a new one. contract: how much is asked of the
         model: full, small (simpler drawings), or tried: what an entrance test of two to three calls shows it can do
         (the usual way for models of this machine; others are asked for all). letters: have frames looked through for
-        letters (`katha[ocr]`), which go back to the model.
+        letters (`katha[ocr]`), which go back to the model. shares: in how many the cast
+        is drawn side by side, each by a call of its own (1: whole).
 
         Raises:
             UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
@@ -95,6 +97,7 @@ class VectorRenderer:
         self._sheet = sheet
         self._seeing = eyes
         self._letters = WordScanner("--renderer-option letters=true", shortest=2) if letters else None
+        self._shares = 1 if self._draw == "packed" else shares or int(load_config("vector.yaml")["cast_shares"])
         self._contract = contract or ("full" if served or by_hand else "tried")
         self._entered: Entrance | None = None
         self._given = _read_cast(cast) if cast is not None else None
@@ -115,6 +118,7 @@ class VectorRenderer:
                 for name in (
                     *_PROMPTS,
                     *(["packed"] if self._draw == "packed" else []),
+                    *(["shares"] if self._shares > 1 else []),
                     *(["entrance"] if self._contract == "tried" else []),
                 )
             },
@@ -123,6 +127,7 @@ class VectorRenderer:
             "looks": {"rounds": self._rounds, "eyes": self._eyes, "sheet": self._sheet},
             "contract": self._contract,
             **({"letters": True} if self._letters is not None else {}),
+            **({"shares": self._shares} if self._shares > 1 else {}),
             "cast": sha256_hex(self._given.source.encode("utf-8")) if self._given is not None else None,
         }
 
@@ -240,6 +245,7 @@ class VectorRenderer:
             eyes=eyes,
             sparing=self._draw == "packed",
             letters=self._letters,
+            shares=self._shares,
         )
 
     def _agreed(self) -> tuple[str, bool]:

@@ -168,6 +168,31 @@ def test_frames_in_order_know_those_before(renderer: Any) -> None:
     assert [len(turns) for turns in model.asked] == [1, 3, 5]
 
 
+def test_a_cast_is_drawn_in_shares_side_by_side_and_put_together(renderer: Any) -> None:
+    def share(turns: Sequence[Turn]) -> list[str]:
+        return turns[0].text.rsplit("the ids that begin with ", 1)[1].split(". ")[0].split(", ")
+
+    def answer(turns: Sequence[Turn]) -> str:
+        if len(turns) > 1:
+            return usual(turns)
+        parts = [line for line in CAST.split("\n") if line.startswith('<g id="') and line[7:9] in share(turns)]
+        shade = '<linearGradient id="shade"><stop offset="0" stop-color="#fff"/></linearGradient>'
+        drawn = "".join([shade, *parts])
+        return f'```svg\n<svg viewBox="0 0 1600 1240"><defs>{drawn}</defs><rect width="9" height="9"/></svg>\n```'
+
+    drawer, model = renderer(answer, shares=2)
+    list(drawer.render_board(requests()))
+    asked = [turns for turns in model.asked if len(turns) == 1]
+    assert len(asked) == 2
+    assert asked[0][0].text.startswith(model.asked[-1][0].text), "the same beginning, which a vendor's cache holds"
+    assert sorted([*share(asked[0]), *share(asked[1])]) == ["fx", "hd", "ke", "mi", "rm"]
+    sheet = (drawer.cast_source() or b"").decode()
+    assert 'viewBox="0 0 1600 2480"' in sheet
+    assert all(f'id="{name}"' in sheet for name in ("mi-head-glad", "ke-shut", "hd-open", "shade", "shade-2"))
+    assert drawer.spec()["shares"] == 2
+    assert "shares" not in renderer()[0].spec()
+
+
 def test_ids_for_a_cast_of_any_names() -> None:
     people = [
         Character(name=name, kind="x", appearance="x") for name in ("Tom", "Toby", "the tortoise", "\u0930\u093e\u092e")
