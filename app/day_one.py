@@ -23,6 +23,7 @@ from katha.app.presets import choose_here
 from katha.config import Settings, resolve
 from katha.configs import load_config
 from katha.errors import KathaError
+from katha.eval_bridge.judges.none import NOBODY
 from katha.models.calls import is_replayed
 
 NO_PROBE = "KATHA_NO_PROBE"
@@ -73,7 +74,7 @@ class Choice:
         """Return the line that says what is taken. cost: US dollars at most; None where a price is unknown. counted:
         it is told elsewhere."""
         who = [f"{config.planner} plans"]
-        judges = ", ".join(judge if judge != "none" else "nobody" for judge in config.judges)
+        judges = ", ".join(judge if judge != NOBODY else "nobody" for judge in config.judges)
         who += [] if plans_only else [f"{config.renderer} draws", f"{judges} judges"]
         free = "what it costs is not known here" if self.unpriced else "free of charge"
         price = free if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
@@ -202,7 +203,7 @@ def settings_of(server: Server) -> dict[str, Any]:
         "renderer": f"vector:openai:{model}",
         "renderer_options": {**at, "contract": "tried", **({} if model in seeing else {"eyes": False})},
         "seeds": tuple(data["seeds"]),
-        **({"judges": (f"openai:{seeing[0]}",), **at} if seeing else {"judges": ("none",), "mode": "base"}),
+        **({"judges": (f"openai:{seeing[0]}",), **at} if seeing else {"judges": (NOBODY,), "mode": "base"}),
     }
 
 

@@ -19,6 +19,7 @@ from katha.agents.context import make_guide, make_planner, make_renderer, panel_
 from katha.compass.modes import Mode, Row, Suite, load_mode
 from katha.config import Settings
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
+from katha.eval_bridge.judges.none import NOBODY
 from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities, make_judges
 from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted, picture_tokens, portions
 from katha.experiments.ablate.job import drawn_by
@@ -310,7 +311,8 @@ def _needs(
         size = config.size or (renderer.capabilities.default_size if renderer is not None else _FALLBACK_SIZE)
         price = _frame_price(renderer)
         guide, unguided = _made(lambda: make_guide(config))
-        judges = {name: _judge(name, config) for name in (*config.judges, *config.steering_judges)}
+        asked = (name for name in (*config.judges, *config.steering_judges) if name != NOBODY)
+        judges = {name: _judge(name, config) for name in asked}
         planner, planless = _made(lambda: make_planner(config))
         able = renderer.capabilities if renderer is not None else Capabilities()
         for record in records:

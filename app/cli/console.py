@@ -191,7 +191,7 @@ def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     typer.echo(f"{needs.stories:,} stories, dollars in all: {total}.")
     for note in needs.notes:
         typer.echo(note)
-    paid = sum(need.calls for need in needs.needs if need.kind != "plans" and need.cost != 0.0)
+    paid = sum(need.calls for need in needs.needs if need.cost != 0.0)
     if paid:
         typer.echo(f"To stop there: --max-calls {paid}.")
     typer.echo("Nothing was drawn or asked.")

@@ -8,13 +8,16 @@ from typing import Any
 from katha.eval_bridge.judging.answers import UNJUDGED
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
+NOBODY = "none"
+"""The name by which it is asked for."""
+
 
 class NoJudge:
     """Judges nothing: for a board that is only to be drawn (`--mode base`)."""
 
     def spec(self) -> Mapping[str, Any]:
         """Return its name."""
-        return {"name": "none"}
+        return {"name": NOBODY}
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield `not_asked` for each prompt."""

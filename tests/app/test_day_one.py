@@ -257,6 +257,19 @@ def test_the_line_names_key_models_and_price(machine: Machine, monkeypatch: pyte
     assert "dollars in all: about $" in done.stdout
 
 
+def test_a_server_that_nobody_prices_is_limited_by_the_number_that_a_dry_run_prints(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", machine.serve("here", "writer"))
+    machine.data["servers"]["ports"] = {}
+    done = CliRunner().invoke(app, ["run", str(TEXT), "--dry-run"])
+    assert done.exit_code == 0, done.output
+    assert "vector:openai:writer draws, nobody judges; what it costs is not known here." in done.stderr
+    assert "answers" not in done.stdout, "nobody is asked"
+    calls = [int(line.split(": ")[1].split(",")[0]) for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert f"To stop there: --max-calls {sum(calls)}." in done.stdout
+
+
 def test_the_line_of_a_run_has_the_price(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setattr("katha.run_story", _stop)
