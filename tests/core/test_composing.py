@@ -308,6 +308,30 @@ def test_a_look_keeps_the_noun_that_the_rest_hangs_on_and_says_it_once() -> None
     assert look_head(Character(name="Gus", kind="fox", appearance="thin, red")) == "fox, thin"
 
 
+def test_a_line_says_nothing_twice_and_nothing_of_other_pictures() -> None:
+    plan = plan_of(CASTS["labels"], "{0} holds the lamp.")
+    who = plan.panels[0].characters[0]
+    people = [
+        one.model_copy(update={"appearance": "eight brown hens, in pink slippers"}) if one.name == who else one
+        for one in plan.characters
+    ]
+    props = [
+        Prop(name="lamp", looks="brass lamp, the only golden thing in any picture"),
+        Prop(name="third rung", looks="third rung of the ladder"),
+    ]
+    states = [Seen(name=who, state="eight, asleep by the wall, in slippers", mood="asleep")]
+    gazes = [Gaze(who=who, at="the own hand")]
+    panel = plan.panels[0].model_copy(update={"state": states, "gaze": gazes, "must_show": ["third rung", "lamp"]})
+    plan = plan.model_copy(update={"characters": people, "visual": Visual(props=props), "panels": [panel]})
+    text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("paragraph"), tokens_of).text
+    assert text.count("asleep") == text.count("slippers") == 1
+    assert "eight brown hens, in pink slippers, asleep by the wall, looking" in text
+    assert "any picture" not in text
+    assert "brass lamp" in text
+    assert "third rung of the ladder" not in text
+    assert "looking at their own hand" in text
+
+
 def test_a_state_is_said_whole_or_not_at_all_and_a_way_to_look_is_nothing_looked_at() -> None:
     plan = plan_of(CASTS["labels"], "{0} holds the steaming plate. Two sacks are burnt black in the granary.")
     panel = plan.panels[0].model_copy(

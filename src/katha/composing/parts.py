@@ -107,8 +107,10 @@ def _cast(request: FrameRequest, family: Family, act: str) -> Iterator[Part]:
             yield Part("look" if depth else "cast", text, "cast", who, glue, depth)
         had = " ".join(text for _, text in look)
         for kind, texts in (("state", [seen.state for seen in states]), ("mood", [seen.mood for seen in states])):
-            new = [text for given in texts if (text := ", ".join(told_of(given, one.name))) and _new(text, had)]
-            yield from (Part(kind, text, "cast", who, depth=at) for at, text in enumerate(dict.fromkeys(new)))
+            fresh = [", ".join(item for item in told_of(given, one.name) if _new(item, had)) for given in texts]
+            new = list(dict.fromkeys(text for text in fresh if text))
+            yield from (Part(kind, text, "cast", who, depth=at) for at, text in enumerate(new))
+            had = " ".join([had, *new])
         yield from (Part("gaze", text, "cast", who) for text in _gazes(request, one.name))
 
 
@@ -192,7 +194,7 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
             continue
         who = label(_BRACKETS.sub("", item.name) or item.name)
         states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
-        looks = [("prop", text) for text in told_of(item.looks, item.name)]
+        looks = [("prop", text) for text in told_of(item.looks, item.name) if not _only(text, who)]
         # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
         told = [("state", text) for given in states if (text := ", ".join(told_of(given, item.name)))]
         told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
@@ -201,6 +203,12 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
         for at, (kind, text) in enumerate(new):
             then = kind == "state" and at and new[at - 1][0] == "prop" and "now" not in text.lower().split()
             yield Part(kind, text, "props", who, glue=", now " if then else ", ", depth=at)
+
+
+def _only(look: str, who: str) -> bool:
+    """Whether a thing's look is hardly more than its name: "third rung of the ladder" of the third rung."""
+    bare = ARTICLE.sub("", who).lower()
+    return look.lower().startswith(bare) and len(content(look)) <= len(content(who)) + 1
 
 
 def _setting(request: FrameRequest, act: str) -> Iterator[Part]:

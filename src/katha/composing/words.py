@@ -27,7 +27,8 @@ _TAIL = re.compile(
 )
 _ELSEWHERE = re.compile(
     r"\b(?:frame|panel|picture|scene|shot)s?\s*\d|\bas (?:in )?\d|\bas before\b"
-    r"|\b(?:the )?(?:same|previous|next|last|first|earlier)\s+(?:frame|panel|picture|shot)\b",
+    r"|\b(?:the )?(?:same|previous|next|last|first|earlier)\s+(?:frame|panel|picture|shot)\b"
+    r"|\bin (?:any|every|all|each) (?:other )?(?:frame|panel|picture|shot)s?\b|\bsame sides?\b",
     re.IGNORECASE,
 )
 
@@ -35,6 +36,7 @@ _ELSEWHERE = re.compile(
 def clean(text: str) -> str:
     """Return `text` on one line, without doubled articles, and without doubled or dangling marks."""
     one = re.sub(r"\b(the|an?) \1\b", r"\1", " ".join(text.split()), flags=re.IGNORECASE)
+    one = re.sub(r"\bthe own\b", "their own", one)
     one = re.sub(r"\.{3,}", "\u2026", one)
     one = re.sub(r"\.\.", ".", one)
     one = re.sub(r"\s+([,;.!?\u2026])", r"\1", one)
@@ -123,6 +125,8 @@ def told_of(text: str, name: str) -> list[str]:
     verbs = composing_data().verbs
     found = []
     for phrase in phrases(text):
+        if _ELSEWHERE.search(phrase):
+            continue
         plain = _PRONOUN.sub("", _without_name(phrase, name))
         verb, _, more = plain.partition(" ")
         stands = plain != phrase or verb.endswith("s") or verb in ("are", "have")
