@@ -21,7 +21,7 @@ from katha.addresses import is_loopback, shown, store_address
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
-from katha.app.day_one import NO_PROBE, card, choose, keys_set, servers, settings_of, unfit
+from katha.app.day_one import NO_PROBE, Choice, card, choose, keys_set, servers, settings_of, unfit
 from katha.app.presets import choose_countable, lacks
 from katha.config import Settings, cache_folder, resolve
 from katha.configs import config_names, load_config, load_prompt
@@ -150,7 +150,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
     folder = cache_folder()
     nearest = next(parent for parent in (folder, *folder.parents) if parent.exists())
     usable = "writable" if os.access(nearest, os.W_OK) else "not writable: set KATHA_CACHE to a folder that is"
-    size = card()
+    size, choice = card(), choose({})
     gpu = f"{size} GB" if size else "driver found, no card" if shutil.which("nvidia-smi") else "none found"
     return {
         "katha": {"version": version("katha"), "python": sys.version.split()[0]},
@@ -161,15 +161,15 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "models": _models(),
         "free answers": {"default": "lemma-set", "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
-        **_presets(size),
-        "next": _next(),
+        **_presets(size, choice),
+        "next": _next(choice),
     }
 
 
-def _presets(size: int | None) -> dict[str, dict[str, str]]:
+def _presets(size: int | None, choice: Choice | None = None) -> dict[str, dict[str, str]]:
     """Return every preset as this machine would run it, and the command for the best one that is whole here.
 
-    size: GB of the largest card; None where there is none.
+    size: GB of the largest card; None where there is none. choice: what `katha run STORY` takes here.
     """
     found = {}
     for name in config_names("presets"):
@@ -177,7 +177,6 @@ def _presets(size: int | None) -> dict[str, dict[str, str]]:
         found[name] = (config, problem or unfit(name, size) or _elsewhere(config))
     ranked = load_config("day-one.yaml")["best"]
     best = next((name for name in ranked if name in found and not found[name][1]), "embedded")
-    choice = choose({})
     command = f"katha run STORY --preset {best}"
     if choice is not None and not (choice.paid or choice.stand_in or choice.preset):
         best, command = "what is there", "katha run STORY"
@@ -222,9 +221,8 @@ def _servers() -> dict[str, str]:
     return found
 
 
-def _next() -> dict[str, str]:
+def _next(choice: Choice | None) -> dict[str, str]:
     """Return what `katha run STORY` takes here, and the one command to give next."""
-    choice = choose({})
     if choice is None:
         return {"katha run STORY": "takes what KATHA_PLANNER, KATHA_RENDERER and KATHA_JUDGES name"}
     config = resolve(choice.over({}), preset=choice.preset, choose=choose_countable)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import drawn_boards
 import pytest
 from api_server import KEY, BatchServer, Step, batching
 from doubles import BlockRenderer, ScenePlanner, plugins, prepare, tale
@@ -22,6 +23,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.methods import Method
 from katha.jsonio import sha256_hex
+from katha.models.batches import BatchResult
 from katha.models.client import Backoff, find_vendor
 from katha.protocols import PlanRequest
 from katha.renderers.hosted.gemini import GeminiRenderer
@@ -233,6 +235,23 @@ def test_conversations_are_held_in_batches_and_drawn_without_a_call(
         assert use.cost == pytest.approx(sum(told) * each / 2)
         compare(tmp_path / "again")
         assert (len(server.made), server.single_calls) == (len(told), 0)
+
+
+def test_a_batch_s_reply_of_another_shape_is_kept_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with recorded():
+        renderer, keys = VectorRenderer("openai:gpt-6-luna"), list[str]()
+        client = renderer.batched_client()
+        assert client is not None
+        with (
+            client.collecting(lambda key, body: keys.append(key)),
+            pytest.raises(RenderError, match="waits for a batch"),
+        ):
+            list(renderer.render_board(drawn_boards.requests()))
+        assert len(keys) == 1, "the cast comes first"
+        assert not client.keep_batched(BatchResult(keys[0], {"odd": 1}))
+        assert not client.keep_batched(BatchResult("another", {"odd": 1}))
 
 
 def test_without_a_batch_api_the_flag_is_refused(tmp_path: Path) -> None:

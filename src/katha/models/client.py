@@ -549,7 +549,10 @@ class ChatClient(ProviderClient):
         call = self._waiting.get(result.key)
         if call is None or result.body is None or self.calls is None:
             return False
-        received = self.typed(partial(self.read_body, result.body))
+        try:
+            received = self.typed(partial(self.read_body, result.body))
+        except Fault:  # a body of another shape: the call is made by itself
+            return False
         cost = self.vendor.cost(received.tokens)
         share = float(self.vendor.card["batch"]["price"])
         self.calls.keep(call, Reply(received, 0, None if cost is None else cost * share))
@@ -647,7 +650,7 @@ class ChatClient(ProviderClient):
 
 @runtime_checkable
 class TalksInBatches(Protocol):
-    """A renderer that draws in conversations with a model whose vendor also answers whole files of requests."""
+    """A renderer, or its model, that holds conversations whose calls can be answered in a vendor's batches."""
 
     def batched_client(self) -> ChatClient | None:
         """Return the client of the model; None for one without batches, or whose replies are kept nowhere."""
