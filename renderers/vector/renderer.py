@@ -222,8 +222,11 @@ class VectorRenderer:
         return 0.0 if vendor is None else vendor.cost(load_config("vector.yaml")["tokens"])
 
     def batched_client(self) -> ChatClient | None:
-        """Return the client of the model, where its vendor answers whole files of requests."""
-        return self._model.batched_client() if isinstance(self._model, TalksInBatches) else None
+        """Return the client of the model, where its vendor answers whole files of requests; None where an entrance test
+        comes first, which counts a call that waits as one that failed."""
+        if self._contract == "tried" or not isinstance(self._model, TalksInBatches):
+            return None
+        return self._model.batched_client()
 
     def close(self) -> None:
         """Let go of a local model and its memory."""

@@ -252,6 +252,7 @@ def test_a_batch_s_reply_of_another_shape_is_kept_nowhere(tmp_path: Path, monkey
         assert len(keys) == 1, "the cast comes first"
         assert not client.keep_batched(BatchResult(keys[0], {"odd": 1}))
         assert not client.keep_batched(BatchResult("another", {"odd": 1}))
+        assert VectorRenderer("openai:gpt-6-luna", contract="tried").batched_client() is None
 
 
 def test_without_a_batch_api_the_flag_is_refused(tmp_path: Path) -> None:
