@@ -78,7 +78,7 @@ VERBS = {
     "judges": _Verb("plugins:judges", "List the judges."),
     "doctor": _Verb(
         "plugins:doctor",
-        "Show what is installed, which keys and devices are there, what would run, and which models vendors withdrew.",
+        "Show which keys, servers and devices are there, what would run with them, and what to do next.",
     ),
     "score": _Verb(
         "score:score",
