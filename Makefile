@@ -16,15 +16,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: $(BIN)/python pyproject.toml
-	$(BIN)/pip install -q -e .
+	$(BIN)/pip install -q -e . -e sketch
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(BIN)/pip install -q -e ".[dev]"
+	$(BIN)/pip install -q -e ".[dev]" -e sketch
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml
-	$(BIN)/pip install -q -e ".[docs]"
+	$(BIN)/pip install -q -e ".[docs]" -e sketch
 	@touch $@ $(VENV)/.core
 
 story: $(VENV)/.core
@@ -35,6 +35,7 @@ links:
 	@rm -rf .links && mkdir -p .links/katha
 	@for entry in src/katha/*; do ln -s ../../$$entry .links/katha/; done
 	@for name in $(PACKAGES); do ln -s ../../$$name .links/katha/$$name; done
+	@ln -s ../sketch/src/katha_sketch .links/katha_sketch
 
 check: $(VENV)/.dev links
 	$(BIN)/ruff format --check .

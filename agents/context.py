@@ -30,7 +30,6 @@ from katha.jsonio import digest
 from katha.models.base import PaysForCalls
 from katha.models.calls import forgetting_calls
 from katha.planners.renewal import sealed
-from katha.planners.rule import RulePlanner, panels_for
 from katha.protocols import (
     Capabilities,
     CostsMoney,
@@ -48,6 +47,7 @@ from katha.protocols import (
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
+from katha_sketch.planner.rule import RulePlanner, panels_for
 
 # Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
 

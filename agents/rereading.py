@@ -14,9 +14,9 @@ from katha.agents.edits import Pair
 from katha.errors import PlanError
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.planners.renewal import resealed
-from katha.planners.rule import linked
 from katha.schema import Plan, Question, Scene, StoryRecord, Transition
-from katha.text import read_story
+from katha_sketch.english import read_story
+from katha_sketch.planner.rule import linked
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from katha.agents.edits import ChangeCharacter, PanelWords
 from katha.schema import Character, Panel
-from katha.text import read_story
+from katha_sketch.english import read_story
 
 WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
 _ALWAYS = frozenset(Character.model_fields)

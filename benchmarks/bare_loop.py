@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from katha.app.reports.page import Run, load_run
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.protocols import Evidence, FrameRequest, JudgePrompt
-from katha.renderers.sketch import SketchRenderer
 from katha.schema import Condition, Frame
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 __all__ = ["replay"]
 

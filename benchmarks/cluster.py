@@ -30,12 +30,12 @@ from typing import Any, NamedTuple
 
 from katha.app.many import run_stories
 from katha.config import Settings
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.experiments.cluster.drain import Crew, Told, drain
 from katha.experiments.cluster.standing import Standing, unheard
 from katha.experiments.cluster.work import HOME, Done, Ending, Item, Onward, Opener, Station, Work
 from katha.protocols import FrameRequest
-from katha.renderers.sketch import SketchRenderer
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 ITEMS = 10_000
 TARGET_MS = 5.0

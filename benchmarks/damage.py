@@ -21,14 +21,14 @@ from xml.etree import ElementTree
 from katha.agents.requests import frame_request
 from katha.app.drawing import run_story
 from katha.app.reports.page import Run, load_run
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.scoring.controls import blank_board, shuffled_order
 from katha.eval_bridge.scoring.statistics import share_interval
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
-from katha.renderers.sketch.rasters import rasterise
-from katha.renderers.sketch.renderer import layered_svg
 from katha.schema import Question
+from katha_sketch.drawing.rasters import rasterise
+from katha_sketch.drawing.renderer import layered_svg
+from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 __all__ = ["Loss", "losses", "main"]
 

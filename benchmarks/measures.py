@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _STORY = Path(__file__).parents[1] / "examples" / "lion_and_mouse.txt"
-_APART = ("katha.renderers.sketch", "katha.text", "katha.vocabulary", "katha.eval_bridge.reader")
+_APART = ("katha_sketch.drawing", "katha_sketch.english", "katha_sketch.vocabulary", "katha_sketch.reader")
 """What draws, reads English and reads pictures: measured apart."""
 
 _CHILD = """

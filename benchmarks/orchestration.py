@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 from katha.agents.context import make_plan
 from katha.agents.run import run_story
 from katha.config import Settings
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, shared_readings
 from katha.eval_bridge.packets import packets
 from katha.eval_bridge.packets.packets import clean_image
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.registry import default_registry
-from katha.renderers.sketch import SketchRenderer
 from katha.stories import load_story
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.reader.sketch_reader import SketchReaderJudge, shared_readings
 
 __all__ = ["measure"]
 

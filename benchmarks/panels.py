@@ -10,9 +10,9 @@ from typing import Any
 
 from PIL import Image
 
-from katha.eval_bridge.reader import load_reader
 from katha.protocols import FrameRequest
-from katha.renderers.sketch import SketchRenderer, rasterise
+from katha_sketch.drawing import SketchRenderer, rasterise
+from katha_sketch.reader import load_reader
 
 __all__ = ["measure_reader", "measure_sketch"]
 

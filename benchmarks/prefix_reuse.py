@@ -18,7 +18,7 @@ from typing import Any
 
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.protocols import Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
-from katha.renderers.sketch import SketchRenderer
+from katha_sketch.drawing import SketchRenderer
 
 __all__ = ["SIDE", "ask", "board", "measure", "prompts"]
 

@@ -27,8 +27,8 @@ from typing import Any
 from katha import plan_story
 from katha.agents.requests import frame_request
 from katha.protocols import FrameRequest
-from katha.renderers.sketch.scenes import SceneActor, tell
 from katha.schema import Frame, Panel, Plan
+from katha_sketch.drawing.scenes import SceneActor, tell
 from training.text.told import stems
 
 __all__ = ["Counted", "compare", "main", "readings"]

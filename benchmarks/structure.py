@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("app", "experiments", "agents", "compass", "planners", "renderers", "eval_bridge", "prompts", "configs")
 _MATCHER = ("asked", "doers", "families", "lemma", "meaning", "nearly", "statements", "trial", "wordnet")
 LEFT_OUT = (
-    *("src/katha/vocabulary/", "src/katha/text/", "renderers/sketch/"),
+    *("sketch/src/katha_sketch/vocabulary/", "sketch/src/katha_sketch/english/", "sketch/src/katha_sketch/drawing/"),
     *(f"eval_bridge/matching/{name}" for name in _MATCHER),
 )
 """The embedded default's own reading, matching and drawing of English stories, which have bounds of their own."""

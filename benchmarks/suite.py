@@ -11,16 +11,16 @@ from typing import Any
 
 from katha.agents.context import Plugins
 from katha.compass.modes import load_suite
-from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
-from katha.eval_bridge.reader import load_reader
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.planners.rule import RulePlanner
 from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, JudgeReply
-from katha.renderers.sketch import SketchRenderer
 from katha.stories import load_story
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.planner.rule import RulePlanner
+from katha_sketch.reader import load_reader
+from katha_sketch.reader.similarity import ReaderSimilarity
+from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 __all__ = ["measure"]
 

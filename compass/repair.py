@@ -29,9 +29,9 @@ from katha.schema import (
     Transition,
     TransitionScore,
 )
-from katha.text import read_story
-from katha.text.words import load_words
-from katha.vocabulary import load_vocabulary
+from katha_sketch.english import read_story
+from katha_sketch.english.words import load_words
+from katha_sketch.vocabulary import load_vocabulary
 
 # The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
 # averages over the annotated transitions; a frame inserted in a transition counts for it, so the maximum runs over t,

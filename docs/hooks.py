@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 ADDED = {
     "project/contributing.md": "CONTRIBUTING.md",
     "project/changelog.md": "CHANGELOG.md",
-    "reference/reader-card.md": "eval_bridge/reader/CARD.md",
+    "reference/reader-card.md": "sketch/src/katha_sketch/reader/CARD.md",
 }
 _LOG = logging.getLogger("mkdocs.hooks.katha")  # MkDocs counts its warnings: with --strict the build fails
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")

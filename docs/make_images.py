@@ -17,13 +17,13 @@ from PIL import Image, ImageDraw
 from katha import run_story
 from katha.app.reports.page import load_run
 from katha.app.reports.sheet import write_sheet
-from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.deeds import draw_creature
-from katha.renderers.sketch.figures.rig import Pose
-from katha.renderers.sketch.pictograms import Pictogram, draw_pictogram, pictograms
-from katha.renderers.sketch.places import draw_place, place_ids
-from katha.renderers.sketch.style import PAPER
-from katha.vocabulary import load_vocabulary
+from katha_sketch.drawing import rasterise
+from katha_sketch.drawing.deeds import draw_creature
+from katha_sketch.drawing.figures.rig import Pose
+from katha_sketch.drawing.pictograms import Pictogram, draw_pictogram, pictograms
+from katha_sketch.drawing.places import draw_place, place_ids
+from katha_sketch.drawing.style import PAPER
+from katha_sketch.vocabulary import load_vocabulary
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 

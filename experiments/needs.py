@@ -26,7 +26,6 @@ from katha.experiments.ablate.job import drawn_by
 from katha.experiments.methods import Method
 from katha.models.base import PaysForCalls
 from katha.models.client import keyless
-from katha.planners.rule import RulePlanner
 from katha.protocols import (
     Capabilities,
     CostsMoney,
@@ -42,6 +41,7 @@ from katha.protocols import (
 )
 from katha.registry import default_registry, option_names
 from katha.schema import Plan, Question, StoryRecord
+from katha_sketch.planner.rule import RulePlanner
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4

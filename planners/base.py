@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from katha.errors import PlanError, UsageError
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
-from katha.text.phrases import Phrase, read_phrase
+from katha_sketch.english.phrases import Phrase, read_phrase
 
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from katha.errors import PlanError
 from katha.planners.base import ARTICLE, NEGATIVE_PROMPT, LadderPlanner, as_sentence, capital, covered, fit, named
-from katha.planners.moments import scene_texts
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
-from katha.text import Reading, read_story
-from katha.text.phrases import Figure, bare, read_phrase
-from katha.text.words import load_words
-from katha.vocabulary import load_vocabulary
+from katha_sketch.english import Reading, read_story
+from katha_sketch.english.phrases import Figure, bare, read_phrase
+from katha_sketch.english.words import load_words
+from katha_sketch.planner.moments import scene_texts
+from katha_sketch.vocabulary import load_vocabulary
 
 _EXCLUSIVE: tuple[frozenset[str], ...] = (
     frozenset({"small", "big"}),

@@ -14,15 +14,15 @@ from typing import Any
 
 from katha.border import checked, spec_of
 from katha.errors import PlanError, UsageError
-from katha.planners.acts import Beat, words_of
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
-from katha.planners.cuts import parts_of
-from katha.planners.moments import Story
 from katha.protocols import Planner, PlanRequest
 from katha.registry import default_registry
 from katha.schema import Panel, Plan, StoryRecord
 from katha.schema.narratives import narrative_of, serialise
-from katha.text import read_text
+from katha_sketch.english import read_text
+from katha_sketch.planner.acts import Beat, words_of
+from katha_sketch.planner.cuts import parts_of
+from katha_sketch.planner.moments import Story
 
 _END = re.compile(
     r"(?:[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n)\s*"

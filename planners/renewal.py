@@ -8,12 +8,12 @@ from itertools import combinations
 
 from katha.errors import PlanError
 from katha.jsonio import digest
-from katha.planners.acts import Beat, words_of
 from katha.planners.base import require_readable
-from katha.planners.moments import Story
-from katha.planners.rule import linked
 from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
-from katha.text import read_text
+from katha_sketch.english import read_text
+from katha_sketch.planner.acts import Beat, words_of
+from katha_sketch.planner.moments import Story
+from katha_sketch.planner.rule import linked
 
 __all__ = ["read_plan", "resealed", "sealed"]
 

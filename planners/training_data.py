@@ -15,7 +15,7 @@ from katha.planners.gold import OraclePlanner
 from katha.planners.quality import FIELDS
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord, Transition
-from katha.text import read_story
+from katha_sketch.english import read_story
 
 LEFT_OUT = ("links", "shots", "visual", "questions")
 """What no KathaBench record annotates, and questions, which others write: an adapter is trained, and used, without."""

@@ -52,7 +52,7 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
 def drawn_as_vectors(shot: Shot) -> str | None:
     """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel, or
     its drawing holds what may not be drawn."""
-    from katha.renderers.sketch import layered_svg, rasterise
+    from katha_sketch.drawing import layered_svg, rasterise
 
     if shot.source is not None:
         try:  # the run may be somebody else's: only what may be drawn is handed on

@@ -20,7 +20,7 @@ from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import need
 from katha.schema import StoryRecord
-from katha.text.sentences import clean, pieces_of
+from katha_sketch.english.sentences import clean, pieces_of
 
 _EXAMPLES = 4
 _MAUVE = "MAUVE (mauve-text)"

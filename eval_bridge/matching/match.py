@@ -119,13 +119,13 @@ def _in_words(answer: str, question: Question, same: Callable[[str, Sequence[str
 
 def _meaning(answer: str, question: Question) -> Verdict:
     # Not at the top: it loads the parser's tables, which only free answers need.
-    from katha.eval_bridge.matching.meaning import same_meaning
+    from katha_sketch.matching.meaning import same_meaning
 
     return _in_words(answer, question, same_meaning)
 
 
 def _parse(pairs: Iterable[Pair]) -> None:
-    from katha.eval_bridge.matching.meaning import prepare
+    from katha_sketch.matching.meaning import prepare
 
     doubtful = (pair for pair in pairs if normalise(pair.answer) not in accepted_set(pair.question))
     while batch := [(pair.question.question, pair.answer) for pair in islice(doubtful, 1024)]:
@@ -133,13 +133,13 @@ def _parse(pairs: Iterable[Pair]) -> None:
 
 
 def _lemma(answer: str, question: Question) -> Verdict:
-    from katha.eval_bridge.matching.lemma_set import same_meaning
+    from katha_sketch.matching.lemma_set import same_meaning
 
     return _in_words(answer, question, same_meaning)
 
 
 def _keyword(answer: str, question: Question) -> Verdict:
-    from katha.eval_bridge.matching.lemmas import read_words
+    from katha_sketch.matching.lemmas import read_words
 
     said = {word.surface for word in read_words(answer)}
     for text in (question.gold_answer, *question.accepted_answers):

@@ -17,13 +17,13 @@ from functools import cache
 import numpy as np
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.matching.lemmas import read_words
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest
 from katha.lettering import WordScanner
 from katha.pictures import ByteCache, decoded, keep_decoded
 from katha.protocols import Evidence
 from katha.schema import Condition, Packet, StoryRecord
+from katha_sketch.matching.lemmas import read_words
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -17,18 +17,6 @@ from katha.configs import load_config
 from katha.eval_bridge.matching.match import match_text, moral_label, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.halves import assign_roles
-from katha.eval_bridge.questions.told import Draft, gives_away, text_questions
-from katha.eval_bridge.questions.wording import (
-    ORDERED,
-    called,
-    feeling,
-    other_actions,
-    other_feelings,
-    paraphrases,
-    sentence,
-    swaps,
-    without_feeling,
-)
 from katha.schema import (
     DIMENSIONS,
     MORAL_LABELS,
@@ -39,8 +27,20 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
-from katha.text.phrases import Phrase, read_phrase
-from katha.vocabulary import load_vocabulary
+from katha_sketch.english.phrases import Phrase, read_phrase
+from katha_sketch.questions.told import Draft, gives_away, text_questions
+from katha_sketch.questions.wording import (
+    ORDERED,
+    called,
+    feeling,
+    other_actions,
+    other_feelings,
+    paraphrases,
+    sentence,
+    swaps,
+    without_feeling,
+)
+from katha_sketch.vocabulary import load_vocabulary
 
 DISTRACTORS = 3
 _WORDS = load_config("questions.yaml")

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from katha.configs import load_config
-from katha.eval_bridge.judges.claims import claim_of
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest
 from katha.schema import Question, Role
-from katha.text import Event, Reading
+from katha_sketch.english import Event, Reading
+from katha_sketch.reader.claims import claim_of
 
 _HALVES: tuple[Role, ...] = ("steering", "reporting")
 # What a division costs. A half without questions cannot be; the rest is by how much is lost.

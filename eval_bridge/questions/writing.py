@@ -19,8 +19,6 @@ from katha.eval_bridge.matching.match import Matching, match_text, moral_label, 
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.eval_bridge.questions.build import new_question, prepare_questions
-from katha.eval_bridge.questions.told import gives_away
-from katha.eval_bridge.questions.wording import reworded, sentence, swaps
 from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.protocols import Judge
@@ -34,7 +32,9 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
-from katha.text.phrases import read_phrase
+from katha_sketch.english.phrases import read_phrase
+from katha_sketch.questions.told import gives_away
+from katha_sketch.questions.wording import reworded, sentence, swaps
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)

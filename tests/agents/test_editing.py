@@ -41,9 +41,9 @@ from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities
-from katha.renderers.sketch import SketchRenderer
 from katha.schema import Plan
-from katha.text.reading import read_story
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.english.reading import read_story
 
 FILES = ("run.json", "storyboard.json", "candidates.json", "answers.jsonl", "scores.json", "plan.json", "story.jsonl")
 

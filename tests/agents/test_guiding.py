@@ -24,7 +24,6 @@ from katha.agents.run import run_story
 from katha.agents.state import ignore_event
 from katha.app.cli.main import app, main
 from katha.app.needs import needs_of_run
-from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings, cache_folder, identity_of, resolve
 from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
@@ -33,13 +32,14 @@ from katha.experiments.methods import read_methods
 from katha.jsonio import read_json
 from katha.models.base import Turn
 from katha.pictures import png_size
-from katha.planners.rule import RulePlanner
 from katha.protocols import Capabilities, FrameRequest
 from katha.registry import default_registry
 from katha.renderers.vector import VectorRenderer
 from katha.schema import Board, Character, Event
 from katha.store import Store
 from katha.testing import picture
+from katha_sketch.planner.rule import RulePlanner
+from katha_sketch.reader.similarity import ReaderSimilarity
 
 ROOT = Path(__file__).parents[2]
 TEXT = ROOT / "examples" / "lion_and_mouse.txt"

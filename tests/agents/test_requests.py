@@ -10,8 +10,8 @@ from katha.agents.frames import _dump
 from katha.agents.requests import in_part, in_words, panel_request, stand_ins
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
-from katha.renderers.sketch.renderer import SketchRenderer
 from katha.schema import Character, Coverage, Gaze, Panel, Plan, Prop, Seen, Visual
+from katha_sketch.drawing.renderer import SketchRenderer
 
 THEO = Character(name="Theo", kind="boy", appearance="a boy with red hair")
 ASKED = FrameRequest(

@@ -18,14 +18,14 @@ from katha.agents.run import run_story
 from katha.agents.versions import undo
 from katha.app.cli.main import app
 from katha.app.exports.formats import export_board
-from katha.compass.similarity import ReaderSimilarity
 from katha.config import Settings
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.models.base import Turn
-from katha.planners.rule import RulePlanner
 from katha.renderers.vector import VectorRenderer
 from katha.schema import Event
 from katha.store import Store
+from katha_sketch.planner.rule import RulePlanner
+from katha_sketch.reader.similarity import ReaderSimilarity
 
 PATCH = "<<<<<<< SEARCH\n#ddddee\n=======\n#aaffaa\n>>>>>>> REPLACE"
 

@@ -258,7 +258,7 @@ def test_the_lists_need_no_extra(family: str) -> None:
 
 
 def test_a_broken_plugin_hides_no_other(katha: Katha, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "katha.eval_bridge.judges.sketch_reader", None)
+    monkeypatch.setitem(sys.modules, "katha_sketch.reader.sketch_reader", None)
     done = katha("judges")
     assert done.exit_code == 0
     assert "recorded" in done.stdout

@@ -36,8 +36,8 @@ from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
-from katha.renderers.sketch import SketchRenderer
 from katha.renderers.vector.raster import rasterise
+from katha_sketch.drawing import SketchRenderer
 
 COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
 SKETCHED = [

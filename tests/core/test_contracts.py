@@ -13,11 +13,11 @@ from doubles import BlockRenderer, PixelJudge, ScenePlanner, story
 
 import katha.testing as testing
 from katha.errors import PlanError, RenderError
-from katha.planners.rule import RulePlanner
 from katha.protocols import BoardContext, Capabilities, FrameRequest, JudgeReply, Planner, PlanRequest, Renderer
-from katha.renderers.sketch import SketchRenderer
 from katha.schema import Plan, StoryRecord
 from katha.testing import ContractError, ScriptedJudge, ScriptedPlanner, ScriptedRenderer, picture
+from katha_sketch.drawing import SketchRenderer
+from katha_sketch.planner.rule import RulePlanner
 
 SIZE = (96, 64)
 

@@ -17,7 +17,6 @@ from benchmarks.synthetic import variants as synthetic_variants
 from katha.app.cli.main import app
 from katha.app.reports.eval_page import write_eval_report
 from katha.errors import RecordError, UsageError
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge, at_scene, from_scenes, numbered_scenes
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.packets.instructions import judge_prompt
 from katha.eval_bridge.people.agreement import alignment
@@ -31,6 +30,7 @@ from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import Scores
 from katha.store import Store
+from katha_sketch.reader.sketch_reader import SketchReaderJudge, at_scene, from_scenes, numbered_scenes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BASELINES = [name for name in evaluator_names() if not load_evaluator(name).own]

@@ -6,10 +6,10 @@ import pytest
 
 from katha.errors import UsageError
 from katha.planners.narrated import ConstrainedPlanner
-from katha.planners.rule import RulePlanner
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 from katha.testing import check_planner
+from katha_sketch.planner.rule import RulePlanner
 
 STORY = StoryRecord(
     story_id="fox",

@@ -18,7 +18,6 @@ from katha.agents.requests import frame_request
 from katha.app.cli.main import app
 from katha.config import Settings
 from katha.errors import PlanError, UsageError
-from katha.eval_bridge.judges.sketch_reader import SketchReaderJudge
 from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
 from katha.eval_bridge.questions.build import prepare_questions
@@ -30,7 +29,8 @@ from katha.registry import default_registry
 from katha.schema import Frame, Plan, StoryRecord
 from katha.stories import load_story
 from katha.testing import check_planner
-from katha.text.phrases import read_phrase
+from katha_sketch.english.phrases import read_phrase
+from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 ROOT = Path(__file__).parents[2]
 LADDER = ("direct", "rule", "caption", "scene", "oracle")

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from katha.eval_bridge.reader import load_concepts, load_reader
-from katha.eval_bridge.reader.network import (
+from katha.jsonio import loads
+from katha_sketch.drawing import rasterise
+from katha_sketch.drawing.scenes import Scene, SceneActor, SceneThing, frame_scene
+from katha_sketch.reader import load_concepts, load_reader
+from katha_sketch.reader.network import (
     HEIGHT,
     WIDTH,
     Concepts,
@@ -25,9 +28,6 @@ from katha.eval_bridge.reader.network import (
     moved,
     read_gallery,
 )
-from katha.jsonio import loads
-from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.scenes import Scene, SceneActor, SceneThing, frame_scene
 
 ROOT = Path(__file__).parents[2]
 FRAMES = 24
@@ -275,7 +275,7 @@ def test_calibration_takes_the_threshold_of_best_f1(module: Any) -> None:
 
 def test_the_finder_finds_what_the_targets_say(module: Any) -> None:
     """Maps made of the targets are read back as the labels they came from."""
-    from katha.eval_bridge.reader.network import find_heads, find_things
+    from katha_sketch.reader.network import find_heads, find_things
 
     labels, targets = module("labels"), module("targets")
     concepts = module("__main__").drawn_concepts()

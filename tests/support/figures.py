@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from katha.renderers.sketch.deeds import draw_creature, with_phase
-from katha.renderers.sketch.figures.data import drawing
-from katha.renderers.sketch.figures.rig import Pose
+from katha_sketch.drawing.deeds import draw_creature, with_phase
+from katha_sketch.drawing.figures.data import drawing
+from katha_sketch.drawing.figures.rig import Pose
 
 
 @dataclass(frozen=True)

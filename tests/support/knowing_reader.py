@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from katha.eval_bridge.reader import Concepts, FigureReading, FrameReading, PropReading, Reader, load_concepts
-from katha.eval_bridge.reader.network import ACT
-from katha.eval_bridge.reader.words import load_words
 from katha.jsonio import sha256_hex
 from katha.protocols import FrameRequest
-from katha.renderers.sketch import rasterise
-from katha.renderers.sketch.deeds import deed
-from katha.renderers.sketch.scenes import Scene, SceneActor, frame_scene, tell
+from katha_sketch.drawing import rasterise
+from katha_sketch.drawing.deeds import deed
+from katha_sketch.drawing.scenes import Scene, SceneActor, frame_scene, tell
+from katha_sketch.reader import Concepts, FigureReading, FrameReading, PropReading, Reader, load_concepts
+from katha_sketch.reader.network import ACT
+from katha_sketch.reader.words import load_words
 
 ALIKE = {"person": "man", "child": "boy", "teen": "boy", "teen_boy": "boy", "teen_girl": "girl"}
 

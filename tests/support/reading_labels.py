@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from katha.text import Event, read_story
-from katha.text.types import RoleName
+from katha_sketch.english import Event, read_story
+from katha_sketch.english.types import RoleName
 
 DATA = Path(__file__).parents[1] / "data" / "reading"
 ROLES: dict[str, tuple[RoleName, ...]] = {

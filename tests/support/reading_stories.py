@@ -8,7 +8,7 @@ from typing import Any
 
 from reading_labels import ROLES
 
-from katha.text import Entity, Reading, read_story
+from katha_sketch.english import Entity, Reading, read_story
 
 _BEFORE = re.compile(r"^(?:the|an?|some|my|his|her|its|our|their|your)\s+", re.IGNORECASE)
 

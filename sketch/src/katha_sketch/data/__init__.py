@@ -1,0 +1,13 @@
+"""The tables that the stand-in's packages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from katha.jsonio import shipped_table
+
+
+def load_config(name: str) -> Mapping[str, Any]:
+    """Return a shipped table, `planning.yaml` for one, read once."""
+    return shipped_table(__name__, name)

@@ -1,0 +1,1 @@
+"""Plans a story by rules of English: planner `rule`."""

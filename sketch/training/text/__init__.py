@@ -1,0 +1,1 @@
+"""Makes the tables of `katha_sketch.english` from WordNet and from a sentence encoder."""

@@ -1,1 +1,0 @@
-"""Makes the tables of `katha.text` from WordNet and from a sentence encoder."""
