@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -44,10 +44,10 @@ from katha.protocols import (
     Span,
     allows,
 )
+from katha.reading import story_reader
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
 from katha.store import Store
-from katha_sketch.planner.rule import RulePlanner, panels_for
 
 # Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
 
@@ -370,7 +370,7 @@ def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words
         return given
     if not known and _chooses_scenes(default_registry("planners").load(config.planner)[0]):
         return given or usual
-    count = known or panels_for(record.story_text, usual)
+    count = known or story_reader().panels_for(record.story_text, usual)
     return count if given is None else given.nearest(count)
 
 
@@ -400,7 +400,7 @@ def plan_within(
     questions = questions or written_questions(planner, record, heard)
     panels = config.panels or len(story.scenes) or PlanRequest().panels
     if isinstance(panels, Span) and (story.scenes or not _chooses_scenes(planner)):
-        panels = panels.nearest(len(story.scenes) or panels_for(story.story_text, PlanRequest().panels))
+        panels = panels.nearest(len(story.scenes) or story_reader().panels_for(story.story_text, PlanRequest().panels))
     most = panels.most if isinstance(panels, Span) else None
     request = PlanRequest(
         panels=int(panels),
@@ -417,19 +417,20 @@ def plan_within(
             raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
         Plan.model_validate(plan.model_dump())
     if not plan.transitions and not record.transitions:
-        derived = _derived_transitions(story, replace(request, panels=len(plan.panels), most_panels=None))
+        derived = _derived_transitions(story, len(plan.panels))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
     plan = with_words(with_questions(plan, questions), words)
     check_plan(plan, record, config)
     return sealed(plan)
 
 
-def _derived_transitions(record: StoryRecord, request: PlanRequest) -> list[Transition]:
-    """What the rule planner reads; nothing where it cannot read the story."""
+def _derived_transitions(record: StoryRecord, panels: int) -> list[Transition]:
+    """What the installed reader reads; nothing where it cannot read the story, or none is installed."""
     try:
-        return RulePlanner().plan(record, request).transitions
+        outline = story_reader().outline(record, panels)
     except PlanError:
         return []
+    return outline.transitions if outline is not None else []
 
 
 def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:

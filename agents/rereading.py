@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 from katha.agents.drafts import Settled
 from katha.agents.edits import Pair
-from katha.errors import PlanError
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.planners.renewal import resealed
+from katha.reading import story_reader
 from katha.schema import Plan, Question, Scene, StoryRecord, Transition
-from katha_sketch.english import read_story
-from katha_sketch.planner.rule import linked
 
 
 @dataclass(frozen=True)
@@ -97,20 +95,12 @@ def _moral(known: Mapping[Pair, Transition], pair: Pair, read: Transition) -> st
 
 
 def _read(plan: Plan, story: StoryRecord, pairs: Sequence[Pair]) -> dict[Pair, Transition]:
-    """What the rule planner reads of these pairs in the prompts, which are what is drawn, each with all of them around
-    it; pairs that tell of nobody are left out."""
-    try:
-        made = linked(story.story_id, [panel.prompt for panel in plan.panels])
-    except PlanError:
-        return {}
-    asked = {number for pair in pairs for number in pair}
-    acting = {panel.index for panel in plan.panels if panel.index in asked and _acted(panel.prompt)}
+    """What the installed reader reads of these pairs in the prompts, which are what is drawn, each with all of them
+    around it; pairs that tell of nobody are left out."""
+    reader, asked = story_reader(), {number for pair in pairs for number in pair}
+    made = reader.linked(story.story_id, [panel.prompt for panel in plan.panels])
+    acting = {panel.index for panel in plan.panels if panel.index in asked and reader.acts(panel.prompt)}
     return {item.pair: item for item in made if acting.issuperset(item.pair)}
-
-
-def _acted(prompt: str) -> bool:
-    """Whether somebody does or is something in a prompt."""
-    return any(event.who("agent") or event.state for event in read_story(prompt).events)
 
 
 def _scenes(scenes: Sequence[Scene], plan: Plan, numbers: Mapping[int, int]) -> list[Scene]:

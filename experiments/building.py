@@ -19,9 +19,9 @@ from katha.eval_bridge.bench.vistorybench import Language, copy_references, copy
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
 from katha.eval_bridge.questions.writing import (
+    MOST_VARIANTS,
     check_questions,
     check_variants,
-    rule_variants,
     write_questions,
     write_variants,
 )
@@ -31,6 +31,7 @@ from katha.models.calls import forgetting_calls
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
 from katha.protocols import Judge, PlanRequest
+from katha.reading import story_reader
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord
 from katha.stories import iter_records, load_stories
@@ -94,7 +95,7 @@ def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None
     kept: list[ContrastiveVariant] = []
     rejected: list[Rejection] = []
     for record in iter_records(stories):
-        made = rule_variants(record) if model is None else write_variants(model, record)
+        made = story_reader().variants(record, MOST_VARIANTS) if model is None else write_variants(model, record)
         built = check_variants(made, record, reader)
         kept += built.kept
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]

@@ -22,6 +22,8 @@ from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageE
 from katha.eval_bridge.judges.none import NOBODY
 from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities, make_judges
 from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted, picture_tokens, portions
+from katha.eval_bridge.questions.free import EACH, MOST_QUESTION
+from katha.eval_bridge.questions.halves import assign_roles
 from katha.experiments.ablate.job import drawn_by
 from katha.experiments.methods import Method
 from katha.models.base import PaysForCalls
@@ -35,13 +37,12 @@ from katha.protocols import (
     JudgePrompt,
     JudgeReply,
     Planner,
-    PlanRequest,
     Renderer,
     Span,
 )
+from katha.reading import story_reader
 from katha.registry import default_registry, option_names
-from katha.schema import Plan, Question, StoryRecord
-from katha_sketch.planner.rule import RulePlanner
+from katha.schema import DIMENSIONS, Plan, Question, StoryRecord
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
 _LETTERS_PER_TOKEN = 4
@@ -152,7 +153,9 @@ def shape_of(record: StoryRecord, panels: int, given: Plan | None = None) -> Sha
     """Return what drawing and asking a story takes; or why it cannot be planned. given: its plan, if it has one."""
     wanted = len(record.scenes) or panels
     try:
-        plan = given or RulePlanner().plan(record, PlanRequest(panels=wanted, style="", prompt_tokens=None))
+        plan = given or story_reader().outline(record, wanted)
+        if plan is None:
+            return _guessed(record, wanted)
         questions = prepare_story(record, plan).recoverability_questions
     except UsageError as error:
         return error.message
@@ -168,6 +171,25 @@ def shape_of(record: StoryRecord, panels: int, given: Plan | None = None) -> Sha
         characters=len(plan.characters),
         joints=len(joints),
         heaviest=max(joints.values(), default=0),
+    )
+
+
+def _guessed(record: StoryRecord, panels: int) -> Shape:
+    """Return the shape of a story that is not read before a model plans it: its questions are those of its record, or
+    as many as a model is asked to write, half of them to choose by."""
+    own = assign_roles(record.recoverability_questions)
+    reporting = sum(item.role == "reporting" for item in own) if own else EACH * len(DIMENSIONS) // 2
+    steering = len(own) - reporting if own else reporting
+    joints = min(panels - 1, steering)
+    return Shape(
+        panels=panels,
+        letters=len(record.story_text),
+        steering=steering,
+        bound=steering,
+        reporting=reporting,
+        question_letters=max(map(_letters, own), default=MOST_QUESTION),
+        joints=joints,
+        heaviest=-(-steering // max(joints, 1)),
     )
 
 

@@ -16,13 +16,10 @@ from katha.border import checked, spec_of
 from katha.errors import PlanError, UsageError
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
 from katha.protocols import Planner, PlanRequest
+from katha.reading import story_reader
 from katha.registry import default_registry
 from katha.schema import Panel, Plan, StoryRecord
 from katha.schema.narratives import narrative_of, serialise
-from katha_sketch.english import read_text
-from katha_sketch.planner.acts import Beat, words_of
-from katha_sketch.planner.cuts import parts_of
-from katha_sketch.planner.moments import Story
 
 _END = re.compile(
     r"(?:[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n)\s*"
@@ -84,8 +81,8 @@ class DirectPlanner(LadderPlanner):
 class CaptionPlanner(DirectPlanner):
     """One caption a scene, as the story tells it: no looks, no transitions, in any language.
 
-    It sees the text of each scene. A plain text is cut as planner `rule` cuts it, and captioned with the sentence, or
-    the act of one, that holds the part's main event; a text that is not English is cut into equal pieces.
+    It sees the text of each scene. A plain text is cut and captioned by the reader that is installed (`katha.readers`),
+    else, and where that does not read it, into equal pieces.
     """
 
     name = "caption"
@@ -93,21 +90,8 @@ class CaptionPlanner(DirectPlanner):
     def _texts(self, story: StoryRecord, panels: int) -> list[str]:
         if story.scenes:
             return [scene.scene_text for scene in story.scenes]
-        _, reading = read_text(story.story_text)
-        told = Story(reading) if reading is not None else None
-        if told is None or not told.happens():
-            return super()._texts(story, panels)
-        return [_main_words(told, part) for part in parts_of(told, panels)]
-
-
-def _main_words(told: Story, part: Sequence[Beat]) -> str:
-    """What of the sentence of a part's main event is in that part."""
-    best = max((beat for beat in part if beat.events), key=_worth).sentence
-    return words_of(told, (beat for beat in part if beat.sentence is best))
-
-
-def _worth(beat: Beat) -> tuple[float, int]:
-    return beat.best, beat.sentence.index
+        captions = story_reader().captions(story.story_text, panels)
+        return super()._texts(story, panels) if captions is None else captions
 
 
 class ConstrainedPlanner:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 from katha.errors import PlanError
 from katha.jsonio import digest
 from katha.planners.base import require_readable
-from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
-from katha_sketch.english import read_text
-from katha_sketch.planner.acts import Beat, words_of
-from katha_sketch.planner.moments import Story
-from katha_sketch.planner.rule import linked
+from katha.reading import story_reader
+from katha.schema import Made, Panel, Plan, StoryRecord, Transition
 
 __all__ = ["read_plan", "resealed", "sealed"]
-
-_WORD = re.compile(r"\w+")
-_STEM, _SHORTEST = 4, 3
-"""The letters by which a word is known in another form, and of how many one that tells something has at least."""
 
 
 def sealed(plan: Plan) -> Plan:
@@ -34,7 +25,7 @@ def resealed(plan: Plan, record: StoryRecord) -> Plan:
     fresh = sealed(plan)
     if plan.made is None or fresh.made == plan.made:
         return plan
-    coverage = _counted(plan, plan.coverage, record) if plan.coverage is not None else None
+    coverage = story_reader().covered(plan.coverage, record, plan.panels) if plan.coverage is not None else None
     return fresh.model_copy(update={"coverage": coverage, "renewed": []})
 
 
@@ -74,52 +65,8 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
     if plan.questions and said:
         said.append(f"The plan's own {len(plan.questions)} questions are kept as they are.")
     if plan.coverage is not None and [_mark(panel) for panel in plan.panels] != (plan.made or Made()).panels:
-        plan = plan.model_copy(update={"coverage": _counted(plan, plan.coverage, record)})
+        plan = plan.model_copy(update={"coverage": story_reader().covered(plan.coverage, record, plan.panels)})
     return sealed(plan.model_copy(update={"transitions": steps, "renewed": said}))
-
-
-def _counted(plan: Plan, known: Coverage, record: StoryRecord) -> Coverage:
-    """The coverage of a changed plan: a sentence, or an act of one, is in a picture whose caption has it."""
-    _, reading = read_text(record.story_text)
-    if record.scenes or reading is None:
-        return known
-    story, text = Story(reading), " ".join(record.story_text.split())
-    captions = [" ".join(panel.caption.split()) for panel in plan.panels]
-    # A caption in a person's own words is known by the sentence that its panel stands for, and by what the panel shows.
-    reworded = [
-        (" ".join(panel.source.split()), _words(f"{panel.caption} {panel.prompt}"))
-        for panel, caption in zip(plan.panels, captions, strict=True)
-        if panel.source and caption.rstrip(".") not in text
-    ]
-    visible = [acts for acts in story.acts if acts[0].sentence.visible]
-    untold = [
-        [act for act in _untold(story, acts, captions) if not _retold(words_of(story, [act]), reworded)]
-        for acts in visible
-    ]
-    lost = [told for acts in untold if (told := words_of(story, acts))]
-    return known.model_copy(update={"drawn": len(visible) - len(lost), "not_drawn": lost})
-
-
-def _untold(story: Story, acts: Sequence[Beat], captions: Sequence[str]) -> list[Beat]:
-    """The acts of a sentence that are in no caption, neither by themselves nor with their neighbours."""
-    told: set[int] = set()
-    for first, last in combinations(range(len(acts) + 1), 2):
-        text = " ".join(words_of(story, acts[first:last]).split())
-        if any(text in caption for caption in captions):
-            told |= {*range(first, last)}
-    return [act for at, act in enumerate(acts) if at not in told]
-
-
-def _retold(act: str, panels: Sequence[tuple[str, set[str]]]) -> bool:
-    """Whether a panel of the sentence that an act is of has most of its words."""
-    own, flat = _words(act), " ".join(act.split()).rstrip(".")
-    return any(
-        (flat in source or own <= _words(source)) and len(own & words) > len(own) / 2 for source, words in panels
-    )
-
-
-def _words(text: str) -> set[str]:
-    return {word[:_STEM] for word in _WORD.findall(text.lower()) if len(word) >= _SHORTEST}
 
 
 class _Renewal:
@@ -167,13 +114,10 @@ class _Renewal:
     def _read(self) -> dict[int, Transition]:
         """Every transition as the prompts tell it; where they cannot be read, what the later panel shows."""
         prompts = [panel.prompt for panel in self._plan.panels]
-        try:
-            found = linked(self._plan.story_id, prompts)
-        except PlanError:
-            found = [
-                Transition(story_id=self._plan.story_id, from_scene=at, to_scene=at + 1, action=prompt)
-                for at, prompt in enumerate(prompts[1:], 1)
-            ]
+        found = story_reader().linked(self._plan.story_id, prompts) or [
+            Transition(story_id=self._plan.story_id, from_scene=at, to_scene=at + 1, action=prompt)
+            for at, prompt in enumerate(prompts[1:], 1)
+        ]
         return {step.from_scene: step for step in found}
 
 

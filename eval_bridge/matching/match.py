@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import islice
+from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol
 
+from katha.border import checked
+from katha.configs import load_config
 from katha.errors import UsageError
 from katha.jsonio import digest
+from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, Answer, Question
 
 _ASCII_MARKS = frozenset(string.punctuation)
+_WORD = re.compile(r"[a-z]+")
 
 
 @lru_cache(maxsize=65536)
@@ -28,12 +32,11 @@ def normalise(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
-# Rules, each named with its version in every score. Decided by the words alone (`RULES`):
+# Rules, each named with its version in every score. Decided by the words alone:
 #
 # - `exact-set`: the paper's letter (Sec. E.6, Eqs. 50 and 51), membership after normalisation
-# - `lemma-set`: the same meaning in other words, decided on the parse (see `meaning`)
-# - `lemma-set:3`: its version 3, on stems and word lists (see `lemma_set`), for archives that were scored with it
 # - `exact-string`, `keyword`: rows of the matching ablation (Table 61)
+# - those of installed plug-ins of the group `katha.matchers`
 #
 # Decided by a model, whose verdicts are archived: `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
@@ -81,12 +84,18 @@ Matching = str | Rule
 
 @dataclass(frozen=True)
 class WordRule:
-    """A rule that is a function of the words."""
+    """A rule that is a function of the words: what a plug-in of the group `katha.matchers` makes.
+
+    version: another one where a verdict may be another. decide: an answer that is no option, label or statement of
+    uncertainty, and the question. ahead: what is faster for many answers than for one; it changes no verdict. changing:
+    later versions may decide otherwise, so that verdicts are kept beside the scores.
+    """
 
     name: str
     version: str
     decide: Callable[[str, Question], Verdict]
     ahead: Callable[[Iterable[Pair]], None] | None = None
+    changing: bool = False
 
     def verdict(self, answer: str, question: Question) -> Verdict:
         """Return what the function says."""
@@ -107,59 +116,50 @@ def _string(answer: str, question: Question) -> Verdict:
     return Verdict(right, "the canonical answer" if right else "not the canonical answer")
 
 
-def _in_words(answer: str, question: Question, same: Callable[[str, Sequence[str], str], tuple[bool, str]]) -> Verdict:
-    accepted = accepted_set(question)
-    if normalise(answer) in accepted:
-        return ACCEPTED
-    options = set(map(normalise, question.options or ()))
-    if normalise(answer) in options and options & accepted:
-        return Verdict(False, "another of the options")
-    return Verdict(*same(answer, (question.gold_answer, *question.accepted_answers), question.question))
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of `text` in lower case that say something by themselves."""
+    return frozenset(_WORD.findall(text.lower().replace("\u2019", "'").replace("'s", "").replace("'", ""))) - _small()
 
 
-def _meaning(answer: str, question: Question) -> Verdict:
-    # Not at the top: it loads the parser's tables, which only free answers need.
-    from katha_sketch.matching.meaning import same_meaning
-
-    return _in_words(answer, question, same_meaning)
-
-
-def _parse(pairs: Iterable[Pair]) -> None:
-    from katha_sketch.matching.meaning import prepare
-
-    doubtful = (pair for pair in pairs if normalise(pair.answer) not in accepted_set(pair.question))
-    while batch := [(pair.question.question, pair.answer) for pair in islice(doubtful, 1024)]:
-        prepare(batch)
-
-
-def _lemma(answer: str, question: Question) -> Verdict:
-    from katha_sketch.matching.lemma_set import same_meaning
-
-    return _in_words(answer, question, same_meaning)
+@cache
+def _small() -> frozenset[str]:
+    return frozenset(str(load_config("matching.yaml")["small"]).split())
 
 
 def _keyword(answer: str, question: Question) -> Verdict:
-    from katha_sketch.matching.lemmas import read_words
-
-    said = {word.surface for word in read_words(answer)}
+    said = content_words(answer)
     for text in (question.gold_answer, *question.accepted_answers):
-        wanted = {word.surface for word in read_words(text) if word.content}
+        wanted = content_words(text)
         if wanted and wanted <= said:
             return Verdict(True, f"holds {', '.join(sorted(wanted))}")
     return Verdict(False, "holds the keywords of no accepted answer")
 
 
-RULES: Mapping[str, WordRule] = {
-    rule.name: rule
-    for rule in (
-        WordRule("exact-set", "1", _exact),
-        WordRule("exact-string", "1", _string),
-        WordRule("keyword", "1", _keyword),
-        WordRule("lemma-set", "4", _meaning, _parse),
-        WordRule("lemma-set:3", "3", _lemma),
-    )
-}
-"""The rules that words alone decide, by name."""
+_LETTER = (WordRule("exact-set", "1", _exact), WordRule("exact-string", "1", _string), WordRule("keyword", "1", _keyword))
+
+
+def rule_names() -> list[str]:
+    """Return the names of the rules that words alone decide: the paper's, and those of installed matchers."""
+    return sorted({*(rule.name for rule in _LETTER), *default_registry("matchers").names()})
+
+
+def usual_rule() -> str:
+    """Return the rule for free answers where none is named and no model is there to match them: that of the first
+    installed matcher, else `exact-set`."""
+    return next(iter(default_registry("matchers").names()), "exact-set")
+
+
+def named_rule(name: str) -> WordRule | None:
+    """Return the rule of that name that words alone decide; None where there is none.
+
+    Raises:
+        UnknownPluginError: the matcher of that name cannot be made.
+    """
+    registry = default_registry("matchers")
+    if name.partition(":")[0] in registry.names():
+        made: WordRule = checked(registry.create(name), WordRule, f"matcher {name!r}")
+        return made
+    return next((rule for rule in _LETTER if rule.name == name), None)
 
 
 def moral_label(text: str | None) -> str | None:
@@ -179,12 +179,12 @@ def require_rule(name: str) -> str:
         UsageError: no matching rule of that name, or a model's rule without its model.
     """
     family, _, argument = name.partition(":")
-    if name in RULES or (family in MODEL_RULES and argument):
+    if named_rule(name) is not None or (family in MODEL_RULES and argument):
         return name
     if family in MODEL_RULES:
         wanted = "llm:JUDGE, for example llm:openai:gpt-4o" if family == "llm" else f"{family}:MODEL or {family}:FOLDER"
         raise UsageError(f"The matching rule {family!r} needs a model.", hint=f"Write {wanted}.")
-    known = [*sorted(RULES), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
+    known = [*rule_names(), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
     raise UsageError(f"No matching rule is called {name!r}.", hint=f"Known: {', '.join(known)}.")
 
 
@@ -196,12 +196,13 @@ def word_rule(matching: Matching) -> Rule:
     """
     if not isinstance(matching, str):
         return matching
-    if require_rule(matching) not in RULES:
+    rule = named_rule(require_rule(matching))
+    if rule is None:
         raise UsageError(
             f"The rule {matching!r} is decided by a model, and its verdicts are not here.",
             hint="Score with `katha score --matching`, which reads verdicts.jsonl.",
         )
-    return RULES[matching]
+    return rule
 
 
 def literal_verdict(answer: str, question: Question) -> Verdict | None:

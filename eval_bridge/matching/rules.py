@@ -13,7 +13,6 @@ from katha.eval_bridge.judging.answers import LineLog, iter_log
 from katha.eval_bridge.matching.match import (
     ACCEPTED,
     MODEL_RULES,
-    RULES,
     Decider,
     Decision,
     Key,
@@ -23,6 +22,7 @@ from katha.eval_bridge.matching.match import (
     WordRule,
     accepted_set,
     literal_verdict,
+    named_rule,
     normalise,
     require_rule,
 )
@@ -206,13 +206,9 @@ def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decis
 
 # Verdicts of a words' rule that changes with its version, kept beside the scores so that a later version can be told.
 #
-# `lemma-set` is code. Its version before the present one is kept (`lemma-set:3`), older ones are not; their verdicts
-# are: in `verdicts.jsonl` beside `scores.json`, in the form of a model's verdicts, with rule and version as the
+# A rule that decides by code of its own (`WordRule.changing`) is there in its present version only; verdicts of older
+# ones are kept: in `verdicts.jsonl` beside `scores.json`, in the form of a model's verdicts, with rule and version as the
 # specification. Scoring again with `--before` then names every verdict that the new version changes.
-
-CHANGING = frozenset(("lemma-set",))
-"""The rules whose verdicts are kept: those that words decide, and not by membership alone."""
-
 
 class RecordingRule:
     """A words' rule that remembers what it decided, until `write`."""
@@ -265,9 +261,14 @@ class KeptRule:
         return found[0] if found is not None else Verdict(None, "the verdict was not kept")
 
 
+def keeps_verdicts(rule: Rule) -> bool:
+    """Return whether another version of a rule may decide otherwise, so that its verdicts are kept."""
+    return isinstance(rule, KeptRule) or (isinstance(rule, WordRule) and rule.changing)
+
+
 def recording(rule: Rule) -> Rule:
     """Return `rule`, remembering what it decides if its verdicts are to be kept."""
-    return RecordingRule(rule) if rule.name in CHANGING else rule
+    return RecordingRule(rule) if keeps_verdicts(rule) else rule
 
 
 # A matching rule by its name, opened with the verdicts that it needs.
@@ -298,9 +299,8 @@ def open_rule(
     Raises:
         UsageError: no such rule. InputFileError: an archive is broken.
     """
-    if require_rule(name) in RULES:
-        return RULES[name]
-    return ModelRule(name, archives, decider=decider, keep=keep)
+    rule = named_rule(require_rule(name))
+    return rule if rule is not None else ModelRule(name, archives, decider=decider, keep=keep)
 
 
 def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Rule:
@@ -314,9 +314,12 @@ def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Ru
     name, archives = scores.matching, [*others, folder / VERDICTS]
     noted = [re.fullmatch(rf"Matching {re.escape(name)}, version (.+)\.", note) for note in scores.notes]
     version = next((found[1] for found in noted if found), None)
-    if name not in CHANGING or version in (None, RULES[name].version):
+    rule = named_rule(name)
+    if rule is None and version is not None and name.partition(":")[0] not in MODEL_RULES:
+        return KeptRule(name, version, archives)  # of a matcher that is not installed here
+    if rule is None or not rule.changing or version in (None, rule.version):
         return open_rule(name, archives)
-    return RULES.get(f"{name}:{version}") or KeptRule(name, version or "", archives)
+    return KeptRule(name, version or "", archives)
 
 
 def folder_rule(name: str, folder: Path) -> Rule:

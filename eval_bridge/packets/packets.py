@@ -17,13 +17,12 @@ from functools import cache
 import numpy as np
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.matching.match import content_words, normalise
 from katha.jsonio import digest
 from katha.lettering import WordScanner
 from katha.pictures import ByteCache, decoded, keep_decoded
 from katha.protocols import Evidence
 from katha.schema import Condition, Packet, StoryRecord
-from katha_sketch.matching.lemmas import read_words
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -142,14 +141,18 @@ def evidence_sha256(evidence: Evidence) -> str:
 _SHORTEST = 3
 
 
+def _words(text: str) -> set[str]:
+    return {word for word in content_words(text) if len(word) >= _SHORTEST}
+
+
 def leaked_words(drawn: Sequence[str], secrets: Iterable[str]) -> list[str]:
     """The lines of `drawn` that share a content word of three letters or more with one of `secrets`."""
     texts = " ".join(secrets)
-    known = {word.surface for word in read_words(texts) if word.content and len(word.surface) >= _SHORTEST}
+    known = _words(texts)
     run_together = "".join(normalise(texts).split())
 
     def tells(line: str) -> bool:
-        words = {word.surface for word in read_words(line) if word.content and len(word.surface) >= _SHORTEST}
+        words = _words(line)
         joined = "".join(normalise(line).split())
         return bool(words & known) or (len(joined) >= 2 * _SHORTEST and joined in run_together)
 

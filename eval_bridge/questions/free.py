@@ -21,7 +21,7 @@ from katha.schema import DIMENSIONS, Dimension, Question, StoryRecord
 
 EACH = 2
 """Questions of each dimension."""
-_MOST_ANSWER, _MOST_QUESTION = 120, 200
+_MOST_ANSWER, MOST_QUESTION = 120, 200
 
 
 class _Written(BaseModel):
@@ -151,7 +151,7 @@ def _list_schema(name: str, item: Mapping[str, object], count: int) -> dict[str,
 def _schema(count: int) -> dict[str, object]:
     fields: dict[str, object] = {
         "dimension": {"type": "string", "enum": list(DIMENSIONS)},
-        "question": _text(_MOST_QUESTION),
+        "question": _text(MOST_QUESTION),
         "answer": _text(_MOST_ANSWER),
         "accepted": {"type": "array", "items": _text(_MOST_ANSWER), "minItems": 3, "maxItems": 12},
         "visible": {"type": "boolean"},

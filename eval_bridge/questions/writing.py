@@ -5,23 +5,22 @@ text settles it) and of Sec. C.7 for variants (Table 31: the same story with one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from katha.configs import load_config, load_prompt
 from katha.errors import ModelError, ReplyError
-from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise
+from katha.eval_bridge.matching.match import Matching, match_text, moral_label, normalise, usual_rule
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.eval_bridge.questions.build import new_question, prepare_questions
+from katha.eval_bridge.questions.build import gives_away, new_question, prepare_questions
 from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.protocols import Judge
+from katha.reading import story_reader
 from katha.schema import (
     DIMENSIONS,
     MORAL_LABELS,
@@ -32,15 +31,12 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
-from katha_sketch.english.phrases import read_phrase
-from katha_sketch.questions.told import gives_away
-from katha_sketch.questions.wording import reworded, sentence, swaps
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 _RULES = load_config("building.yaml")
 _KEPT_CHARACTERS = 0.5
-_MOST_VARIANTS = 2
+MOST_VARIANTS = 2
 
 
 @dataclass(frozen=True)
@@ -169,7 +165,7 @@ def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence
 
 
 def check_questions(
-    questions: Sequence[Question], text: str, judge: Judge | None = None, matching: Matching = "lemma-set"
+    questions: Sequence[Question], text: str, judge: Judge | None = None, matching: Matching | None = None
 ) -> Built[Question]:
     """The questions that hold, each with its gold among the accepted answers and vague ones taken out of them.
 
@@ -187,7 +183,7 @@ def check_questions(
     found: Built[Question] = Built(rejected=built.rejected)
     for question, (_, answer, failure) in zip(built.kept, _text_answers(built.kept, text, judge), strict=True):
         reason = None if answer is not None else f"The judge could not be asked: {failure}."
-        if answer is not None and not match_text(answer, question, matching).right:
+        if answer is not None and not match_text(answer, question, matching or usual_rule()).right:
             reason = f"From the text alone the judge answers {answer!r}."
         found.settle(question, question.question_id, question.question, reason)
     return found
@@ -234,45 +230,6 @@ def _text_answers(questions: Sequence[Question], text: str, judge: Judge) -> Ite
 
 # Contrastive variants.
 
-EDITS: Mapping[str, Callable[[Scene, Scene], Iterable[str]]] = MappingProxyType(
-    {
-        "reverse_motivation": lambda before, scene: reworded(scene.scene_text, "action", _RULES["reversed"]),
-        "remove_consequence": lambda before, scene: [
-            f"Nothing comes of it: {before.scene_text[:1].lower()}{before.scene_text[1:]}"
-        ],
-        "replace_outcome": lambda before, scene: swaps(
-            scene.scene_text, f"outcome {scene.scene_index}", kinds=("action",)
-        ),
-        "flatten_emotion": lambda before, scene: reworded(
-            scene.scene_text,
-            "emotion",
-            dict.fromkeys(read_phrase(scene.scene_text).concepts.get("emotion", ()), "calm"),
-        ),
-        # In place of the deed that led to it, the scene before shows something else.
-        "break_causal_link": lambda before, scene: swaps(
-            scene.scene_text, f"cause {scene.scene_index}", kinds=("character",)
-        ),
-    }
-)
-"""The operations of Table 31 as rules: from the scene before and the scene, what the scene becomes."""
-
-
-def rule_variants(record: StoryRecord, most: int = _MOST_VARIANTS) -> list[ContrastiveVariant]:
-    """At most `most` variants of different kinds, the latest scene that a kind can change; unchecked."""
-    scenes = sorted(record.scenes, key=lambda scene: scene.scene_index)
-    found: list[ContrastiveVariant] = []
-    for kind, edit in EDITS.items():
-        texts = (
-            (scene, text)
-            for before, scene in reversed(list(pairwise(scenes)))
-            for text in edit(before, scene)
-            if normalise(text) != normalise(scene.scene_text)
-        )
-        changed = next(texts, None)
-        if changed is not None and len(found) < most:
-            found.append(_variant(record, kind, changed[0].scene_index, sentence(changed[1]) + ".", len(found) + 1))
-    return found
-
 
 class _WrittenVariant(BaseModel):
     change_type: str
@@ -286,7 +243,7 @@ class _WrittenVariants(BaseModel):
     variants: list[_WrittenVariant]
 
 
-def write_variants(model: TextModel, record: StoryRecord, most: int = _MOST_VARIANTS) -> list[ContrastiveVariant]:
+def write_variants(model: TextModel, record: StoryRecord, most: int = MOST_VARIANTS) -> list[ContrastiveVariant]:
     """Return what a model makes of the story's scenes, unchecked.
 
     Raises:
@@ -309,7 +266,7 @@ def write_variants(model: TextModel, record: StoryRecord, most: int = _MOST_VARI
     schema = object_schema({"variants": _rows(fields, most, most)})
     written = write_one(model, prompt, schema, _WrittenVariants, "contrastive variants")
     return [
-        _variant(
+        new_variant(
             record, item.change_type, item.changed_scene, item.scene_text, number, item.contrastive_moral,
             item.semantic_delta,
         )
@@ -317,9 +274,10 @@ def write_variants(model: TextModel, record: StoryRecord, most: int = _MOST_VARI
     ]  # fmt: skip
 
 
-def _variant(
+def new_variant(
     record: StoryRecord, kind: str, scene: int, text: str, number: int, moral: str | None = None, delta: str = ""
 ) -> ContrastiveVariant:
+    """Return the variant of `record` in which a scene has another text, under the next number of its story."""
     texts = {item.scene_index: item.scene_text for item in record.scenes}
     return ContrastiveVariant(
         variant_id=f"{record.story_id}_v{number}",
@@ -369,19 +327,16 @@ def _variant_faults(variant: ContrastiveVariant, scenes: Mapping[int, Scene], se
         yield "The text is the story's own."
     if normalise(variant.contrastive_scene_text) in seen:
         yield "Another variant has the same text."
-    old = {concept for other in scenes.values() for concept in _characters(other.scene_text)}
-    new = set(_characters(variant.contrastive_scene_text))
+    reader = story_reader()
+    old = {name for other in scenes.values() for name in reader.characters(other.scene_text)}
+    new = set(reader.characters(variant.contrastive_scene_text))
     if new and len(new & old) < _KEPT_CHARACTERS * len(new):
         yield "It tells of other characters."
-
-
-def _characters(text: str) -> tuple[str, ...]:
-    return read_phrase(text).concepts.get("character", ())
 
 
 def _unchanged(variant: ContrastiveVariant, record: StoryRecord, judge: Judge) -> str | None:
     questions = record.recoverability_questions
     for question, answer, _ in _text_answers(questions, variant.contrastive_story_text, judge):
-        if answer is not None and not match_text(answer, question, "lemma-set").right:
+        if answer is not None and not match_text(answer, question, usual_rule()).right:
             return None
     return "From the changed text the judge still gives every question its old answer."

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
-from katha.eval_bridge.matching.rules import CHANGING, KeptRule, scored_rule
+from katha.eval_bridge.matching.rules import KeptRule, keeps_verdicts, scored_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH
@@ -182,7 +182,7 @@ def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
     if was.answer != now.answer:
         return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"
     rules: list[Rule] = [word_rule(scoring.matching) for scoring in (before, after)]
-    old, new = (f"{rule.name} {rule.version}" if rule.name in CHANGING else rule.name for rule in rules)
+    old, new = (f"{rule.name} {rule.version}" if keeps_verdicts(rule) else rule.name for rule in rules)
     if old != new and None not in (was.right, now.right):
         return f"{now.answer!r}: {was.reason} ({old}), {now.reason} ({new})"
     return f"{now.answer!r}: {was.reason}, then {now.reason}"

@@ -18,14 +18,18 @@ from katha.schema import (
     Character,
     Condition,
     Confidence,
+    ContrastiveVariant,
+    Coverage,
     Dimension,
     FrameKind,
     Gaze,
+    Panel,
     Plan,
     Prop,
     Question,
     Seen,
     StoryRecord,
+    Transition,
 )
 
 
@@ -590,6 +594,74 @@ class CountsPrefixHits(Protocol):
     def prefix_hits(self) -> tuple[int, int] | None:
         """Return tokens that were there and tokens that were looked up, since its first question; None: not told."""
         ...
+
+
+class StoryReader:
+    """A plug-in of the group `katha.readers`: what is read of plain texts where no language model reads them.
+
+    Every method has a default that reads nothing, so a reader gives those that it can, and a program without a reader
+    uses this class itself (`katha.reading.story_reader`).
+    """
+
+    def panels_for(self, text: str, usual: int) -> int:
+        """Return how many panels a plain text calls for; `usual` where it cannot be read."""
+        return usual
+
+    def outline(self, story: StoryRecord, panels: int) -> Plan | None:
+        """Return a plan of `story` in so many panels, whose transitions and size serve where no other plan has them.
+
+        Returns:
+            The plan, without a style; None where the text is not read here.
+
+        Raises:
+            PlanError: the text is read, and cannot be planned.
+        """
+        return None
+
+    def captions(self, text: str, panels: int) -> list[str] | None:
+        """Return what of a plain text each of so many panels shows, in its own words; None where it is not read."""
+        return None
+
+    def linked(self, story_id: str, texts: Sequence[str]) -> list[Transition]:
+        """Return the transitions between pictures that are told in `texts`, one after the other; none where nothing in
+        them can be read."""
+        return []
+
+    def acts(self, text: str) -> bool:
+        """Return whether `text` tells of anybody who does or is something."""
+        return False
+
+    def covered(self, known: Coverage, record: StoryRecord, panels: Sequence[Panel]) -> Coverage:
+        """Return the coverage of a plan whose panels were changed by hand; `known` is what it was."""
+        return known
+
+    def questions(self, record: StoryRecord, plan: Plan) -> list[Question]:
+        """Return the questions that a story without any is asked, with `distractors` in each."""
+        return []
+
+    def distractors(self, question: Question, names: Sequence[str], seed: int) -> Iterator[str]:
+        """Yield what could be a wrong option beside the question's answer: that answer with one thing changed.
+
+        names: the other answers of the story, of whose people and things those are taken first.
+        """
+        return iter(())
+
+    def characters(self, text: str) -> tuple[str, ...]:
+        """Return whom a sentence tells of, each by one name whatever the sentence calls it."""
+        return ()
+
+    def felt(self, text: str) -> str | None:
+        """Return how somebody feels in a sentence, as a plain sentence; None where it tells of no feeling."""
+        return None
+
+    def accepts(self, text: str, question: Question) -> bool:
+        """Return whether `text` could stand for an accepted answer, so that it can be no wrong option beside it."""
+        said = (question.gold_answer, *question.accepted_answers)
+        return " ".join(text.lower().split()) in {" ".join(one.lower().split()) for one in said}
+
+    def variants(self, record: StoryRecord, most: int) -> list[ContrastiveVariant]:
+        """Return the record's story with one transition changed (Table 31), at most so many times; unchecked."""
+        return []
 
 
 @runtime_checkable

@@ -27,7 +27,9 @@ from pydantic.errors import PydanticUserError
 
 from katha.errors import KathaError, UnknownPluginError, UsageError, first_line
 
-Family = Literal["renderers", "planners", "judges", "similarities", "metrics", "encoders", "detectors"]
+Family = Literal[
+    "renderers", "planners", "judges", "similarities", "readers", "matchers", "metrics", "encoders", "detectors"
+]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
 ALLOW_CODE = "KATHA_ALLOW_CODE"

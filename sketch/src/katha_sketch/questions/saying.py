@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from katha.configs import load_config
+from katha_sketch.data import load_config
 from katha_sketch.english import Entity, Event, Reading, Role, Teller
 from katha_sketch.english.telling import joined, present
 from katha_sketch.english.words import load_words

@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from katha.configs import load_config
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.questions.halves import Sight, sight_of
+from katha.eval_bridge.questions.build import gives_away
 from katha.schema import Dimension, Plan, StoryRecord
+from katha_sketch.data import load_config
 from katha_sketch.english import Entity, Event, Reading, Sentence, Teller, read_text
 from katha_sketch.english.words import load_words
 from katha_sketch.questions.saying import Deed, Sayer
+from katha_sketch.questions.sight import Sight, sight_of
 from katha_sketch.questions.wording import ORDERED, sentence
 
-__all__ = ["Draft", "Others", "TextQuestions", "gives_away", "text_questions"]
+__all__ = ["Draft", "Others", "TextQuestions", "text_questions"]
 
 _WORDS = load_config("questions.yaml")
 MOST, DISTRACTORS = 6, 3
@@ -168,7 +169,6 @@ def _one(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-_SMALL = frozenset(_WORDS["small"])
 _UNFELT = frozenset(_WORDS["unfelt"].split())
 _FEELS = ("be", "feel", "become")
 _ALIVE = ("person", "animal", "being", "group")
@@ -193,12 +193,6 @@ class Draft:
     accepted: tuple[str, ...] = ()
     distractors: tuple[str, ...] = ()
     made_from: str = ""
-
-
-def gives_away(question: str, answer: str) -> bool:
-    """Return whether every content word of the answer is in the question."""
-    words = set(normalise(answer).split()) - _SMALL
-    return bool(words) and words <= set(normalise(question).split())
 
 
 def text_questions(record: StoryRecord, plan: Plan) -> list[Draft] | None:

@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from katha.eval_bridge.questions.build import ORDERED, sentence
 from katha_sketch.english.phrases import Claim, read_phrase
 from katha_sketch.vocabulary import ConceptKind, VerbForm, load_vocabulary
-
-ORDERED = " before "
-"""What stands between two events that are told in their order."""
 
 _SYNONYMS = 4
 _MOST = 12
@@ -28,12 +26,6 @@ _PRONOUNS = ("it", "he", "she")
 _SWAPPED: tuple[ConceptKind, ...] = ("action", "emotion", "character", "prop")
 Place = tuple[int, int]
 """The first of some words and the one after the last."""
-
-
-def sentence(text: str) -> str:
-    """`text` as a sentence without its full stop: "the mouse bites the net." is "The mouse bites the net"."""
-    clean = " ".join(text.split()).rstrip(" .;,!")
-    return clean[:1].upper() + clean[1:]
 
 
 def _find(words: Sequence[str], concept: str, kind: ConceptKind) -> Place | None:
