@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.asking import with_questions, written_questions
+from katha.agents.editor.found import with_scenes, with_words, words_of
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
-from katha.agents.found import with_scenes, with_words, words_of
 from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode

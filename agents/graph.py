@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
-from katha.agents.found import words_of
+from katha.agents.editor.found import words_of
 from katha.agents.frames import (
     draw_board,
     draw_bridge,

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from katha.addresses import shown
 from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, plan_sha256
 from katha.agents.critique import finish
+from katha.agents.editor.names import name_frames
+from katha.agents.editor.steps import Desk, replay
 from katha.agents.folder import FIRST_VERSION, RunFolder, RunRecord, new_record
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.guiding import layouts_of
-from katha.agents.names import name_frames
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
-from katha.agents.steps import Desk, replay
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
@@ -164,7 +164,7 @@ def _stands(desk: Desk, state: RunRecord) -> bool:
     aside, and a lost panel comes from the cache."""
     folder = desk.folder
     if folder.edited_plan(state) is not None and _is_whole(folder, desk.store):
-        from katha.agents.editing import take_plan
+        from katha.agents.editor.editing import take_plan
 
         take_plan(desk)
         return True

@@ -201,7 +201,7 @@ def redo_frame(
     Example:
         >>> redo_frame("out/lion", frame=3, seed=7)
     """
-    from katha.agents import editing  # and all that changes boards: a run needs none of it
+    from katha.agents.editor import editing  # and all that changes boards: a run needs none of it
 
     result = editing.redo_frame(finished_run(Path(run)), frame, seed, on_event=on_event, changes=changes)
     write_report(result.out)

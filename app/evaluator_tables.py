@@ -16,8 +16,8 @@ from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.people.judgments import read_judgments
 from katha.experiments.cluster.standing import OnWorkers
-from katha.experiments.evaluator_tables import evaluator_table, load_table
-from katha.experiments.robustness import read_study
+from katha.experiments.offline.evaluator_tables import evaluator_table, load_table
+from katha.experiments.offline.robustness import read_study
 from katha.jsonio import write_json
 from katha.schema.robustness import EvaluatorTable
 from katha.tables import DataTable, write_tables

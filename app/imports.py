@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from katha.agents.context import make_renderer
-from katha.agents.found import told_story
+from katha.agents.editor.found import told_story
 from katha.agents.pictures import check_picture
 from katha.app.drawing import load_plan, read_story, settings_for
 from katha.config import Settings

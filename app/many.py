@@ -20,8 +20,8 @@ from katha.agents.context import (
     make_renderer,
     require_drawers,
 )
+from katha.agents.editor.found import words_of
 from katha.agents.folder import RunFolder, new_record
-from katha.agents.found import words_of
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.app.drawing import given_names, load_plan, load_plans, plan_path, settings_for
 from katha.app.measuring import OnProgress
@@ -36,7 +36,7 @@ from katha.experiments.cluster.hands import Memory
 from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
 from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.cluster.work import Drains, Turns, open_store
-from katha.experiments.inputs import RunOptions, choose_stories
+from katha.experiments.inputs.stories import RunOptions, choose_stories
 from katha.jsonio import digest, write_json
 from katha.schema import Plan, StoryRecord
 from katha.store import Kind, State, Status, Workspace

@@ -21,7 +21,7 @@ from katha.eval_bridge.judging.budget import Budget, Estimate
 from katha.eval_bridge.metrics.base import AnyMetric, Metric, SetMetric
 from katha.experiments.cluster.fleet import CLUSTER_HELP, Fleet
 from katha.experiments.cluster.standing import OnWorkers
-from katha.experiments.evaluate import name_judges
+from katha.experiments.evaluation.evaluate import name_judges
 from katha.experiments.metrics import job as measuring
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.models.client import keyless

@@ -10,7 +10,7 @@ from katha.app.drawing import load_plan, load_plans, read_story, settings_for
 from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records
 from katha.config import Settings, split_settings
-from katha.experiments.inputs import RunOptions, StudyOptions, choose_stories
+from katha.experiments.inputs.stories import RunOptions, StudyOptions, choose_stories
 from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
 from katha.schema import Plan, StoryRecord
 from katha.stories import check_scene_count

@@ -28,15 +28,16 @@ from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.eval_bridge.scoring.scores import require_reference
-from katha.experiments import compare as comparing
-from katha.experiments import evaluate as evaluating
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.cluster.standing import OnWorkers, unheard
-from katha.experiments.compare_job import CompareJob, CompareResult
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.inputs import (
+from katha.experiments.comparison import compare as comparing
+from katha.experiments.comparison.job import CompareJob, CompareResult
+from katha.experiments.comparison.methods import Method, cross_methods, read_methods
+from katha.experiments.evaluation import evaluate as evaluating
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.inputs.stories import (
     EvalOptions,
     StudyOptions,
     choose_questions,
@@ -44,7 +45,6 @@ from katha.experiments.inputs import (
     prepare_stories,
     read_pairs,
 )
-from katha.experiments.methods import Method, cross_methods, read_methods
 from katha.experiments.needs import countable_judges
 from katha.jsonio import refuse_overwriting
 from katha.lettering import WordScanner

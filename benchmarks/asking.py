@@ -73,10 +73,10 @@ def _megabytes() -> float:
 def evaluate(folder: Path) -> Account:
     """One evaluation of the inputs in `folder`, as `katha eval` makes it."""
     from katha.eval_bridge.bench.boards import Boards
-    from katha.experiments.eval_folder import EvalSettings
-    from katha.experiments.evaluate import EvalJob
-    from katha.experiments.evaluate import evaluate as run
-    from katha.experiments.inputs import prepare_stories
+    from katha.experiments.evaluation.eval_folder import EvalSettings
+    from katha.experiments.evaluation.evaluate import EvalJob
+    from katha.experiments.evaluation.evaluate import evaluate as run
+    from katha.experiments.inputs.stories import prepare_stories
     from katha.protocols import Evidence, JudgePrompt, JudgeReply
     from katha.store import Store
     from katha.stories import load_stories

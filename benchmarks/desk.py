@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from katha import run_story
-from katha.agents.editing import edit_board, read_board
-from katha.agents.edits import AddFrame
+from katha.agents.editor.editing import edit_board, read_board
+from katha.agents.editor.edits import AddFrame
 from katha.config import cache_folder
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

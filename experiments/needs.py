@@ -25,7 +25,7 @@ from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted
 from katha.eval_bridge.questions.free import EACH, MOST_QUESTION
 from katha.eval_bridge.questions.halves import assign_roles
 from katha.experiments.ablate.job import drawn_by
-from katha.experiments.methods import Method
+from katha.experiments.comparison.methods import Method
 from katha.models.base import PaysForCalls
 from katha.models.client import keyless
 from katha.protocols import (

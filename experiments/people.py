@@ -21,8 +21,8 @@ from katha.eval_bridge.people.design import Material, Plan, needed
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.eval_bridge.people.preferences import criteria
 from katha.eval_bridge.people.study import STUDY, Design, Rules, Study, Task
-from katha.experiments.inputs import choose_questions, prepare_stories
-from katha.experiments.scoring import read_archive
+from katha.experiments.inputs.stories import choose_questions, prepare_stories
+from katha.experiments.offline.scoring import read_archive
 from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic
 from katha.schema import StoryRecord
 from katha.schema.people import BoardJudgments, Participant, PeopleScores

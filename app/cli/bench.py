@@ -26,7 +26,7 @@ from katha.eval_bridge.people.ensemble import fit_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.eval_bridge.scoring.outcomes import collect
-from katha.experiments.building import (
+from katha.experiments.inputs.building import (
     Built,
     measure_planners,
     write_contrasts,
@@ -35,7 +35,7 @@ from katha.experiments.building import (
     write_story_variants,
     write_vistorybench,
 )
-from katha.experiments.scoring import read_archive, read_scored_stories
+from katha.experiments.offline.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
 from katha.planners.quality import MEASURES

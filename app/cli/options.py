@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from katha.app.recording import recorded
 from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.inputs import SPLIT_HELP
+from katha.experiments.inputs.stories import SPLIT_HELP
 
 STORY_HELP = "A text file, a record (.json), or FILE.jsonl#story_id."
 ANY_HELP = "A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many."

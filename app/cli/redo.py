@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.agents.editing import (
+from katha.agents.editor.editing import (
     Version,
     diff_versions,
     edit_board,
@@ -24,12 +24,12 @@ from katha.agents.editing import (
     read_board,
     undo,
 )
-from katha.agents.edits import AmendFrame, ChangeCharacter, ChangeFrame, Edit, GivePicture, TakeFrame
+from katha.agents.editor.edits import AmendFrame, ChangeCharacter, ChangeFrame, Edit, GivePicture, TakeFrame
+from katha.agents.editor.names import name_takes
+from katha.agents.editor.steps import Edited
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
-from katha.agents.names import name_takes
 from katha.agents.pictures import rectangle
-from katha.agents.steps import Edited
 from katha.app.cli.console import echo_json, live_view
 from katha.app.cli.options import Given, Json, options_from, with_recordings
 from katha.app.cli.pictures import launch, show

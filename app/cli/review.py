@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.agents.editing import BoardView, draw_takes, edit_board, read_board, undo
-from katha.agents.edits import ChangeFrame, Edit, LockFrame, RemoveFrame, TakeFrame
+from katha.agents.editor.editing import BoardView, draw_takes, edit_board, read_board, undo
+from katha.agents.editor.edits import ChangeFrame, Edit, LockFrame, RemoveFrame, TakeFrame
+from katha.agents.editor.names import caption_of, frame_names, name_takes, speaking_name
 from katha.agents.folder import RunFolder
-from katha.agents.names import caption_of, frame_names, name_takes, speaking_name
 from katha.agents.state import ReviewChoice, ReviewRequest
 from katha.app.cli.console import live_view
 from katha.app.cli.pictures import launch, show

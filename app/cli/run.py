@@ -33,7 +33,7 @@ from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.config import Settings
 from katha.errors import StoreError, UsageError
-from katha.experiments.inputs import RunOptions
+from katha.experiments.inputs.stories import RunOptions
 from katha.jsonio import dumps, write_bytes_atomic
 from katha.schema import Coverage, StoryRecord
 from katha.stories import holds_several

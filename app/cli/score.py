@@ -13,7 +13,7 @@ from katha.app.cli.console import comparison, echo_json, interval, points
 from katha.app.cli.options import Given, Json, options_from
 from katha.config import read_settings
 from katha.eval_bridge.scoring.scores import HEADLINE
-from katha.experiments.scoring import ScoreOptions, ScoreReport, score_archives
+from katha.experiments.offline.scoring import ScoreOptions, ScoreReport, score_archives
 from katha.schema.scores import JudgeAlignment, PowerEstimate, Scores
 
 _SHOWN = 40

@@ -32,14 +32,14 @@ from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate
 from katha.config import Settings
 from katha.errors import UsageError
-from katha.experiments.evaluator_tables import load_table
-from katha.experiments.inputs import EvalOptions, StudyOptions
+from katha.experiments.inputs.stories import EvalOptions, StudyOptions
+from katha.experiments.offline.evaluator_tables import load_table
 from katha.experiments.runner import ExperimentState, Result
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import Estimate
-    from katha.experiments.evaluate import EvalResult
+    from katha.experiments.evaluation.evaluate import EvalResult
 
 _JUDGED = (
     *("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse", "mapping"),

@@ -24,8 +24,8 @@ from katha.errors import MissingExtraError
 from katha.eval_bridge.people.ensemble import EnsembleReport, fit_ensemble
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.eval_bridge.scoring.outcomes import collect
-from katha.experiments.evaluator_tables import matching_rows
-from katha.experiments.robustness import Study, read_study, robustness
+from katha.experiments.offline.evaluator_tables import matching_rows
+from katha.experiments.offline.robustness import Study, read_study, robustness
 from katha.jsonio import write_json
 from katha.schema.robustness import Robustness
 from katha.schema.scores import Scores

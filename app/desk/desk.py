@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
-from katha.agents import editing, versions
 from katha.agents.context import Plugins, load_plugins, make_bridge, make_renderer
-from katha.agents.editing import Proposal, Take
-from katha.agents.edits import Edit, LockFrame, MoveFrame, RemoveFrame
+from katha.agents.editor import editing, versions
+from katha.agents.editor.editing import Proposal, Take
+from katha.agents.editor.edits import Edit, LockFrame, MoveFrame, RemoveFrame
+from katha.agents.editor.versions import Version
 from katha.agents.folder import RunFolder
 from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
-from katha.agents.versions import Version
 from katha.app.desk.job import Progress, Reviewer, Worker
 from katha.app.desk.view import BoardView, Review, asked_of, in_frames, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
-from katha.agents.edits import Edit
+from katha.agents.editor.edits import Edit
 from katha.agents.folder import CAST
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, StaleError, Told

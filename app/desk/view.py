@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.drafts import is_locked
+from katha.agents.editor.drafts import is_locked
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.state import ReviewRequest
 from katha.app.reports.page import Answered, Column, Given, Run, finished_run, headline, load_run, unscored

@@ -19,7 +19,7 @@ from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import kept_rule, settle
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.scoring import read_archive, read_scored_stories
+from katha.experiments.offline.scoring import read_archive, read_scored_stories
 from katha.jsonio import digest, read_record, write_bytes_atomic
 from katha.schema import Answer, Question, StoryRecord
 from katha.schema.scores import JudgeScores, Scores, Selection

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.agents.names import speaking_name
+from katha.agents.editor.names import speaking_name
 from katha.agents.requests import frame_request
 from katha.app.reports.page import finished_run, panel_path
 from katha.config import Flag

@@ -29,7 +29,7 @@ from katha.eval_bridge.packets.instructions import (
     require_variant,
 )
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
-from katha.experiments.inputs import choose_questions, prepare_stories
+from katha.experiments.inputs.stories import choose_questions, prepare_stories
 from katha.protocols import Evidence, JudgePrompt
 from katha.schema import CONDITIONS, Answer, Condition, Question, StoryRecord
 from katha.stories import load_stories

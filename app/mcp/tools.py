@@ -17,8 +17,8 @@ from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from katha.agents.editing import Proposal
-from katha.agents.edits import InsertBridge, TakeFrame
+from katha.agents.editor.editing import Proposal
+from katha.agents.editor.edits import InsertBridge, TakeFrame
 from katha.app.desk.desk import Told
 from katha.app.exports import FORMATS, ExportOptions, export_board
 from katha.app.mcp.answers import (

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from katha.agents.names import frame_names
+from katha.agents.editor.names import frame_names
 from katha.app.reports.page import (
     Answered,
     Column,

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.agents.names import caption_of
+from katha.agents.editor.names import caption_of
 from katha.app.reports.page import open_picture
 from katha.errors import StoreError, UsageError
 from katha.schema import Board, Frame, Plan

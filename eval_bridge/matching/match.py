@@ -135,7 +135,11 @@ def _keyword(answer: str, question: Question) -> Verdict:
     return Verdict(False, "holds the keywords of no accepted answer")
 
 
-_LETTER = (WordRule("exact-set", "1", _exact), WordRule("exact-string", "1", _string), WordRule("keyword", "1", _keyword))
+_LETTER = (
+    WordRule("exact-set", "1", _exact),
+    WordRule("exact-string", "1", _string),
+    WordRule("keyword", "1", _keyword),
+)
 
 
 def rule_names() -> list[str]:

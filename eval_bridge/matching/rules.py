@@ -207,8 +207,9 @@ def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decis
 # Verdicts of a words' rule that changes with its version, kept beside the scores so that a later version can be told.
 #
 # A rule that decides by code of its own (`WordRule.changing`) is there in its present version only; verdicts of older
-# ones are kept: in `verdicts.jsonl` beside `scores.json`, in the form of a model's verdicts, with rule and version as the
-# specification. Scoring again with `--before` then names every verdict that the new version changes.
+# ones are kept: in `verdicts.jsonl` beside `scores.json`, in the form of a model's verdicts, with rule and version as
+# the specification. Scoring again with `--before` then names every verdict that the new version changes.
+
 
 class RecordingRule:
     """A words' rule that remembers what it decided, until `write`."""

@@ -13,8 +13,8 @@ from katha.agents.state import OF_ONE_STORY
 from katha.errors import BudgetError
 from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, planned_at
 from katha.experiments.cluster.work import HERE, Drains, Ending, Item, Station, Work, open_store
-from katha.experiments.compare_job import BoardDrawer, CompareJob, Failure
-from katha.experiments.methods import Method
+from katha.experiments.comparison.job import BoardDrawer, CompareJob, Failure
+from katha.experiments.comparison.methods import Method
 from katha.jsonio import digest
 from katha.models.client import keyless
 from katha.schema import Plan, StoryRecord

@@ -13,8 +13,8 @@ from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, OnAnswer
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import judged_at
 from katha.experiments.cluster.work import HOME, Done, Ending, Item, Station, Work, open_store, streamed
-from katha.experiments.eval_folder import mark
-from katha.experiments.judging import Evaluator
+from katha.experiments.evaluation.eval_folder import mark
+from katha.experiments.evaluation.judging import Evaluator
 from katha.protocols import Judge
 from katha.registry import default_registry, option_names
 from katha.schema import Answer

@@ -30,7 +30,7 @@ from katha.eval_bridge.metrics.context import MetricContext
 from katha.eval_bridge.metrics.features import Features
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.measured import BoardWork, Measuring, by_workers, measured_by_workers
-from katha.experiments.judging import in_turn
+from katha.experiments.evaluation.judging import in_turn
 from katha.experiments.metrics.sources import BoardPlace, Source
 from katha.experiments.metrics.tables import make_table, write_files
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, Result, read_kept

@@ -12,7 +12,7 @@ from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
-from katha.experiments.eval_folder import EvalFolder, EvalState
+from katha.experiments.evaluation.eval_folder import EvalFolder, EvalState
 from katha.experiments.runner import read_kept, read_records
 from katha.jsonio import digest, read_json, read_record, sha256_hex
 from katha.pictures import read_picture

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from katha.app.studies import ablate, compare, evaluate, tune
     from katha.config import Settings
     from katha.eval_bridge.judging.budget import Budget
-    from katha.experiments.scoring import score
+    from katha.experiments.offline.scoring import score
     from katha.registry import register_judge, register_metric, register_planner, register_renderer
     from katha.schema import Answer, Board, Plan
     from katha.schema import StoryRecord as Story
@@ -47,7 +47,7 @@ _PLACES = {
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
     "katha.config": ("Settings",),
     "katha.eval_bridge.judging.budget": ("Budget",),
-    "katha.experiments.scoring": ("score",),
+    "katha.experiments.offline.scoring": ("score",),
     "katha.registry": ("register_judge", "register_metric", "register_planner", "register_renderer"),
     "katha.schema": ("Answer", "Board", "Plan", "Story"),
     "katha.schema.scores": ("Scores",),

@@ -13,9 +13,10 @@ import pytest
 from doubles import BlockRenderer, plugins, story
 from PIL import Image
 
-from katha.agents import folder, graph, names, steps
-from katha.agents.editing import draw_takes, edit_board, keep_picture, propose_bridge, read_board
-from katha.agents.edits import (
+from katha.agents import folder, graph
+from katha.agents.editor import names, steps
+from katha.agents.editor.editing import draw_takes, edit_board, keep_picture, propose_bridge, read_board
+from katha.agents.editor.edits import (
     EDIT,
     AddFrame,
     ChangeCharacter,
@@ -30,13 +31,13 @@ from katha.agents.edits import (
     SplitFrame,
     TakeFrame,
 )
+from katha.agents.editor.rewording import recast
+from katha.agents.editor.steps import Edited
+from katha.agents.editor.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.agents.folder import RunFolder
 from katha.agents.pictures import unfollowed
-from katha.agents.rewording import recast
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
-from katha.agents.steps import Edited
-from katha.agents.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex

@@ -10,7 +10,7 @@ import pytest
 from doubles import BlockRenderer, plugins, story
 
 from katha.agents import folder
-from katha.agents.editing import redo_frame
+from katha.agents.editor.editing import redo_frame
 from katha.agents.folder import RunFolder
 from katha.agents.run import run_story
 from katha.agents.state import RunResult

@@ -16,8 +16,8 @@ from doubles import BlockRenderer, PixelSimilarity, plugins, story
 from typer.testing import CliRunner
 
 from katha.agents.context import Plugins, Prepared, RunContext, check_able, load_plugins, make_guide
-from katha.agents.editing import draw_takes, edit_board
-from katha.agents.edits import TakeFrame
+from katha.agents.editor.editing import draw_takes, edit_board
+from katha.agents.editor.edits import TakeFrame
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import missing_portraits, missing_scenes
 from katha.agents.run import run_story
@@ -28,7 +28,7 @@ from katha.config import Settings, cache_folder, identity_of, resolve
 from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.cluster.hands import Hands
-from katha.experiments.methods import read_methods
+from katha.experiments.comparison.methods import read_methods
 from katha.jsonio import read_json
 from katha.models.base import Turn
 from katha.pictures import png_size

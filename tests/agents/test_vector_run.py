@@ -12,10 +12,10 @@ from drawn_boards import Scripted, Sees, frame, plan, story, usual
 from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
-from katha.agents.editing import edit_board, keep_drawing
-from katha.agents.edits import AmendFrame, GivePicture, TakeFrame
+from katha.agents.editor.editing import edit_board, keep_drawing
+from katha.agents.editor.edits import AmendFrame, GivePicture, TakeFrame
+from katha.agents.editor.versions import undo
 from katha.agents.run import run_story
-from katha.agents.versions import undo
 from katha.app.cli.main import app
 from katha.app.exports.formats import export_board
 from katha.config import Settings

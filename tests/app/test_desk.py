@@ -30,9 +30,9 @@ from terminal import Terminal
 from typer.testing import CliRunner
 
 from katha import run_story
-from katha.agents import names, rereading
-from katha.agents.editing import edit_board, read_board, version_of
-from katha.agents.edits import AddFrame, ChangeFrame
+from katha.agents.editor import names, rereading
+from katha.agents.editor.editing import edit_board, read_board, version_of
+from katha.agents.editor.edits import AddFrame, ChangeFrame
 from katha.agents.state import Emit
 from katha.app.cli.main import app
 from katha.app.desk import desk as desks

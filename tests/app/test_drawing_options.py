@@ -20,7 +20,7 @@ from katha.app.cli.run import run
 from katha.app.cli.studies import ablate, compare, tune
 from katha.config import Settings, resolve
 from katha.errors import OutputFolderError, RenderError, UsageError
-from katha.experiments.methods import cross_methods, read_methods
+from katha.experiments.comparison.methods import cross_methods, read_methods
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
 

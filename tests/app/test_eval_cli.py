@@ -19,9 +19,9 @@ from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, estimate, name_judges
-from katha.experiments.scoring import score as score_again
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, estimate, name_judges
+from katha.experiments.offline.scoring import score as score_again
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema.scores import Scores
 from katha.store import Store

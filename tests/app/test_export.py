@@ -29,7 +29,7 @@ from matplotlib import get_data_path
 from PIL import Image, ImageChops, ImageOps, ImageStat
 from typer.testing import CliRunner
 
-from katha.agents.names import speaking_name
+from katha.agents.editor.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping

@@ -21,7 +21,7 @@ from reportlab.pdfgen.canvas import Canvas
 from typer.testing import CliRunner
 
 from katha.agents.context import make_planner, plan_within
-from katha.agents.found import told_story, with_scenes
+from katha.agents.editor.found import told_story, with_scenes
 from katha.app.cli.main import app
 from katha.app.exports import export_board
 from katha.app.imports import FINDS, import_board

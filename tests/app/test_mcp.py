@@ -15,7 +15,7 @@ from mcp_types import ElicitResult
 from PIL import Image
 from typer.testing import CliRunner
 
-from katha.agents.editing import read_board
+from katha.agents.editor.editing import read_board
 from katha.app.cli.main import app
 from katha.errors import MissingExtraError
 from katha.jsonio import sha256_hex

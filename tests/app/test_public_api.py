@@ -16,7 +16,7 @@ import katha
 from katha.app.cli.main import VERBS, app
 from katha.app.cli.options import Given, options_from
 from katha.config import Settings
-from katha.experiments.scoring import ScoreOptions
+from katha.experiments.offline.scoring import ScoreOptions
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "python.md"

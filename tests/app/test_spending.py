@@ -19,8 +19,8 @@ from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, Usa
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.compare import CompareJob, run_comparison
-from katha.experiments.methods import Method
+from katha.experiments.comparison.compare import CompareJob, run_comparison
+from katha.experiments.comparison.methods import Method
 from katha.jsonio import read_json
 from katha.protocols import FrameRequest
 from katha.renderers.hosted.openai import OpenAIRenderer

@@ -102,7 +102,7 @@ def test_the_comparisons_of_the_page_run(shell: Shell) -> None:
 
 def test_the_methods_file_of_the_page_is_one(tmp_path: Path) -> None:
     from katha.config import Settings
-    from katha.experiments.methods import read_methods
+    from katha.experiments.comparison.methods import read_methods
 
     (block,) = blocks(section("Comparing renderers"), "yaml")
     (tmp_path / "methods.yaml").write_text(block, encoding="utf-8")

@@ -15,8 +15,8 @@ from katha.app.cli.main import app
 from katha.errors import MissingExtraError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.packets.packets import leaked_words
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.lettering import WordScanner
 from katha.store import Store
 

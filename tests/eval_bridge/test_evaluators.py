@@ -23,9 +23,9 @@ from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.questions.evaluators import evaluator_names, load_evaluator
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.inputs import prepare_stories
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
+from katha.experiments.inputs.stories import prepare_stories
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import Scores

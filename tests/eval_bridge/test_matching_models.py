@@ -27,8 +27,8 @@ from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
 from katha.eval_bridge.matching.rules import ModelRule, make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import recoverability
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 from katha.store import Store

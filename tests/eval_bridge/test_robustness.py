@@ -15,7 +15,7 @@ from katha.errors import RecordError, UsageError
 from katha.eval_bridge.scoring.reliability import DIVISIONS, qualitative_groups, split_half
 from katha.eval_bridge.scoring.robustness import HALVES, Measured, effects, half_data
 from katha.eval_bridge.scoring.rows import choose_questions
-from katha.experiments.robustness import people_columns, read_study, robustness
+from katha.experiments.offline.robustness import people_columns, read_study, robustness
 from katha.schema.robustness import Robustness
 
 RESAMPLES = 60

@@ -29,7 +29,7 @@ from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
-from katha.experiments.batches import batchable
+from katha.experiments.evaluation.batches import batchable
 from katha.models.base import Turn
 from katha.models.client import Backoff, keyless
 from katha.models.registry import make_model

@@ -25,7 +25,7 @@ from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
 from katha.experiments.ablate.tally import Tally
-from katha.experiments.robustness import read_study
+from katha.experiments.offline.robustness import read_study
 from katha.jsonio import write_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.scores import RowDifference, WilcoxonTest

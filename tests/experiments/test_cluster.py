@@ -26,14 +26,14 @@ from katha.experiments.ablate.story import run_ablation
 from katha.experiments.cluster.fleet import Fleet, Place, join
 from katha.experiments.cluster.judged import make_judge
 from katha.experiments.cluster.standing import Standing
-from katha.experiments.compare import run_comparison
-from katha.experiments.compare_job import CompareJob
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.evaluator_tables import load_table
-from katha.experiments.methods import cross_methods
+from katha.experiments.comparison.compare import run_comparison
+from katha.experiments.comparison.job import CompareJob
+from katha.experiments.comparison.methods import cross_methods
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.sources import Beside, find_sources
+from katha.experiments.offline.evaluator_tables import load_table
 from katha.store import Store
 from katha.stories import load_stories
 

@@ -20,8 +20,8 @@ from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet, Place, join, refusal
 from katha.experiments.cluster.judged import make_judge
 from katha.experiments.cluster.standing import Standing
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.store import Store
 
 MEMORY = 80 * 2**20

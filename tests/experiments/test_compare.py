@@ -26,8 +26,8 @@ from katha.errors import (
 )
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.compare import CompareJob, CompareResult, run_comparison
-from katha.experiments.methods import Method, cross_methods, read_methods
+from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison
+from katha.experiments.comparison.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Plan, StoryRecord

@@ -14,8 +14,8 @@ from katha.agents.context import Plugins
 from katha.app.reports.study_pages import write_compare_report
 from katha.config import Settings
 from katha.errors import RefusedFrameError
-from katha.experiments.compare import CompareJob, run_comparison
-from katha.experiments.methods import cross_methods
+from katha.experiments.comparison.compare import CompareJob, run_comparison
+from katha.experiments.comparison.methods import cross_methods
 from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer

@@ -10,7 +10,7 @@ from evals import Watcher, go
 
 from katha.errors import JudgeError
 from katha.eval_bridge.judging.abilities import judge_abilities
-from katha.experiments.judging import Lane, in_turn, lanes_of
+from katha.experiments.evaluation.judging import Lane, in_turn, lanes_of
 
 
 class Model(Watcher):

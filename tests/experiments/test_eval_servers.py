@@ -22,8 +22,8 @@ from evals import answer, draw, records
 from katha.errors import UsageError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate
 from katha.models.client import Backoff
 from katha.schema import StoryRecord
 from katha.store import Store

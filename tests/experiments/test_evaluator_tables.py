@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.app.reports.figures import table_figure
 from katha.errors import UsageError
-from katha.experiments.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
-from katha.experiments.robustness import read_study
+from katha.experiments.offline.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
+from katha.experiments.offline.robustness import read_study
 from katha.stories import load_stories
 from katha.tables import Column, DataTable, Estimate
 

@@ -23,7 +23,7 @@ from katha.experiments.ablate.story import run_ablation
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.relation import board_gaps
 from katha.experiments.metrics.sources import Beside, Source, find_sources
-from katha.experiments.robustness import read_study
+from katha.experiments.offline.robustness import read_study
 from katha.schema.metrics import MetricTable
 
 CONFIG = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})

@@ -14,7 +14,7 @@ from katha.app.needs import needs_of_run, needs_of_tuning
 from katha.config import Settings
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
-from katha.experiments.inputs import choose_stories
+from katha.experiments.inputs.stories import choose_stories
 from katha.experiments.needs import Absent, Need, Needs, countable_judges
 from katha.models.client import keyless
 from katha.schema import StoryRecord

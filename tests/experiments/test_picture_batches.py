@@ -20,8 +20,8 @@ from katha.app.recording import recorded
 from katha.config import Settings
 from katha.errors import RenderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.compare import CompareJob, CompareResult, run_comparison
-from katha.experiments.methods import Method
+from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison
+from katha.experiments.comparison.methods import Method
 from katha.jsonio import sha256_hex
 from katha.models.batches import BatchResult
 from katha.models.client import Backoff, find_vendor

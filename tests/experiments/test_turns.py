@@ -22,9 +22,9 @@ from katha.experiments.ablate import story as suites
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.cluster.standing import Standing
-from katha.experiments.compare import run_comparison
-from katha.experiments.compare_job import CompareJob
-from katha.experiments.methods import cross_methods
+from katha.experiments.comparison.compare import run_comparison
+from katha.experiments.comparison.job import CompareJob
+from katha.experiments.comparison.methods import cross_methods
 from katha.protocols import BoardContext, FrameRequest
 
 LOOSE = ("command", "seconds", "files", "sizes", "config", "kept", "calls")
@@ -185,7 +185,7 @@ def test_a_comparison_loads_each_model_once_a_round(tmp_path: Path, cache: pytes
     table: Any = found["table.json"]
     assert {row["story_id"]: row["reason"] for row in table["invalid"]} == {"s1": "Not this one."}
     with cache.context() as patch:  # the order of before: methods and stories one after the other
-        patch.setattr("katha.experiments.compare.stages_of", lambda config, made: set[str]())
+        patch.setattr("katha.experiments.comparison.compare.stages_of", lambda config, made: set[str]())
         direct = results(compare("direct", records, []))
     for name in direct.keys() - {name for name in direct if name.endswith("run.json")}:  # these hold timings
         assert (name, found.get(name)) == (name, direct[name])

@@ -22,8 +22,8 @@ from PIL import Image
 
 from katha.agents import graph
 from katha.agents.context import make_renderer
-from katha.agents.editing import edit_board, keep_picture
-from katha.agents.edits import ChangeCharacter
+from katha.agents.editor.editing import edit_board, keep_picture
+from katha.agents.editor.edits import ChangeCharacter
 from katha.agents.run import run_story
 from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError

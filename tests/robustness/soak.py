@@ -36,8 +36,8 @@ from test_pictures import encoded
 from katha.errors import InputFileError
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.models.client import Backoff
 from katha.pictures import FORMATS, decode
 from katha.store import Store

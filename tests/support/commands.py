@@ -19,7 +19,7 @@ from study_material import draw_boards, records
 import katha.agents.graph
 import katha.eval_bridge.scoring.scores  # noqa: F401 - with the graph, what commands import when they begin
 from katha.agents.context import Plugins
-from katha.agents.editing import redo_frame
+from katha.agents.editor.editing import redo_frame
 from katha.agents.run import run_story
 from katha.app.people import pack_study, score_study
 from katha.compass.modes import load_suite
@@ -28,10 +28,10 @@ from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.metrics import MetricBoard, MetricContext, share_of
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.compare import CompareJob, run_comparison
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, evaluate
-from katha.experiments.methods import cross_methods
+from katha.experiments.comparison.compare import CompareJob, run_comparison
+from katha.experiments.comparison.methods import cross_methods
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.experiments.people import PeopleOptions, StudyOptions

@@ -14,8 +14,8 @@ from PIL import Image
 
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.engine import Retry
-from katha.experiments.eval_folder import EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, evaluate, name_judges
+from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate, name_judges
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import Question, StoryRecord
 from katha.store import Store

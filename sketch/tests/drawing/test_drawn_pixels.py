@@ -1,6 +1,6 @@
 """The pixels of every renderer that draws with diffusers, against frames recorded once at toy size.
 
-`python sketch/tests/drawing/test_drawn_pixels.py` records them anew, which is right only where pixels are meant to change.
+Run this file as a program to record them anew, which is right only where pixels are meant to change.
 """
 
 from __future__ import annotations

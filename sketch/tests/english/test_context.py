@@ -77,7 +77,11 @@ def test_a_long_text_is_read_window_by_window() -> None:
 
 
 def test_reading_with_the_network_imports_no_torch() -> None:
-    said = "import sys; from katha_sketch.english import read_story; read_story('Ann ran. She fell.'); print('torch' in sys.modules)"
+    said = (
+        "import sys\n"
+        "from katha_sketch.english import read_story\n"
+        "read_story('Ann ran. She fell.'); print('torch' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

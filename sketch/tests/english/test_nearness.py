@@ -46,7 +46,11 @@ def test_the_numbers_are_the_same_everywhere() -> None:
 
 
 def test_torch_is_not_imported() -> None:
-    code = "import sys; from katha_sketch.english.nearness import similarity; similarity('a', 'b'); print('torch' in sys.modules)"
+    code = (
+        "import sys\n"
+        "from katha_sketch.english.nearness import similarity\n"
+        "similarity('a', 'b'); print('torch' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -124,7 +124,7 @@ def test_where_a_question_looks(question: str, dimension: Dimension, options: tu
 def test_records_own_questions_are_answered_from_the_text() -> None:
     """The examples' own free questions: chance is a quarter; some golds are drawn, not told.
 
-    The grammar that was written beside these ten fables answered 73%; `katha_sketch.english`, which knows no story, 67% (81 of
+    The grammar that was written beside these ten fables answered 73%; `english`, which knows no story, 67% (81 of
     121), and 65% (79) since a network resolves pronouns: its bound is lower, and the difference is a loss.
     """
     right = total = 0

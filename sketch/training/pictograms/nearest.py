@@ -1,4 +1,4 @@
-"""Make sketch/src/katha_sketch/drawing/scenes/nearest.yaml: for words that no table of the sketch has, the nearest one that is drawn.
+"""Make drawing/scenes/nearest.yaml: for words that no table of the sketch has, the nearest one that is drawn.
 
 python -m training.pictograms.nearest > sketch/src/katha_sketch/drawing/scenes/nearest.yaml
 

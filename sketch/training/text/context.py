@@ -1,4 +1,4 @@
-"""Train what `katha_sketch.english.context` reads texts with, and write sketch/src/katha_sketch/english/context.onnx and context.npz.
+"""Train what `katha_sketch.english.context` reads texts with, and write english/context.onnx and context.npz.
 
 python -m training.text.context ENCODER [--epochs N] [--layers N] [--out FOLDER]
 

@@ -1,4 +1,4 @@
-"""Make sketch/src/katha_sketch/english/nouns.yaml: for each common English noun the kind of thing it is, by WordNet's first sense.
+"""Make english/nouns.yaml: for each common English noun the kind of thing it is, by WordNet's first sense.
 
 python -m training.text.nouns WORDNET/dict MODEL/vocab/strings.json > sketch/src/katha_sketch/english/nouns.yaml
 """

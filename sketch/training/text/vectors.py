@@ -1,4 +1,4 @@
-"""Make sketch/src/katha_sketch/english/nearness.npz: for each common English word where it stands among others, from a sentence encoder.
+"""Make english/nearness.npz: for each common English word where it stands among others, from a sentence encoder.
 
 python -m training.text.vectors ENCODER WORDS
 

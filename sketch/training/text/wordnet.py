@@ -1,4 +1,4 @@
-"""Make sketch/src/katha_sketch/matching/wordnet.txt.gz: the synonyms, wider words, derived words and opposites of common words.
+"""Make matching/wordnet.txt.gz: the synonyms, wider words, derived words and opposites of common words.
 
 python -m training.text.wordnet WORDNET/dict MODEL/vocab/strings.json sketch/src/katha_sketch/matching/wordnet.txt.gz
 """

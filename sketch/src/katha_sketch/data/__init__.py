@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from katha.jsonio import shipped_table
 
 
-def load_config(name: str) -> Mapping[str, Any]:
+def load_config(name: str) -> Any:
     """Return a shipped table, `planning.yaml` for one, read once."""
     return shipped_table(__name__, name)

@@ -1,6 +1,6 @@
 """Answers in words that are only near those of the accepted ones ("lifts him back onto his legs" for "turns him over").
 
-Nearness (`katha_sketch.english.nearness`) proves nothing alone: "finds" is near "loses". So it decides only where no more is
+Nearness (`english.nearness`) proves nothing alone: "finds" is near "loses". So it decides only where no more is
 amiss than that words are missing, after the parse has been asked the same questions as ever, with near words for the
 missing ones: who acts, what is denied, how many. What says that all stays as it was, or does not happen, is not taken.
 """

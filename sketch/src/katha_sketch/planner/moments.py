@@ -490,7 +490,7 @@ class Moment:
         return found
 
     def feelings(self) -> dict[str, str]:
-        """Return what each character feels, as the text words it ("terrified"), else as `katha_sketch.english` calls it."""
+        """Return what each character feels, as the text words it ("terrified"), else as `english` calls it."""
         return {key: _word(event) for key, event in self.moods.items()}
 
     def prompt(self, *, inside: bool = False) -> list[str]:

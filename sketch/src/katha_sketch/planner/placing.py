@@ -1,6 +1,6 @@
 """How likely a story is in each place of places.yaml in each of its sentences.
 
-Two tell it: the words of the table, as `heard` counts them, and the network of `katha_sketch.english.context`, by how near what
+Two tell it: the words of the table, as `heard` counts them, and the network of `english.context`, by how near what
 it makes of a sentence, of those around it, of the whole text and of the title is to what it makes of the table's words
 for a place. So it knows a place as well that no story was in from which it learned. A small network of its own weighs
 the two, the same for all places, and a chain joins the sentences: to be elsewhere than before costs something.

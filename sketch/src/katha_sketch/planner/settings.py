@@ -1,4 +1,4 @@
-"""The places of `sketch/src/katha_sketch/data/places.yaml`: what each is called, and how well a sentence's words fit it."""
+"""The places of `data/places.yaml`: what each is called, and how well a sentence's words fit it."""
 
 from __future__ import annotations
 

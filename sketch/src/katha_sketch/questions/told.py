@@ -1,6 +1,6 @@
 """The questions that a plain text itself calls for: one for each sentence that tells something visible, read or not.
 
-They come from the reading of the text (`katha_sketch.english`), never from a plan, so that a board which leaves a sentence out is
+They come from the reading of the text (`english`), never from a plan, so that a board which leaves a sentence out is
 asked about it all the same. Of the plan, only which panel stands for which sentence is used."""
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.questions.build import gives_away
+from katha.eval_bridge.questions.build import ORDERED, gives_away, sentence
 from katha.schema import Dimension, Plan, StoryRecord
 from katha_sketch.data import load_config
 from katha_sketch.english import Entity, Event, Reading, Sentence, Teller, read_text
 from katha_sketch.english.words import load_words
 from katha_sketch.questions.saying import Deed, Sayer
 from katha_sketch.questions.sight import Sight, sight_of
-from katha_sketch.questions.wording import ORDERED, sentence
 
 __all__ = ["Draft", "Others", "TextQuestions", "text_questions"]
 

@@ -1,6 +1,6 @@
 """What a phrase claims, in the classes that the reader of pictures has: who does what to whom, how it feels, where.
 
-A phrase (an option, a clause of a question, a sentence of the story) is read by `katha_sketch.english`; its words are looked up
+A phrase (an option, a clause of a question, a sentence of the story) is read by `english`; its words are looked up
 in the reader's own tables. What they do not know stays open: somebody unknown may be anybody.
 """
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from katha.agents.drafts import Settled
-from katha.agents.edits import Pair
+from katha.agents.editor.drafts import Settled
+from katha.agents.editor.edits import Pair
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.planners.renewal import resealed
 from katha.reading import story_reader

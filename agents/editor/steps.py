@@ -1,7 +1,6 @@
 """One step of editing: what edits make of a board's plan and pictures, what these are worth, and how it is kept.
 
-`katha.agents.editing` is where a person's edits come in; what they change is worked out in `katha.agents.drafts`, what
-rests on it in `katha.agents.rereading`.
+`editing` is where a person's edits come in; what they change is worked out in `drafts`, what rests on it in `rereading`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from pathlib import Path
 
 from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
 from katha.agents.critique import finish, judge_boards, measure, write_results
-from katha.agents.drafts import Draft, Settled, Spot, is_locked
-from katha.agents.edits import EDIT, Edit, TakeFrame
+from katha.agents.editor.drafts import Draft, Settled, Spot, is_locked
+from katha.agents.editor.edits import EDIT, Edit, TakeFrame
+from katha.agents.editor.names import name_frames
+from katha.agents.editor.rereading import Reread, reread
 from katha.agents.folder import Glance, RunFolder, RunRecord
 from katha.agents.frames import (
     board_requests,
@@ -29,10 +30,8 @@ from katha.agents.frames import (
     together,
 )
 from katha.agents.guiding import guided_by, layout_name, layouts_of, unshown
-from katha.agents.names import name_frames
 from katha.agents.pictures import reference_of, unfollowed
 from katha.agents.requests import with_stand_ins
-from katha.agents.rereading import Reread, reread
 from katha.agents.state import Emit, RunResult
 from katha.compass.repair import weakest_transition
 from katha.config import Settings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from katha.agents.edits import (
+from katha.agents.editor.edits import (
     AddFrame,
     AmendFrame,
     ChangeCharacter,
@@ -30,7 +30,7 @@ from katha.agents.edits import (
     SplitFrame,
     TakeFrame,
 )
-from katha.agents.rewording import (
+from katha.agents.editor.rewording import (
     SETTING,
     WORDS,
     called,

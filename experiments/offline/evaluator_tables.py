@@ -23,7 +23,7 @@ from katha.eval_bridge.scoring.robustness import Measured
 from katha.eval_bridge.scoring.rows import row_counts, row_numbers
 from katha.eval_bridge.scoring.statistics import BOTH
 from katha.experiments.ablate.tally import coarse_story
-from katha.experiments.robustness import Study
+from katha.experiments.offline.robustness import Study
 from katha.schema import DIMENSIONS
 from katha.schema.robustness import EvaluatorRow, EvaluatorTable, MatchingRow
 

@@ -19,7 +19,7 @@ from katha.eval_bridge.packets.instructions import AnswersFormat
 from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.scoring.controls import ControlBoards
-from katha.experiments.eval_folder import EvalSettings, Leakage, mark
+from katha.experiments.evaluation.eval_folder import EvalSettings, Leakage, mark
 from katha.experiments.runner import OnStep
 from katha.lettering import WordScanner
 from katha.protocols import Evidence

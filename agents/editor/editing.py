@@ -2,7 +2,7 @@
 
 This is the one way to edit a board; it knows neither a terminal nor a browser. Every function claims the run's folder
 for as long as it works, leaves the old version or the new one after a kill, and may be called from any process. What
-can be changed is in `katha.agents.edits`.
+can be changed is in `katha.agents.editor.edits`.
 
 Every state of the board is a version with a name (`001` is the board as it was drawn), and none is ever lost: `undo`,
 `forward` and `go_to` move between them, an edit after an `undo` begins a branch. A person who edits `plan.json` in the
@@ -19,19 +19,19 @@ from typing import Any
 
 from katha.agents.context import Plugins, RunContext, load_plugins, require_drawers
 from katha.agents.critique import measure
-from katha.agents.drafts import Draft, is_locked
-from katha.agents.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
+from katha.agents.editor.drafts import Draft, is_locked
+from katha.agents.editor.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
+from katha.agents.editor.steps import Desk, Edited, apply, claimed, measured_of, picture, state_of
+from katha.agents.editor.versions import Change as Change
+from katha.agents.editor.versions import Version as Version
+from katha.agents.editor.versions import diff_versions as diff_versions
+from katha.agents.editor.versions import forward as forward
+from katha.agents.editor.versions import go_to as go_to
+from katha.agents.editor.versions import list_versions as list_versions
+from katha.agents.editor.versions import undo as undo
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed, numbered
 from katha.agents.state import Emit, RunResult, ignore_event
-from katha.agents.steps import Desk, Edited, apply, claimed, measured_of, picture, state_of
-from katha.agents.versions import Change as Change
-from katha.agents.versions import Version as Version
-from katha.agents.versions import diff_versions as diff_versions
-from katha.agents.versions import forward as forward
-from katha.agents.versions import go_to as go_to
-from katha.agents.versions import list_versions as list_versions
-from katha.agents.versions import undo as undo
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError

@@ -21,7 +21,7 @@ from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scori
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
-from katha.experiments.inputs import IDS_HELP, SPLIT_HELP, choose_stories
+from katha.experiments.inputs.stories import IDS_HELP, SPLIT_HELP, choose_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
 from katha.schema import Answer, StoryRecord

@@ -18,8 +18,8 @@ from katha.errors import BudgetError, PlanError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
-from katha.experiments.evaluate import Prepare, name_judges
-from katha.experiments.methods import Method
+from katha.experiments.comparison.methods import Method
+from katha.experiments.evaluation.evaluate import Prepare, name_judges
 from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, worth_another_try
 from katha.jsonio import digest, dumps, write_bytes_atomic, write_json
 from katha.protocols import Judge, PlanRequest

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from katha.agents.edits import ChangeCharacter, PanelWords
+from katha.agents.editor.edits import ChangeCharacter, PanelWords
 from katha.schema import Character, Panel
 from katha_sketch.english import read_story
 

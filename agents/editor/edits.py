@@ -51,7 +51,7 @@ class ChangeFrame(PanelWords):
 class TakeFrame(_Edit):
     """Draw frame `frame` with `seed`, or choose that take of it; `prompt`: the one that the take was drawn from.
 
-    mask: the sha256 of a picture that the run keeps (`katha.agents.editing.keep_picture`); the frame is drawn anew
+    mask: the sha256 of a picture that the run keeps (`editing.keep_picture`); the frame is drawn anew
     where it is white, and stays as it is where it is black.
     """
 
@@ -64,7 +64,7 @@ class TakeFrame(_Edit):
 
 class GivePicture(_Edit):
     """Put a picture of a person's own into frame `frame`: the sha256 of one that the run keeps
-    (`katha.agents.editing.keep_drawing`), with its drawing beside it."""
+    (`katha.agents.editor.editing.keep_drawing`), with its drawing beside it."""
 
     op: Literal["picture"] = "picture"
     frame: int
@@ -126,7 +126,7 @@ class ChangeCharacter(_Edit):
     """Change what character `name` is and looks like in every panel; an empty text takes a thing away.
 
     age, color: words ("old", "red") that every prompt says before the character's kind. reference: the sha256 of a
-    picture of it that the run keeps (`katha.agents.editing.keep_picture`), for renderers that draw from pictures.
+    picture of it that the run keeps (`editing.keep_picture`), for renderers that draw from pictures.
     """
 
     op: Literal["character"] = "character"

@@ -24,9 +24,9 @@ from katha.eval_bridge.scoring.robustness import (
 )
 from katha.eval_bridge.scoring.scores import HEADLINE, score
 from katha.experiments.ablate.job import ABLATION
-from katha.experiments.compare_job import COMPARISON
-from katha.experiments.eval_folder import EvalState
-from katha.experiments.scoring import read_archive, read_scored_stories
+from katha.experiments.comparison.job import COMPARISON
+from katha.experiments.evaluation.eval_folder import EvalState
+from katha.experiments.offline.scoring import read_archive, read_scored_stories
 from katha.jsonio import read_record
 from katha.schema import Answer, StoryRecord
 from katha.schema.robustness import PeopleColumns, Robustness

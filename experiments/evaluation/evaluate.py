@@ -28,11 +28,11 @@ from katha.eval_bridge.scoring.controls import control_results
 from katha.eval_bridge.scoring.moral import label_questions
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.batches import BatchFolder, OnBatch, ask_in_batches, batchable
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.judged import JudgedByWorkers
-from katha.experiments.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
-from katha.experiments.judging import Evaluator, Sink, ignore, row_order
+from katha.experiments.evaluation.batches import BatchFolder, OnBatch, ask_in_batches, batchable
+from katha.experiments.evaluation.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
+from katha.experiments.evaluation.judging import Evaluator, Sink, ignore, row_order
 from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
 from katha.jsonio import canonical, digest, read_record, write_json
 from katha.lettering import WordScanner

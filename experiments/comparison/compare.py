@@ -26,13 +26,12 @@ from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.batches import BatchFolder, draw_in_batches, talk_in_batches
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory, stages_of
 from katha.experiments.cluster.standing import OnWorkers, unheard
 from katha.experiments.cluster.work import Drains, Turns
-from katha.experiments.compare_job import (
+from katha.experiments.comparison.job import (
     COMPARISON,
     BoardDrawer,
     CompareJob,
@@ -40,9 +39,10 @@ from katha.experiments.compare_job import (
     CompareState,
     Failure,
 )
-from katha.experiments.eval_folder import EvalFolder, EvalSettings
-from katha.experiments.evaluate import EvalJob, EvalResult, evaluate
-from katha.experiments.methods import Method
+from katha.experiments.comparison.methods import Method
+from katha.experiments.evaluation.batches import BatchFolder, draw_in_batches, talk_in_batches
+from katha.experiments.evaluation.eval_folder import EvalFolder, EvalSettings
+from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate
 from katha.experiments.runner import (
     Experiment,
     Made,

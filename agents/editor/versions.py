@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from katha.agents.editor.names import caption_of, name_frames
+from katha.agents.editor.steps import Edited, claimed, measured_of, state_of
 from katha.agents.folder import RunFolder, RunRecord
-from katha.agents.names import caption_of, name_frames
 from katha.agents.pictures import reference_of
-from katha.agents.steps import Edited, claimed, measured_of, state_of
 from katha.errors import InputFileError, UsageError
 from katha.schema import Board, Frame, Plan
 

@@ -1,0 +1,1 @@
+"""Renderers side by side on the same stories."""

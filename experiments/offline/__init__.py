@@ -1,0 +1,1 @@
+"""What is counted from answers that are there already: scores, robustness, the tables of evaluators."""
