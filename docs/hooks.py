@@ -28,6 +28,9 @@ ADDED = {
     "project/contributing.md": "CONTRIBUTING.md",
     "project/changelog.md": "CHANGELOG.md",
     "reference/reader-card.md": "sketch/src/katha_sketch/reader/CARD.md",
+    "sketch/index.md": "sketch/README.md",
+    "sketch/docs/sketch.md": "sketch/docs/sketch.md",
+    "sketch/docs/reading.md": "sketch/docs/reading.md",
 }
 _LOG = logging.getLogger("mkdocs.hooks.katha")  # MkDocs counts its warnings: with --strict the build fails
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")

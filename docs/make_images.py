@@ -229,7 +229,7 @@ def main() -> None:
     board_images()
     tutorial_images()
     desk_images()
-    vocabulary_sheet(IMAGES / "vocabulary.png")
+    vocabulary_sheet(IMAGES.parents[1] / "sketch" / "docs" / "images" / "vocabulary.png")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """One step of editing: what edits make of a board's plan and pictures, what these are worth, and how it is kept.
 
-`editing` is where a person's edits come in; what they change is worked out in `drafts`, what rests on it in `rereading`.
+`editing` is where a person's edits come in; what they change is worked out in `drafts`, what rests on
+it in `rereading`.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def article(site: Path, page: str) -> str:
 def test_documents_outside_the_folder_are_pages_with_links_that_lead_on(site: Path) -> None:
     assert 'href="../tutorial/plug-in-a-renderer.html"' in article(site, "project/contributing.html")
     assert 'href="../shared-attention.html"' in article(site, "project/changelog.html")
-    assert 'href="reference/reader-card.html"' in article(site, "sketch.html")
+    assert 'href="../../reference/reader-card.html"' in article(site, "sketch/docs/sketch.html")
     assert 'href="project/contributing.html"' in article(site, "index.html")
 
 

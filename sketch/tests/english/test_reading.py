@@ -65,7 +65,7 @@ def test_a_wrong_reading_of_a_story_is_noticed() -> None:
 
 
 def test_the_held_out_sentences_are_read_about_as_well_as_was_reported() -> None:
-    """The figures of docs/reading.md; a change that loses two events in a hundred is seen."""
+    """The figures of sketch/docs/reading.md; a change that loses two events in a hundred is seen."""
     found = labels.measure(labels.load("held_out.yaml"))
     assert found["sentences"] == 100
     assert found["all"] >= 0.91

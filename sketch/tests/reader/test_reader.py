@@ -39,7 +39,7 @@ from katha_sketch.reader.network import (
 )
 from katha_sketch.reader.words import load_words
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PANELS = 150
 SIZES = ((768, 512), (512, 512), (1024, 684), (768, 512))
 

@@ -25,8 +25,8 @@ from PIL import Image
 from training.pictograms.sheets import draw_sheets
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "renderers" / "sketch" / "pictograms"
-PLACES = ROOT / "renderers" / "sketch" / "places" / "places.yaml"
+PACKAGE = ROOT / "src" / "katha_sketch" / "drawing" / "pictograms"
+PLACES = ROOT / "src" / "katha_sketch" / "drawing" / "places" / "places.yaml"
 _SHORT = re.compile(r'"#([0-9a-fA-F])([0-9a-fA-F])([0-9a-fA-F])"')
 _PIXELS = 256
 

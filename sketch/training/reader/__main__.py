@@ -127,7 +127,7 @@ def _empty() -> Gallery:
 
 def main() -> None:
     """The command line of `make reader`."""
-    shipped = ROOT / "eval_bridge" / "reader"
+    shipped = ROOT / "src" / "katha_sketch" / "reader"
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=shipped, help="where the reader goes")
     parser.add_argument("--data", type=Path, default=ROOT / "training" / "data", help="where drawings are kept")

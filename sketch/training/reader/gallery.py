@@ -89,7 +89,7 @@ def main() -> None:
     """Make the gallery of the shipped reader anew."""
     from katha_sketch.reader import load_reader
 
-    folder = Path(__file__).parents[2] / "eval_bridge" / "reader"
+    folder = Path(__file__).parents[2] / "src" / "katha_sketch" / "reader"
     write_bytes_atomic(folder / "gallery.npz", gallery_bytes(make_gallery(load_reader())))
 
 

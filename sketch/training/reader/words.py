@@ -22,7 +22,7 @@ from training.reader.scenes import creatures
 
 __all__ = ["main", "words_table"]
 
-FILE = Path(__file__).parents[2] / "eval_bridge" / "reader" / "words.json"
+FILE = Path(__file__).parents[2] / "src" / "katha_sketch" / "reader" / "words.json"
 
 
 def words_table() -> dict[str, Any]:

@@ -32,7 +32,7 @@ from training.text.told import FOLDER, Lesson, lesson, told
 
 __all__ = ["Net", "export", "main", "train"]
 
-OUT = Path(__file__).parents[2] / "src" / "katha" / "text"
+OUT = Path(__file__).parents[2] / "src" / "katha_sketch" / "english"
 HIDDEN, CROSSED = 96, 64
 STEPS = 13
 WEIGHTS = {"antecedents": 0.5, "shown": 2.0}

@@ -34,7 +34,7 @@ from training.text.told import FOLDER, NOWHERE, Told, aligned, told
 
 __all__ = ["Example", "Net", "described", "example", "main", "train", "write"]
 
-OUT = Path(__file__).parents[2] / "planners"
+OUT = Path(__file__).parents[2] / "src" / "katha_sketch" / "planner"
 RANK, INNER = 32, 16
 BATCH = 32
 RATES = {"clues": (5e-2, 1e-3), "inner": (1e-2, 1e-2), "rows": (2e-3, 0.1), "toward": (2e-3, 0.1)}
