@@ -26,6 +26,8 @@ from katha.schema import (
     Visual,
 )
 
+Json = dict[str, Any]
+"""An object of JSON: a reply, or the schema of one."""
 SIZES = ("close-up", "medium", "wide")
 ANGLES = ("eye level", "low angle", "high angle")
 TIMES = ("dawn", "morning", "day", "afternoon", "evening", "night", "unclear")
@@ -52,39 +54,39 @@ class Shape:
 # The form.
 
 
-def _text(most: int, least: int = 0) -> dict[str, Any]:
+def _text(most: int, least: int = 0) -> Json:
     return {"type": "string", "minLength": least, "maxLength": most}
 
 
-def _list(items: Mapping[str, Any], least: int, most: int) -> dict[str, Any]:
+def _list(items: Mapping[str, Any], least: int, most: int) -> Json:
     return {"type": "array", "items": dict(items), "minItems": least, "maxItems": most}
 
 
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _object(fields: Mapping[str, Any]) -> Json:
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
 
 
-def _enum(*values: str) -> dict[str, Any]:
+def _enum(*values: str) -> Json:
     return {"type": "string", "enum": list(values)}
 
 
-def _or_null(rule: Mapping[str, Any]) -> dict[str, Any]:
+def _or_null(rule: Mapping[str, Any]) -> Json:
     return {"anyOf": [dict(rule), {"type": "null"}]}
 
 
-def _number(first: int, last: int) -> dict[str, Any]:
+def _number(first: int, last: int) -> Json:
     return {"type": "integer", "minimum": first, "maximum": last}
 
 
-def _board(shape: Shape) -> dict[str, Any]:
+def _board(shape: Shape) -> Json:
     order = _enum("telling", "time") if shape.sentences is not None else _enum("telling")
-    fields: dict[str, Any] = {"geography": _text(240), "direction": _text(120), "places": _list(_text(120, 1), 0, 8)}
+    fields: Json = {"geography": _text(240), "direction": _text(120), "places": _list(_text(120, 1), 0, 8)}
     fields |= {"pivot": _text(80), "pivot_colour": _text(40), "order": order}
     return _object(fields | {name: _list(_text(200, 1), 0, 8) for name in ("left_out", "added")})
 
 
-def _panel(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
-    visual, fields = "visual" in parts, dict[str, Any]()
+def _panel(shape: Shape, parts: Collection[str]) -> Json:
+    visual, fields = "visual" in parts, Json()
     if shape.sentences is not None:
         fields["first_sentence"] = _number(*shape.sentences)
     if "place" in parts:
@@ -106,8 +108,8 @@ def _panel(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
     return _object(fields | {"must_show": _list(_text(120, 1), 1, 5), "prompt": _text(600, 1)})
 
 
-def _transition(parts: Collection[str]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"transition_type": _enum(*get_args(TransitionType))}
+def _transition(parts: Collection[str]) -> Json:
+    fields: Json = {"transition_type": _enum(*get_args(TransitionType))}
     fields |= {"action": _text(200, 1), "causality": _text(240)}
     fields |= {"intention": _or_null(_text(200)), "emotion": _or_null(_text(200)), "consequence": _text(200)}
     fields["moral_target"] = _or_null(_enum(*MORAL_LABELS))
@@ -119,9 +121,9 @@ def _transition(parts: Collection[str]) -> dict[str, Any]:
     return _object(fields)
 
 
-def reply_schema(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
+def reply_schema(shape: Shape, parts: Collection[str]) -> Json:
     """Return what is asked for, in the order of thinking it out: who, by what means, what is seen, what changes."""
-    fields: dict[str, Any] = {"tells_events": {"type": "boolean"}}
+    fields: Json = {"tells_events": {"type": "boolean"}}
     if "sheets" in parts:
         sheet = {"name": _text(60, 1), "in_text": _text(120), "kind": _text(60, 1), "appearance": _text(240, 1)}
         fields["cast"] = _list(_object(sheet), 0, _MOST_CAST)
@@ -136,7 +138,7 @@ def reply_schema(shape: Shape, parts: Collection[str]) -> dict[str, Any]:
     return _object(fields)
 
 
-def fixes_schema(form: Mapping[str, Any]) -> dict[str, Any]:
+def fixes_schema(form: Mapping[str, Any]) -> Json:
     """Return the form of a repair of a plan of `form`: paths, and for each the new value."""
     lists = [rule for rule in _fields(form) if rule["type"] == "array"]
     of_panels = [rule for rule in _fields(form["properties"]["panels"]["items"]) if rule.get("type") == "array"]
@@ -147,7 +149,7 @@ def fixes_schema(form: Mapping[str, Any]) -> dict[str, Any]:
     return _object({"fixes": _list(_object(fix), 0, 40)})
 
 
-def _fields(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _fields(rule: Mapping[str, Any]) -> list[Json]:
     return list(rule["properties"].values())
 
 
@@ -265,7 +267,7 @@ _TRIES = 8
 _KNOWN = frozenset(("tells_events", "panels", "fixes"))
 
 
-def read_reply(text: str) -> tuple[dict[str, Any] | None, str]:
+def read_reply(text: str) -> tuple[Json | None, str]:
     """Return the JSON object of a reply, whatever stands around it: thoughts, a sentence, a fence; or what is wrong."""
     bare = _THOUGHT.sub("", text)
     end = bare.rfind("}") + 1
@@ -447,7 +449,7 @@ _STEP = re.compile(r"(?:^|\.)([A-Za-z_]{1,40})|\[(\d{1,4})\]")
 _KINDS: Mapping[str, type | tuple[type, ...]] = {"string": str, "array": list, "object": dict, "boolean": bool}
 
 
-def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> tuple[Json, list[Problem]]:
     """Return a copy of `value` with `fixes` (a list of path and value), and why some of them could not be made.
 
     A path leads by `form`. The position after the last adds to a list, and null takes an item of it away, after

@@ -91,13 +91,7 @@ def needs_of(
     sizes = {
         name: [math.prod(shape) for shapes in found for shape in shapes.values()] for name, found in headers.items()
     }
-    files, more = checkpoint.weights(), sum(file.stat().st_size for file in added)
-    parts = {
-        name: sum(file.stat().st_size for file in files[name]) + more * (name == denoiser)
-        if name in packing
-        else width * sum(found)
-        for name, found in sizes.items()
-    }
+    parts = _kept_bytes(checkpoint, sizes, width, denoiser, added)
     light = {
         name: parts[name] if name == "vae" or name in packing else light_bytes(found, width)
         for name, found in headers.items()
@@ -118,6 +112,19 @@ def needs_of(
         "quantized": Need(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),
     }
     return {rung: need for rung, need in needs.items() if all(rung in rungs for rungs in kept)}
+
+
+def _kept_bytes(
+    checkpoint: Checkpoint, sizes: Mapping[str, Sequence[int]], width: int, denoiser: str, added: Sequence[Path]
+) -> dict[str, int]:
+    """Return the bytes of each component: packed weights take what their files take, others `width` a number."""
+    files, more = checkpoint.weights(), sum(file.stat().st_size for file in added)
+    return {
+        name: sum(file.stat().st_size for file in files[name]) + more * (name == denoiser)
+        if name in checkpoint.packing
+        else width * sum(found)
+        for name, found in sizes.items()
+    }
 
 
 def _widest(parts: Mapping[str, int], denoiser: str, frame: int) -> int:

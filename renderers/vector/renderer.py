@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Literal
+from typing import Any
 
 from katha.configs import config_text, load_config, load_prompt
 from katha.errors import InputFileError, RenderError, UsageError
@@ -23,6 +23,7 @@ from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
 from katha.renderers.vector.entrance import Entrance, enter
 from katha.renderers.vector.figures import figure
+from katha.renderers.vector.options import VectorOptions
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
 from katha.schema import Panel, Plan
@@ -30,7 +31,6 @@ from katha.schema import Panel, Plan
 _PROMPTS = ("opening", "frame", "look", "sheet")
 _VERSION = 1
 _FIRST_SEED = 42
-_DRAWING_TOKENS = 24_000
 
 
 class VectorRenderer:
@@ -51,56 +51,34 @@ class VectorRenderer:
         panel=True,
     )
 
-    def __init__(
-        self,
-        argument: str | None = None,
-        *,
-        base_url: str | None = None,
-        max_tokens: int = _DRAWING_TOKENS,
-        timeout: float | None = None,
-        concurrency: int = 8,
-        draw: Literal["together", "in-order", "packed"] | None = None,
-        rounds: int | None = None,
-        eyes: bool | None = None,
-        sheet: bool = True,
-        cast: Path | None = None,
-        contract: Literal["full", "small", "tried"] | None = None,
-        letters: bool = False,
-        shares: int | None = None,
-    ) -> None:
-        """Name the model; nothing is called yet.
+    options_class = VectorOptions
 
-        max_tokens: of one reply. timeout: seconds that one reply may take. concurrency: frames that are drawn at once.
-        draw: frames side by side from the cast (together, the usual way), each with those before it, or several in one
-        reply (packed, where a person carries the replies). rounds: looks at most (0: none; usually 2). eyes: whether
-        the model is shown pictures; it is unless a person carries them. sheet: let it look at the whole board at the
-        end. cast: a cast sheet of your own (SVG), drawn from instead of a new one. contract: how much is asked of the
-        model: full, small (simpler drawings), or tried: what an entrance test of two to three calls shows it can do
-        (the usual way for models of this machine; others are asked for all). letters: have frames looked through for
-        letters (`katha[ocr]`), which go back to the model. shares: in how many the cast
-        is drawn side by side, each by a call of its own (1: whole).
+    def __init__(self, argument: str | None = None, *, options: VectorOptions | None = None) -> None:
+        """Name the model; nothing is called yet.
 
         Raises:
             UsageError: no model is named, or its key is not set. InputFileError: the cast cannot be read.
         """
+        asked = options or VectorOptions()
         if not argument:
             raise UsageError("The renderer 'vector' needs a model.", hint="For example vector:anthropic:MODEL.")
         by_hand = argument.partition(":")[0] in load_config("vector.yaml")["by_hand"]
         served = ":" in argument and argument.partition(":")[0] != "local" and not by_hand
-        given: dict[str, Any] = {"base_url": base_url, "timeout": timeout} if served else {}
+        given: dict[str, Any] = {"base_url": asked.base_url, "timeout": asked.timeout} if served else {}
         if by_hand:
-            given = {"timeout": timeout}
-        self._model: TextModel = make_model(argument, max_tokens=max_tokens, **given)
-        self.concurrency = max(1, concurrency)
-        self._name, self._draw = argument, draw or ("packed" if by_hand else "together")
-        self._rounds, self._eyes = 2 if rounds is None else rounds, not by_hand if eyes is None else eyes
-        self._sheet = sheet
-        self._seeing = eyes
-        self._letters = WordScanner("--renderer-option letters=true", shortest=2) if letters else None
-        self._shares = 1 if self._draw == "packed" else shares or int(load_config("vector.yaml")["cast_shares"])
-        self._contract = contract or ("full" if served or by_hand else "tried")
+            given = {"timeout": asked.timeout}
+        self._model: TextModel = make_model(argument, max_tokens=asked.max_tokens, **given)
+        self.concurrency = max(1, asked.concurrency)
+        self._name, self._draw = argument, asked.draw or ("packed" if by_hand else "together")
+        self._rounds = 2 if asked.rounds is None else asked.rounds
+        self._eyes = not by_hand if asked.eyes is None else asked.eyes
+        self._sheet = asked.sheet
+        self._seeing = asked.eyes
+        self._letters = WordScanner("--renderer-option letters=true", shortest=2) if asked.letters else None
+        self._shares = 1 if self._draw == "packed" else asked.shares or int(load_config("vector.yaml")["cast_shares"])
+        self._contract = asked.contract or ("full" if served or by_hand else "tried")
         self._entered: Entrance | None = None
-        self._given = _read_cast(cast) if cast is not None else None
+        self._given = _read_cast(asked.cast) if asked.cast is not None else None
         self._casts: dict[str, Drawn] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()

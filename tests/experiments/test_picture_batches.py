@@ -30,6 +30,7 @@ from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
 from katha.renderers.vector import VectorRenderer
+from katha.renderers.vector.options import VectorOptions
 from katha.schema import Plan, StoryRecord
 from katha.testing import picture
 
@@ -207,7 +208,7 @@ def test_conversations_are_held_in_batches_and_drawn_without_a_call(
     with batching(provider, in_words) as server, recorded():
 
         def compare(out: Path, budget: Budget | None = None) -> CompareResult:
-            renderer = VectorRenderer(f"{provider}:{model}", base_url=server.url)
+            renderer = VectorRenderer(f"{provider}:{model}", options=VectorOptions(base_url=server.url))
             client = renderer.batched_client()
             assert client is not None
             client.backoff = Backoff(max_retries=2, busy_retries=3, sleep=lambda seconds: None)
@@ -252,7 +253,7 @@ def test_a_batch_s_reply_of_another_shape_is_kept_nowhere(tmp_path: Path, monkey
         assert len(keys) == 1, "the cast comes first"
         assert not client.keep_batched(BatchResult(keys[0], {"odd": 1}))
         assert not client.keep_batched(BatchResult("another", {"odd": 1}))
-        assert VectorRenderer("openai:gpt-6-luna", contract="tried").batched_client() is None
+        assert VectorRenderer("openai:gpt-6-luna", options=VectorOptions(contract="tried")).batched_client() is None
 
 
 def test_without_a_batch_api_the_flag_is_refused(tmp_path: Path) -> None:

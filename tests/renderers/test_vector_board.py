@@ -15,6 +15,7 @@ from katha.pictures import png_size
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.vector import VectorRenderer
 from katha.renderers.vector.brief import Brief, groups_of, slug
+from katha.renderers.vector.options import VectorOptions
 from katha.schema import Character
 
 
@@ -23,7 +24,7 @@ def renderer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[VectorRende
     def make(answer: Callable[[Sequence[Turn]], str] = usual, **options: Any) -> tuple[VectorRenderer, Scripted]:
         model = Scripted(answer)
         monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: model)
-        return VectorRenderer("openai:any", **options), model
+        return VectorRenderer("openai:any", options=VectorOptions(**options)), model
 
     return make
 
@@ -223,7 +224,7 @@ def test_what_reads_like_letters_goes_back_where_that_is_asked_for(monkeypatch: 
     for letters in (False, True):
         model = Scripted(answer)
         monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, made=model, **__: made)
-        renderer = VectorRenderer("openai:any", letters=letters, sheet=False)
+        renderer = VectorRenderer("openai:any", options=VectorOptions(letters=letters, sheet=False))
         found[letters] = list(renderer.render_board(requests()[:1]))
         told = [turns[-1].text for turns in model.asked if "can be read as" in turns[-1].text]
         assert bool(told) is letters

@@ -13,6 +13,7 @@ from katha.models.base import Turn
 from katha.renderers.vector import VectorRenderer
 from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.entrance import enter
+from katha.renderers.vector.options import VectorOptions
 
 CAST = """<svg viewBox="0 0 1600 1240"><defs>
 <g id="ma-head-calm"><circle cy="-65" r="65" fill="#e0b090"/><path d="M-30-30H30" stroke="#333" stroke-width="6"/></g>
@@ -94,7 +95,7 @@ def board(
 
     model = Scripted(answer)
     monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: model)
-    return VectorRenderer("openai:m", **options), model  # type: ignore[arg-type]
+    return VectorRenderer("openai:m", options=VectorOptions(**options)), model  # type: ignore[arg-type]
 
 
 def test_a_board_is_asked_for_as_the_test_went(monkeypatch: pytest.MonkeyPatch) -> None:

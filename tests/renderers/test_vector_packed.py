@@ -17,6 +17,7 @@ from katha.pictures import png_size
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
 from katha.renderers.vector import VectorRenderer
+from katha.renderers.vector.options import VectorOptions
 
 BROKEN = "<svg><path d='M0 0'/>"
 
@@ -67,7 +68,7 @@ def renderer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[VectorRende
     ) -> tuple[VectorRenderer, Scripted]:
         model = Scripted(answer)
         monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: model)
-        return VectorRenderer(name, **options), model
+        return VectorRenderer(name, options=VectorOptions(**options)), model
 
     return make
 

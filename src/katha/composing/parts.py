@@ -193,16 +193,20 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
         if key in names or not WORD.search(item.name):
             continue
         who = label(_BRACKETS.sub("", item.name) or item.name)
-        states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
-        looks = [("prop", text) for text in told_of(item.looks, item.name) if not _only(text, who)]
-        # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
-        told = [("state", text) for given in states if (text := ", ".join(told_of(given, item.name)))]
-        told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
-        parts = list(dict.fromkeys([*looks, *told, *(("gaze", text) for text in _gazes(request, item.name))]))
-        new = [one for one in parts if _new(one[1], act) or one[0] != "state"]
+        new = [one for one in _thing(request, item, who, seen) if _new(one[1], act) or one[0] != "state"]
         for at, (kind, text) in enumerate(new):
             then = kind == "state" and at and new[at - 1][0] == "prop" and "now" not in text.lower().split()
             yield Part(kind, text, "props", who, glue=", now " if then else ", ", depth=at)
+
+
+def _thing(request: FrameRequest, item: Prop, who: str, seen: Sequence[str]) -> list[tuple[str, str]]:
+    """Return kind and text of what is told of one thing: its looks, its states, and where it looks."""
+    states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
+    looks = [("prop", text) for text in told_of(item.looks, item.name) if not _only(text, who)]
+    # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
+    told = [("state", text) for given in states if (text := ", ".join(told_of(given, item.name)))]
+    told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
+    return list(dict.fromkeys([*looks, *told, *(("gaze", text) for text in _gazes(request, item.name))]))
 
 
 def _only(look: str, who: str) -> bool:
