@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from katha.config import Settings
     from katha.eval_bridge.judging.budget import Budget
     from katha.experiments.offline.scoring import score
-    from katha.registry import register_judge, register_metric, register_planner, register_renderer
+    from katha.registry import (
+        register_judge,
+        register_matcher,
+        register_metric,
+        register_planner,
+        register_renderer,
+    )
     from katha.schema import Answer, Board, Plan
     from katha.schema import StoryRecord as Story
     from katha.schema.scores import Scores
@@ -48,7 +54,13 @@ _PLACES = {
     "katha.config": ("Settings",),
     "katha.eval_bridge.judging.budget": ("Budget",),
     "katha.experiments.offline.scoring": ("score",),
-    "katha.registry": ("register_judge", "register_metric", "register_planner", "register_renderer"),
+    "katha.registry": (
+        "register_judge",
+        "register_matcher",
+        "register_metric",
+        "register_planner",
+        "register_renderer",
+    ),
     "katha.schema": ("Answer", "Board", "Plan", "Story"),
     "katha.schema.scores": ("Scores",),
     "katha.stories": ("load_stories",),
@@ -91,6 +103,7 @@ __all__ = [
     "plan_story",
     "redo_frame",
     "register_judge",
+    "register_matcher",
     "register_metric",
     "register_planner",
     "register_renderer",

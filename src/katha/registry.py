@@ -274,5 +274,7 @@ register_planner = default_registry("planners").register
 """Make a planner (see `katha.protocols.Planner`) known in this process under a name: `Registry.register`."""
 register_judge = default_registry("judges").register
 """Make a judge (see `katha.protocols.Judge`) known in this process under a name: `Registry.register`."""
+register_matcher = default_registry("matchers").register
+"""Make a matcher (see `katha.eval_bridge.matching.match.WordRule`) known in this process under a name."""
 register_metric = default_registry("metrics").register
 """Make a metric (see `katha.eval_bridge.metrics.Metric`) known in this process under a name: `Registry.register`."""

@@ -35,7 +35,7 @@ FUNCTIONS = {
         "load_stories",
     ),
     *("export", "measure", "plan_stories", "run_stories"),
-    *("register_renderer", "register_planner", "register_judge", "register_metric"),
+    *("register_renderer", "register_planner", "register_judge", "register_matcher", "register_metric"),
 }
 RECORDS = {"ExportOptions", "Story", "Plan", "Board", "Answer", "Scores", "Settings", "Budget"}
 ERRORS = {
