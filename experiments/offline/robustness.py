@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from katha.errors import InputFileError, RecordError, UsageError
-from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.match import Rule, usual_rule
 from katha.eval_bridge.matching.rules import VERDICTS, open_rule, settle
 from katha.eval_bridge.people.agreement import column_rating
 from katha.eval_bridge.people.judgments import Judgment
@@ -44,7 +44,7 @@ class Study:
 
     records: Sequence[StoryRecord]
     archives: tuple[Path, ...]
-    matching: str = "lemma-set"
+    matching: str = field(default_factory=usual_rule)
     questions: Selection = "all"
     boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
     scores: Scores | None = None
@@ -114,7 +114,7 @@ def read_study(
     """
     if answers:
         records = read_scored_stories(path)
-        return Study(records, tuple(map(_answers_file, answers)), matching or "lemma-set", questions or "reporting")
+        return Study(records, tuple(map(_answers_file, answers)), matching or usual_rule(), questions or "reporting")
     if (path / ABLATION.file).is_file():
         return _ablation(path, matching)
     if (path / COMPARISON.file).is_file():
@@ -152,7 +152,7 @@ def _comparison(path: Path, matching: str | None) -> Study:
     return Study(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(path / "judging" / "answers.jsonl",),
-        matching=matching or str(state.config.get("matching", "lemma-set")),
+        matching=matching or str(state.config.get("matching", usual_rule())),
         questions=selection,
         boards=boards,
         scores=_kept(path / "scores.json"),
@@ -171,7 +171,7 @@ def _ablation(path: Path, matching: str | None) -> Study:
     return Study(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(archive,),
-        matching=matching or str(state.config.get("matching", "lemma-set")),
+        matching=matching or str(state.config.get("matching", usual_rule())),
         questions="reporting",
         boards={name: own for name, own in boards.items() if own},
         scores=_kept(path / "scores.json"),
