@@ -16,7 +16,7 @@ from pathlib import Path
 UNIT: Mapping[str, tuple[str, ...]] = {
     "agents": ("folder",),
     "app": ("errors",),
-    "compass": ("compass", "compass_modes", "compass_similarity"),
+    "compass": ("compass", "compass_modes"),
     "core": (
         *(
             "border",
@@ -28,20 +28,22 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "plugin_options",
             "stories",
             "structure",
-            "vocabulary",
             "tables",
         ),
     ),
     "docs": ("docs",),
     "eval_bridge": (
-        *("boards", "bench_split_match", "calibration", "gold_ensemble", "own_questions", "people_study"),
-        *("eval_asking", "eval_matching", "eval_questions", "eval_scores", "halves", "paper_prompts"),
+        *("boards", "bench_split_match", "calibration", "gold_ensemble", "people_study"),
+        *("eval_asking", "eval_questions", "eval_scores", "halves", "paper_prompts"),
         *("metrics_base", "metrics_continuity", "metrics_vinabench"),
     ),
     "experiments": ("inference", "make_ablations"),
-    "planners": ("rule_planner",),
-    "renderers": ("figures", "figures_other", "figures_small", "props", "sketch"),
-    "text": ("reading",),
+    "drawing": ("figures", "figures_other", "figures_small", "props", "sketch"),
+    "english": ("reading", "vocabulary"),
+    "matching": ("eval_matching",),
+    "planner": ("rule_planner",),
+    "questions": ("own_questions",),
+    "reader": ("similarity",),
 }
 SLOW: Mapping[str, tuple[str, ...]] = {
     "agents": ("shared_run",),
@@ -84,5 +86,5 @@ PROCESSES: Mapping[str, tuple[str, ...]] = {
 
 
 def listed(path: Path, lists: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether a test module, tests/FOLDER/test_NAME.py, stands in the lists."""
+    """Return whether a test module, FOLDER/test_NAME.py in tests or sketch/tests, stands in the lists."""
     return path.stem.removeprefix("test_") in lists.get(path.parent.name, ())
