@@ -378,7 +378,7 @@ def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None
     return plan_within(make_planner(config), record, counted, able.prompt_tokens, heard, words)
 
 
-def limits_of(config: Settings) -> tuple[Capabilities, Sequence[PanelWords]]:
+def limits_of(config: Settings) -> tuple[Capabilities, tuple[PanelWords, ...]]:
     """Return what the renderer can do and the words beside its pictures: a plan is made within them.
 
     Where no renderer is chosen a plan is made without limits, for whoever will draw it.
