@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from katha.errors import PlanError, UsageError
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, Scene, StoryRecord
-from katha_sketch.english.phrases import Phrase, read_phrase
 
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
@@ -221,7 +220,7 @@ class LadderPlanner:
         if self.needs_scenes and not story.scenes:
             raise PlanError(
                 f"Story {story.story_id!r} is a plain text; planner {self.name!r} draws annotated scenes.",
-                hint="Give a record with 'scenes', or use --planner rule.",
+                hint="Give a record with 'scenes', or use another planner: see `katha planners`.",
             )
         if story.scenes:
             _check_scenes(story, request.panels)
@@ -246,7 +245,8 @@ NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
 """What no panel may hold. Words in the picture would tell the story instead of the drawing."""
 _PER_WORD = 4 / 3
 _STEM = 5
-_SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
+SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
+"""Words that say nothing by themselves."""
 
 
 def tokens_of(text: str) -> int:
@@ -298,31 +298,27 @@ def fit(sentences: Sequence[str], limit: int | None, *, first: Iterable[int] = (
     return " ".join(sentences[place] for place in sorted(kept))
 
 
-def named(name: str) -> str:
-    """Return a character inside a sentence: proper names as they are, others with their article ("the old woman")."""
-    bare = ARTICLE.sub("", name.strip())
-    return bare if bare[:1].isupper() or bare.startswith(("my ", "our ")) else f"the {bare}"
-
-
 def worded(item: str, text: str) -> bool:
     """Return whether `text` has every content word of `item`, whatever their endings."""
-    words = [word for word in WORD.findall(item.lower()) if word not in _SMALL]
     told = {word[:_STEM] for word in WORD.findall(text.lower())}
-    return all(word[:_STEM] in told for word in words)
+    return all(word[:_STEM] in told for word in _content(item))
 
 
 def covered(item: str, text: str) -> bool:
-    """Return whether `text` already says `item`: literally, or every concept that the vocabulary finds in it."""
-    if re.search(rf"\b{re.escape(item.strip(' .').lower())}\b", text.lower()):
+    """Return whether `text` already says `item`: literally, or every content word of it, whatever their endings."""
+    if literal([item.strip(" .")]).search(text):
         return True
-    wanted, told = read_phrase(item), read_phrase(text)
-    facts, known = _facts(wanted), _facts(told)
-    known |= {(kind, "", deed) for kind, *_, deed in known}  # what is wanted may leave open who does it
-    return bool(facts) and facts <= known and worded(" ".join(wanted.unknown), text)
+    return bool(_content(item)) and worded(item, text)
 
 
-def _facts(told: Phrase) -> set[tuple[str, ...]]:
-    """Return what a phrase tells: who does and feels what, which things are there."""
-    facts = {(kind, name) for kind in ("character", "prop") for name in told.concepts.get(kind, ())}
-    deeds: set[tuple[str, ...]] = {("does", one.actor or "", one.action) for one in told.events if one.action}
-    return facts | deeds | {("feels", who or "", feeling) for who, feeling in told.felt}
+def literal(items: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds any of `items` as whole words, whatever their capitals; anywhere where blanks part no words."""
+    rows = [re.escape(item) for item in items]
+    ends = [("", "") if any(ord(letter) >= WIDE for letter in row) else (r"(?<!\w)", r"(?!\w)") for row in rows]
+    return re.compile(
+        "|".join(f"{left}{row}{right}" for row, (left, right) in zip(rows, ends, strict=True)), re.IGNORECASE
+    )
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in WORD.findall(text.lower()) if word not in SMALL]

@@ -33,7 +33,7 @@ from katha.planners.draft import (
 from katha.planners.narrated import cut, raw_sentences
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition, Visual
-from katha_sketch.planner.moments import scene_texts
+from katha.stories import scene_texts
 
 # The story, whole or in parts.
 
@@ -405,7 +405,7 @@ class GemmaPlanner(LadderPlanner):
             hard = next(item for item in best.problems if not item.soft)
             raise ReplyError(
                 f"The model wrote no plan of {story.story_id!r} that can be drawn, not even after a repair: {hard}",
-                hint="Try a larger model, an adapter from `katha train planner`, or --planner rule.",
+                hint="Try a larger model, an adapter from `katha train planner`, or another of `katha planners`.",
                 raw=reply.text,
             )
         if not best.usable.tells_events:

@@ -1,5 +1,5 @@
 """The planners that pass on what others wrote: the story's own words (`direct`, `caption`), and another planner's plan,
-its prompts written as VinaBench feeds constraints to a renderer (`constrained:INNER`).
+its prompts written as VinaBench feeds constraints to a renderer (`constrained:PLANNER`).
 
 Sec. S3 of VinaBench: the description with its links, then `[Characters] ... [Time of Day] ... [Location] ...`. Nothing
 is planned anew there: the constraints are the plan's own fields, so that every other planner can write them.
@@ -95,18 +95,21 @@ class CaptionPlanner(DirectPlanner):
 
 
 class ConstrainedPlanner:
-    """Another planner's plan with VinaBench's constraints in its prompts; `constrained:rule` unless told."""
+    """Another planner's plan with VinaBench's constraints in its prompts: `constrained:PLANNER`."""
 
     def __init__(self, inner: str | None = None) -> None:
         """Make the inner planner.
 
         Raises:
-            UsageError: it is this one. UnknownPluginError: there is none of that name.
+            UsageError: none is named, or this one. UnknownPluginError: there is none of that name.
         """
-        name = inner or "rule"
-        if name.partition(":")[0] == "constrained":
-            raise UsageError("The planner 'constrained' cannot plan by itself.", hint="Write constrained:rule.")
-        self._inner: Planner = checked(default_registry("planners").create(name), Planner, f"planner {name!r}")
+        registry = default_registry("planners")
+        name = inner or ""
+        if name.partition(":")[0] in ("", "constrained"):
+            known = ", ".join(one for one in registry.names() if one != "constrained")
+            said = "The planner 'constrained' cannot plan by itself: it writes the prompts of another one anew."
+            raise UsageError(said, hint=f"Write constrained:PLANNER with one of: {known}.")
+        self._inner: Planner = checked(registry.create(name), Planner, f"planner {name!r}")
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version and the inner planner's own."""

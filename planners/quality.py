@@ -32,8 +32,8 @@ def plan_quality(plan: Plan, record: StoryRecord) -> dict[str, float | None]:
     wanted = [(item, panel) for panel in plan.panels for item in gold.get(panel.index, [])]
     return {
         "fields": _share(_filled(plan)),
-        "visibility": _share(_said(item, panel.prompt) for item, panel in shown),
-        "gold_visibility": _share(_said(item, panel.prompt) for item, panel in wanted),
+        "visibility": _share(covered(item, panel.prompt) for item, panel in shown),
+        "gold_visibility": _share(covered(item, panel.prompt) for item, panel in wanted),
         "constancy": _share(_constant(plan)),
         "naming": _share(_named(plan, panel) for panel in plan.panels),
         "agreement": _agreement(plan.transitions, record.transitions),
@@ -62,10 +62,6 @@ def _filled(plan: Plan) -> list[bool]:
     missing = [False] * len(FIELDS) * max(0, len(plan.panels) - 1 - len(own))
     filled = [bool(str(getattr(item, name) or "").strip()) for item in own for name in FIELDS]
     return [*filled, *missing, any(item.moral_target for item in own)]
-
-
-def _said(item: str, prompt: str) -> bool:
-    return worded(item, prompt) or covered(item, prompt)
 
 
 def _constant(plan: Plan) -> list[bool]:

@@ -15,12 +15,11 @@ from katha.planners.gold import OraclePlanner
 from katha.planners.quality import FIELDS
 from katha.protocols import PlanRequest
 from katha.schema import Panel, Plan, StoryRecord, Transition
-from katha_sketch.english import read_story
 
 LEFT_OUT = ("links", "shots", "visual", "questions")
 """What no KathaBench record annotates, and questions, which others write: an adapter is trained, and used, without."""
 _LONGEST = {"prompt": 600, "must_show": 120, "appearance": 240, "name": 60, "kind": 60}
-_LONGEST |= {"in_text": 120, "field": 200}
+_LONGEST |= {"in_text": 120, "field": 200, "place": 80}
 _MOST_SHOWN = 5
 _MOST_LETTERS = 60_000
 
@@ -87,11 +86,10 @@ def _reply(plan: Plan) -> dict[str, Any]:
 
 
 def _panel(panel: Panel) -> dict[str, Any]:
-    told = read_story(panel.prompt).sentences[-1:]
     shown = [_cut(item, "must_show") for item in panel.must_show[:_MOST_SHOWN]]
     return {
-        "place": next((one.place.noun for one in told if one.place is not None), ""),
-        "time_of_day": next((one.time for one in told if one.time in TIMES), "unclear"),
+        "place": _cut(panel.place, "place"),
+        "time_of_day": panel.time_of_day if panel.time_of_day in TIMES else "unclear",
         "characters": panel.characters[:8],
         "must_show": shown or [_cut(panel.caption, "must_show")],
         "prompt": _cut(panel.prompt, "prompt"),

@@ -220,6 +220,12 @@ def _is_heading(line: str) -> bool:
     return len(words) > 1 and all(word[0].isupper() for word in [words[0], *named, words[-1]])
 
 
+def scene_texts(story: StoryRecord) -> list[str]:
+    """Return the scenes' texts, each ending as a sentence."""
+    texts = [scene.scene_text for scene in story.scenes]
+    return [text if text.endswith((".", "!", "?", '"')) else f"{text}." for text in texts]
+
+
 def record_problems(record: StoryRecord) -> Iterator[str]:
     """Yield what the schema's types cannot refuse: unsafe ids, gaps in scenes or transitions, doubled ids, a sentence
     each."""

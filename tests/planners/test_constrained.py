@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from katha.errors import UsageError
+from katha.errors import UnknownPluginError, UsageError
 from katha.planners.narrated import ConstrainedPlanner
 from katha.protocols import PlanRequest
+from katha.registry import default_registry
 from katha.schema import StoryRecord
 from katha.testing import check_planner
 from katha_sketch.planner.rule import RulePlanner
@@ -31,7 +32,20 @@ def test_the_inner_plan_stays_and_its_prompts_tell_the_constraints() -> None:
     assert any("fox" in panel.prompt.partition("[Characters]")[2] for panel in made.panels)
 
 
-def test_it_keeps_the_contract_and_refuses_itself() -> None:
-    check_planner(lambda: ConstrainedPlanner(), STORY, PlanRequest(panels=3))
-    with pytest.raises(UsageError, match="cannot plan by itself"):
-        ConstrainedPlanner("constrained:rule")
+def test_it_keeps_the_contract() -> None:
+    assert check_planner(lambda: ConstrainedPlanner("direct"), STORY, PlanRequest(panels=3))
+
+
+@pytest.mark.parametrize("spec", ["constrained", "constrained:constrained", "constrained:constrained:direct"])
+def test_it_plans_by_no_planner_that_is_not_named(spec: str) -> None:
+    with pytest.raises(UsageError, match="cannot plan by itself") as caught:
+        default_registry("planners").create(spec)
+    hint = str(caught.value.hint)
+    assert hint.startswith("Write constrained:PLANNER with one of: ")
+    assert {"direct", "oracle", "rule"} <= set(hint.rstrip(".").partition(": ")[2].split(", "))
+    assert "constrained," not in hint
+
+
+def test_the_planner_that_is_named_must_be_installed() -> None:
+    with pytest.raises(UnknownPluginError, match="'ruler'"):
+        ConstrainedPlanner("ruler")

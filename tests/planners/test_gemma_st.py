@@ -597,7 +597,7 @@ def test_panels_are_a_number_or_a_range() -> None:
 )
 def test_the_model_chooses_within_the_range(monkeypatch: pytest.MonkeyPatch, given: Any, said: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setattr("katha.agents.context.panels_for", None)
+    monkeypatch.setattr("katha.agents.context.story_reader", None)
     starts = (1, 2, 3, 3, 4) if given is None else (1, 2, 4)
     with serving("openai", lambda number, body: {"text": json.dumps(draft(starts))}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

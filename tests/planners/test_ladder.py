@@ -22,14 +22,12 @@ from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
 from katha.eval_bridge.questions.build import prepare_questions
 from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
-from katha.planners.gold import feeling_of
 from katha.planners.narrated import cut, raw_sentences
 from katha.protocols import Evidence, Planner, PlanRequest
 from katha.registry import default_registry
 from katha.schema import Frame, Plan, StoryRecord
 from katha.stories import load_story
 from katha.testing import check_planner
-from katha_sketch.english.phrases import read_phrase
 from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 ROOT = Path(__file__).parents[2]
@@ -133,11 +131,11 @@ def test_a_plain_text_is_captioned_by_its_main_events() -> None:
     assert any("bit through the rope" in caption for caption in captions)
 
 
-@pytest.mark.parametrize(("name", "other"), [("scene", "rule"), ("oracle", "rule")])
-def test_planners_of_annotations_refuse_a_plain_text(name: str, other: str) -> None:
+@pytest.mark.parametrize("name", ["scene", "oracle"])
+def test_planners_of_annotations_refuse_a_plain_text(name: str) -> None:
     with pytest.raises(PlanError, match="plain text") as caught:
         plan(name, StoryRecord(story_id="s", story_text="The fox ran. The hen hid."))
-    assert f"--planner {other}" in str(caught.value.hint)
+    assert caught.value.hint == "Give a record with 'scenes', or use another planner: see `katha planners`."
 
 
 def test_an_oracle_needs_transitions() -> None:
@@ -153,10 +151,7 @@ def test_scenes_that_do_not_fit_the_panels_are_refused(name: str) -> None:
 
 def test_a_scene_prompt_says_who_what_where_and_how_they_feel() -> None:
     second = plan("scene", lion()).panels[1]
-    told = read_phrase(second.prompt)
-    assert ("mouse", "beg") in {(claim.actor, claim.action) for claim in told.events}
-    assert told.felt == {("mouse", "afraid")}
-    assert second.prompt.startswith("In the forest.")
+    assert second.prompt == f"{lion().scenes[1].scene_text} The mouse is in danger. Afraid."
     assert second.characters == ["lion", "mouse"]
     assert second.must_show == []
 
@@ -169,41 +164,18 @@ def test_an_oracle_shows_what_the_transitions_need() -> None:
         assert panel.must_show[: len(scene.visual_must_show)] == scene.visual_must_show
     assert record.transitions[0].action in made.panels[1].must_show
     assert made.panels[1].prompt.startswith(record.transitions[0].action)
-    assert ("lion", "calm") in read_phrase(made.panels[3].prompt).felt
+    assert record.transitions[2].emotion in made.panels[3].prompt
     assert made.transitions == record.transitions
     assert made.questions == record.recoverability_questions
 
 
 def test_looks_stay_the_same_in_every_panel() -> None:
     made = plan("oracle", lion())
-    for panel in made.panels:
-        looks = {figure.concept: figure.attributes for figure in read_phrase(panel.prompt).figures}
-        assert looks.get("mouse", ("small", "grey")) == ("small", "grey")
-
-
-def test_characters_that_the_vocabulary_does_not_know_are_kept() -> None:
-    value = lion().model_dump()
-    for scene in value["scenes"]:
-        scene["characters"] = ["zorblax", "Anna"]
-    made = plan("oracle", StoryRecord.model_validate(value))
-    assert [(item.name, item.appearance) for item in made.characters[:2]] == [("zorblax", "zorblax"), ("Anna", "Anna")]
-    assert made.characters[1].anchor_prompt == "Anna alone."
-
-
-@pytest.mark.parametrize(
-    ("text", "after", "said"),
-    [
-        ("The lion changes from calm to angry.", True, "The lion is angry."),
-        ("The lion changes from calm to angry.", False, "The lion is calm."),
-        ("fear", True, "Anna is afraid."),
-        ("wistful", True, "Anna is wistful."),
-        ("wistful", False, None),
-        ("", True, None),
-    ],
-)
-def test_feelings_before_and_after(text: str, after: bool, said: str | None) -> None:
-    feeling = feeling_of(text, after=after, who=["Anna"])
-    assert (feeling.sentence if feeling else None) == said
+    looks = {item.name: item.appearance for item in made.characters}
+    assert looks == {"lion": "lion", "mouse": "small grey mouse"}
+    named = [panel for panel in made.panels if "mouse" in panel.prompt]
+    assert len(named) == 4
+    assert all(looks["mouse"] in panel.prompt for panel in named)
 
 
 @pytest.mark.parametrize("name", LADDER)
@@ -280,6 +252,6 @@ def _readable(name: str, records: list[StoryRecord]) -> float:
 def test_more_can_be_read_from_the_images_higher_up_the_ladder() -> None:
     records = [load_story(str(path)) for path in RECORDS]
     direct, rule, oracle = (_readable(name, records) for name in ("direct", "rule", "oracle"))
-    # 62, 59 and 67% of 242 questions. `direct` alone draws the story's own text, which tells feelings that the scenes'
+    # 62, 59 and 64% of the questions. `direct` alone draws the story's own text, which tells feelings that the scenes'
     # texts leave out.
     assert direct - 0.04 < rule < oracle - 0.02

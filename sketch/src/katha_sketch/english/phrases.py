@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -12,7 +12,7 @@ from katha_sketch.english.reading import read_story
 from katha_sketch.english.types import Event, Reading, Role
 from katha_sketch.vocabulary import ConceptKind, Sense, Vocabulary, load_vocabulary
 
-__all__ = ["Claim", "Figure", "Phrase", "bare", "read_phrase"]
+__all__ = ["Claim", "Phrase", "bare", "read_phrase"]
 
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _ARTICLE = re.compile(r"^(?:the|an?|his|her|its|their|my|our|your|this|that|these|those|another|\w+'s) ", re.IGNORECASE)
@@ -41,17 +41,6 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """Somebody of the vocabulary with the looks told (ids of attributes) and the feeling before the name ("the happy
-    crow"). `count` is 0 for several."""
-
-    concept: str
-    attributes: tuple[str, ...] = ()
-    count: int = 1
-    feeling: str | None = None
-
-
-@dataclass(frozen=True)
 class Phrase:
     """What a short text claims.
 
@@ -60,24 +49,12 @@ class Phrase:
         told. A bare verb phrase ("gnaws the rope") has no actor.
     change: the feeling before and after ("from afraid to happy", "becomes grateful": (None, "grateful")), else None.
     order: which word gave the order, None if the text gives none.
-    figures: who of the vocabulary is in it.
-    unknown: content words that name no concept.
     """
 
     concepts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     events: tuple[Claim, ...] = ()
     change: tuple[str | None, str | None] | None = None
     order: Literal["before", "after", "then"] | None = None
-    figures: tuple[Figure, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-    @property
-    def felt(self) -> frozenset[tuple[str | None, str]]:
-        """Who feels what."""
-        called = [(one.concept, one.feeling) for one in self.figures if one.feeling]
-        return frozenset(
-            [*called, *((one.actor, one.emotion) for one in self.events if one.emotion and not one.negated)]
-        )
 
 
 def bare(phrase: str) -> str:
@@ -108,17 +85,15 @@ def read_phrase(text: str) -> Phrase:
     )
     moral = vocabulary.find(clean, "moral")
     concepts: dict[str, list[str]] = {"moral": [moral]} if moral is not None else {}
-    for _, kind, concept in named.found:
+    for _, kind, concept in named:
         if concept not in concepts.setdefault(kind, []):
             concepts[kind].append(concept)
     becoming = any(event.verb in _BECOMING for event in reading.events)
     return Phrase(
         {kind: tuple(ids) for kind, ids in concepts.items()},
         events,
-        _change(named.found, becoming),
+        _change(named, becoming),
         "then" if _THEN.search(clean) else None,
-        _figures(reading, vocabulary, led),
-        named.unknown,
     )
 
 
@@ -127,9 +102,7 @@ def _joined(first: Phrase, second: Phrase, order: Literal["before", "after"]) ->
     concepts = {
         kind: tuple(dict.fromkeys((*first.concepts.get(kind, ()), *second.concepts.get(kind, ())))) for kind in kinds
     }
-    figures = {one.concept: one for one in (*second.figures, *first.figures)}
-    unknown = (*first.unknown, *second.unknown)
-    return Phrase(concepts, (*first.events, *second.events), None, order, tuple(figures.values()), unknown)
+    return Phrase(concepts, (*first.events, *second.events), None, order)
 
 
 def _read(text: str, vocabulary: Vocabulary) -> tuple[Reading, int]:
@@ -141,14 +114,6 @@ def _read(text: str, vocabulary: Vocabulary) -> tuple[Reading, int]:
         led = f"She {plain[:1].lower()}{plain[1:]}"
         return read_story(led), len("She ")
     return read_story(f"{plain[:1].upper()}{plain[1:]}"), 0
-
-
-@dataclass(frozen=True)
-class _Named:
-    """What a text names: the word before each, its kind, its id; and the words that name nothing."""
-
-    found: tuple[tuple[str, ConceptKind, str], ...]
-    unknown: tuple[str, ...]
 
 
 def _surfaces(reading: Reading, vocabulary: Vocabulary, led: int) -> Iterator[tuple[str, tuple[Sense, ...]]]:
@@ -168,10 +133,9 @@ def _surfaces(reading: Reading, vocabulary: Vocabulary, led: int) -> Iterator[tu
                 break
 
 
-def _named(reading: Reading, vocabulary: Vocabulary, led: int) -> _Named:
-    content = {word for one in reading.sentences for word in (*one.understood, *one.missed)}
+def _named(reading: Reading, vocabulary: Vocabulary, led: int) -> list[tuple[str, ConceptKind, str]]:
+    """What a text names: the word before each, its kind, its id."""
     found: list[tuple[str, ConceptKind, str]] = []
-    unknown: list[str] = []
     last = ("", "")
     for surface, senses in _surfaces(reading, vocabulary, led):
         before = next((word for word in last[::-1] if word in _BEFORE), "")
@@ -179,9 +143,8 @@ def _named(reading: Reading, vocabulary: Vocabulary, led: int) -> _Named:
         for sense in senses:
             kinds.setdefault(sense.kind, sense.id)
         found += [(before, kind, concept) for kind, concept in kinds.items()]
-        unknown += [surface] if not senses and surface in content else []
         last = (last[1], surface)
-    return _Named(tuple(found), tuple(unknown))
+    return found
 
 
 def _change(named: Sequence[tuple[str, str, str]], becoming: bool) -> tuple[str | None, str | None] | None:
@@ -243,31 +206,3 @@ def _action(event: Event, vocabulary: Vocabulary) -> str | None:
     if event.verb == "be":
         return None
     return next((found for text in (*spelt, event.verb) if (found := vocabulary.find(text, "action"))), None)
-
-
-def _figures(reading: Reading, vocabulary: Vocabulary, led: int) -> tuple[Figure, ...]:
-    """Who of the vocabulary is in a text, by the words before each name ("three small grey mice") and what it wears."""
-    found: list[Figure] = []
-    looks: list[str] = []
-    count, feeling = 1, None
-    for surface, senses in _surfaces(reading, vocabulary, led):
-        kinds = {sense.kind: sense for sense in reversed(senses)}
-        name, look, mood = kinds.get("character"), kinds.get("attribute"), kinds.get("emotion")
-        if name is not None:
-            several = count if count > 1 else 0
-            found.append(Figure(name.id, tuple(looks), several if name.plural else 1, feeling))
-        elif look is not None and "_" in look.id and found:
-            found[-1] = replace(found[-1], attributes=(*found[-1].attributes, look.id))
-        elif look is not None:
-            looks.append(look.id)
-        if look is None and mood is None:
-            looks, count = [], 1
-        feeling = mood.id if mood is not None and mood.part == "adjective" else feeling if look is not None else None
-        count = vocabulary.numbers.get(surface, count)
-    merged: dict[tuple[str, bool], Figure] = {}
-    for one in found:
-        key = one.concept, one.count == 1
-        known = merged.get(key, one)
-        attributes = tuple(dict.fromkeys((*known.attributes, *one.attributes)))
-        merged[key] = replace(known, attributes=attributes, feeling=known.feeling or one.feeling)
-    return tuple(merged.values())

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from katha.schema import StoryRecord
 from katha_sketch.english import Event, Place, Reading, Sentence, Teller
 from katha_sketch.english.senses import lives_from, said_plainly
 from katha_sketch.english.telling import joined
@@ -29,7 +28,7 @@ from katha_sketch.planner.lasting import (
     worn,
 )
 
-__all__ = ["Moment", "Picture", "Story", "scene_texts"]
+__all__ = ["Moment", "Picture", "Story"]
 
 _NO_THING = frozenset(("something", "anything", "everything", "nothing", "light", "size", "way", "spot", "number"))
 """What no picture shows by itself."""
@@ -41,12 +40,6 @@ _PERCEIVED: Mapping[str, str] = {
 _QUOTATION = re.compile(r"^[\"\u201c][^\"\u201c\u201d]*[\"\u201d]$")
 _SHORT_TIME = 5
 """The words of a phrase that can say that time passes; longer ones are clauses ("when the light came back")."""
-
-
-def scene_texts(story: StoryRecord) -> list[str]:
-    """Return the scenes' texts, each ending as a sentence."""
-    texts = [scene.scene_text for scene in story.scenes]
-    return [text if text.endswith((".", "!", "?", '"')) else f"{text}." for text in texts]
 
 
 # What an event is worth.

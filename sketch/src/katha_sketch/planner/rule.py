@@ -11,11 +11,12 @@ from katha.jsonio import digest
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.protocols import PlanRequest
 from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
+from katha.stories import scene_texts
 from katha_sketch.data import load_config
 from katha_sketch.english import TextCheck, check_words, read_story, read_text
 from katha_sketch.planner.acts import Beat, words_of
 from katha_sketch.planner.cuts import panels_of, parts_of
-from katha_sketch.planner.moments import Moment, Story, scene_texts
+from katha_sketch.planner.moments import Moment, Story
 from katha_sketch.planner.settings import is_indoors
 from katha_sketch.planner.sheets import sheet_of
 from katha_sketch.planner.whereabouts import hours_of, places_of
