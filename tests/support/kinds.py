@@ -24,6 +24,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "core",
             "devices",
             "files",
+            "offered",
             "pictures",
             "plugin_options",
             "stories",
