@@ -89,4 +89,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(VENV)-alone .links build dist out site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-alone .links build sketch/build dist out site *.egg-info sketch/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
