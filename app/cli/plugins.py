@@ -180,12 +180,12 @@ def _presets(size: int | None, choice: Choice | None = None) -> dict[str, dict[s
     usual, _ = usual_preset()
     ranked = [*load_config("day-one.yaml")["best"], *filter(None, (usual,))]
     best = next((name for name in ranked if name in found and not found[name][1]), usual)
-    command = f"katha run STORY --preset {best}" if best else load_config("day-one.yaml")["without"]
+    command = f"katha run STORY --preset {best}"
     if choice is not None and not (choice.paid or choice.stand_in or choice.preset):
         best, command = "what is there", "katha run STORY"
     return {
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
-        "best here": {best or "nothing yet": command},
+        "best here": {best: command} if best else {},
     }
 
 

@@ -163,6 +163,7 @@ def test_doctor_says_what_to_do_next() -> None:
     assert found["free answers"]["default"] == "exact-set"
     assert "embedded" not in found["would run"]
     assert [state for state in found["would run"].values() if state.endswith("(ready)")] == []
+    assert found["best here"] == {}
     assert INSTALL in said("doctor")
 
 
