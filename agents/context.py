@@ -17,7 +17,7 @@ from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import UNMEASURED, Settings, require_chosen
-from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.errors import STAND_IN, BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -312,7 +312,7 @@ def _check_unmeasured(mode: Mode, name: str, plugins: Plugins) -> None:
         raise UsageError(
             f"The mode {name!r} measures how like its transition a prompt or picture is, and no similarity is chosen.",
             hint="Name one with --similarity open-clip:MODEL (pip install 'katha[local]'), or install the stand-in: "
-            "pip install katha[sketch].",
+            f"{STAND_IN}.",
         )
     if mode.steers and all(isinstance(plugins.judges[judge], NoJudge) for judge in plugins.asked("steering")):
         raise UsageError(

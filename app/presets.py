@@ -12,7 +12,7 @@ from typing import Any
 
 from katha.agents.context import load_plugins, make_planner, make_renderer
 from katha.config import Settings, resolve, usual_preset
-from katha.errors import KathaError, UsageError
+from katha.errors import STAND_IN, KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.matching.rules import make_decider
 from katha.models.served import ENGINES, address_variable
@@ -54,7 +54,7 @@ def choose_here(name: str, proposed: Sequence[Any]) -> Any:
     for one in _named_first(proposed):
         meant = one if one is not None else usual_preset()[1].get(name)
         if meant is None:
-            lacking.append("the stand-in: pip install katha[sketch]")
+            lacking.append(f"the stand-in: {STAND_IN}")
             continue
         try:
             make(meant)

@@ -13,7 +13,7 @@ from katha.config import Flag, Settings, katha_version
 from katha.configs import load_config
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
-from katha.eval_bridge.matching.match import usual_rule
+from katha.eval_bridge.matching.match import require_rule, usual_rule
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.people.analysis import Analysis
 from katha.eval_bridge.people.calibration import Archive
@@ -282,7 +282,7 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
     if study is None:
         rows = [row for path in answers for row in read_judgments(path)]
     else:
-        rule = folder_rule(options.matching, options.study or Path())
+        rule = folder_rule(require_rule(options.matching), options.study or Path())
         collected, notes = read_answer_files(answers, study)
         people = [participant(one, study) for one in collected]
         kept = [one for one, who in zip(collected, people, strict=True) if options.everybody or not who.excluded]

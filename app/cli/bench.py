@@ -19,6 +19,7 @@ from katha.eval_bridge.bench.publish import publish as publish_release
 from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection, Summary
+from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rule
 from katha.eval_bridge.people.analysis import calibrate as compare
@@ -241,7 +242,7 @@ def ensemble(
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
     refuse_overwriting(out, [stories, gold, *answers])
-    rule = folder_rule(matching or usual_rule(), answers[-1].parent)
+    rule = folder_rule(require_rule(matching or usual_rule()), answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
     found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
     written = {**asdict(report), **asdict(found)}

@@ -25,7 +25,7 @@ from katha.app.day_one import NO_PROBE, Choice, card, choose, keys_set, servers,
 from katha.app.presets import choose_countable, lacks
 from katha.config import Settings, cache_folder, require_chosen, resolve, usual_preset, usual_rule
 from katha.configs import config_names, load_config, load_prompt
-from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
+from katha.errors import STAND_IN, KathaError, OutputFolderError, UnknownPluginError, UsageError
 from katha.eval_bridge.judges.none import NOBODY
 from katha.jsonio import write_bytes_atomic
 from katha.models.base import TextModel, Turn
@@ -47,7 +47,6 @@ _CLIENTS: Mapping[str, type[ProviderClient]] = {
     "openai": OpenAIClient,
     "gemini": OpenAIClient,
 }
-_STAND_IN = "pip install katha[sketch]; in a checkout of katha: pip install -e . -e sketch"
 _LOOK = 10.0
 """Seconds that a vendor has to list its models."""
 _TRY_SECONDS = 60.0
@@ -233,7 +232,11 @@ def _next(choice: Choice | None) -> dict[str, str]:
     try:
         require_chosen(config)
     except UsageError as error:
-        return {"katha run STORY": error.message, "for a model": without, "without a model": _STAND_IN}
+        return {
+            "katha run STORY": error.message,
+            "for a model": without,
+            "without a model": f"{STAND_IN}; in a checkout of katha: pip install -e . -e sketch",
+        }
     steps = {"katha run STORY": choice.told(config, None, counted=True)}
     if choice.paid:
         return {**steps, "katha doctor --try": "tries each with one call of about 20 tokens"}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from katha.border import checked
 from katha.config import usual_rule as usual_rule
 from katha.configs import load_config
-from katha.errors import UsageError
+from katha.errors import STAND_IN, UsageError
 from katha.jsonio import digest
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, Answer, Question
@@ -183,9 +183,13 @@ def require_rule(name: str) -> str:
     if family in MODEL_RULES:
         wanted = "llm:JUDGE, for example llm:openai:gpt-4o" if family == "llm" else f"{family}:MODEL or {family}:FOLDER"
         raise UsageError(f"The matching rule {family!r} needs a model.", hint=f"Write {wanted}.")
+    raise UsageError(f"No matching rule is called {name!r}.", hint=not_installed())
+
+
+def not_installed() -> str:
+    """Return what to do about a rule that is not known here."""
     known = [*rule_names(), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
-    told = f"Known: {', '.join(known)}; or install what has it: the stand-in has lemma-set (pip install katha[sketch])."
-    raise UsageError(f"No matching rule is called {name!r}.", hint=told)
+    return f"Known: {', '.join(known)}; lemma-set is the stand-in's: {STAND_IN}."
 
 
 def word_rule(matching: Matching) -> Rule:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from katha.errors import InputFileError, RecordError, UsageError
-from katha.eval_bridge.matching.match import Rule, usual_rule
-from katha.eval_bridge.matching.rules import VERDICTS, open_rule, settle
+from katha.eval_bridge.matching.match import Rule, require_rule, usual_rule
+from katha.eval_bridge.matching.rules import VERDICTS, archived_rule, settle
 from katha.eval_bridge.people.agreement import column_rating
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX
@@ -58,7 +58,7 @@ class Study:
 
     def rule(self) -> Rule:
         """Return the study's matching rule with the verdicts that lie beside the answers."""
-        return open_rule(self.matching, [path.with_name(VERDICTS) for path in self.archives])
+        return archived_rule(self.matching, [path.with_name(VERDICTS) for path in self.archives])
 
     def outcomes(self) -> Outcomes:
         """Return every outcome by the study's own rule.
@@ -112,6 +112,8 @@ def read_study(
     Raises:
         InputFileError, RecordError: a file is missing or broken. UsageError: answers are missing.
     """
+    if matching is not None:
+        require_rule(matching)
     if answers:
         records = read_scored_stories(path)
         return Study(records, tuple(map(_answers_file, answers)), matching or usual_rule(), questions or "reporting")

@@ -35,7 +35,7 @@ from pydantic import (
 
 from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
-from katha.errors import KathaError, UsageError
+from katha.errors import STAND_IN, KathaError, UsageError
 from katha.protocols import Span
 from katha.registry import Family, default_registry, offered, read_options
 from katha.schema import CompassSettings
@@ -311,8 +311,7 @@ def require_chosen(settings: Settings, names: Collection[str] = tuple(_WHO)) -> 
         flags = " and ".join(f"--{what}" for what in missing)
         raise UsageError(
             f"No {' and no '.join(missing)} is chosen, and none is installed that works without a model.",
-            hint=f"Set a key (see `katha doctor`), name one with {flags}, or install the stand-in: "
-            "pip install katha[sketch].",
+            hint=f"Set a key (see `katha doctor`), name one with {flags}, or install the stand-in: {STAND_IN}.",
         )
 
 

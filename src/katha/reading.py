@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from katha.border import checked
-from katha.errors import UsageError
+from katha.errors import STAND_IN, UsageError
 from katha.protocols import StoryReader
 from katha.registry import default_registry
 
@@ -17,7 +17,7 @@ def require_reader(what: str) -> StoryReader:
     if not default_registry("readers").names():
         raise UsageError(
             f"{what} by rule need a reader of plain texts, and none is installed.",
-            hint="Name a model with --by (openai:MODEL), or install the stand-in: pip install katha[sketch].",
+            hint=f"Name a model with --by (openai:MODEL), or install the stand-in: {STAND_IN}.",
         )
     return story_reader()
 

@@ -275,6 +275,27 @@ def test_boards_are_judged_scored_and_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("scripted")
+def test_what_was_scored_by_a_rule_that_is_not_here_is_read_and_refused_only_where_it_decides(tmp_path: Path) -> None:
+    story = f"{records(tmp_path)}#lion_and_mouse"
+    who = ("--planner", "oracle", "--renderer", "scripted", "--judge", "scripted", "--mode", "base", "--seeds", "1")
+    said("run", story, *who, "--out", "out/base")
+    state = json.loads((tmp_path / "out/base/run.json").read_text())
+    state["config"]["matching"] = "lemma-set"
+    (tmp_path / "out/base/run.json").write_text(json.dumps(state))
+    scores = json.loads((tmp_path / "out/base/scores.json").read_text())
+    scores["matching"] = "lemma-set"
+    (tmp_path / "out/base/scores.json").write_text(json.dumps(scores))
+    said("report", "out/base")
+    said("metrics", "out/base", "--metric", "continuity", "--out", "out/metrics", code=1)  # no shot says its size
+    answers = tmp_path / "out/base/answers.jsonl"
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    answers.write_text("".join(json.dumps({**row, "answer": "somebody sleeps"}) + "\n" for row in rows))
+    told = said("metrics", "out/base", "--metric", "continuity", "--out", "out/other", code=2)
+    assert "have no verdict by 'lemma-set', which is not installed here" in told
+    assert INSTALL in told
+
+
+@pytest.mark.usefixtures("scripted")
 def test_a_suite_is_run(tmp_path: Path) -> None:
     who = ("--planner", "oracle", "--renderer", "scripted", "--judge", "scripted", "--seeds", "1,2")
     rows = ("--suite", "length", "--rows", "base,rerank_only,full")
