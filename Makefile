@@ -10,7 +10,7 @@ RECORDED := examples/recorded/the_coat_in_the_barley
 OUT      ?= out/$(if $(STORY),$(basename $(notdir $(STORY))),the_coat_in_the_barley)
 PACKAGES := app experiments agents compass configs eval_bridge planners prompts renderers
 
-.PHONY: story test test-sketch check fast measures links docs wheel reader soak bench clean
+.PHONY: story test test-sketch alone check fast measures links docs wheel reader soak bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -51,6 +51,11 @@ test: check
 test-sketch: $(VENV)/.dev
 	$(BIN)/pytest -n auto sketch/tests && $(BIN)/python sketch/tests/stamp.py --write
 
+# katha without the stand-in, in an environment that has pytest and nothing else.
+alone:
+	$(PYTHON) -m venv $(VENV)-alone && $(VENV)-alone/bin/pip install -q . pytest
+	$(VENV)-alone/bin/python -m pytest -q -c tests/alone/pytest.ini tests/alone
+
 # The unit tests alone: under a minute on two cores.
 fast: $(VENV)/.dev
 	$(BIN)/pytest -n auto -m unit
@@ -62,13 +67,16 @@ measures: $(VENV)/.dev
 docs: $(VENV)/.docs links
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# Both archives, each installed into an environment of its own and used from outside the checkout.
+# Both distributions as both kinds of archive, each kind in an environment of its own and used from outside the checkout:
+# katha alone says what it can do, and with the stand-in it draws.
 wheel: $(BIN)/python
-	rm -rf dist && $(BIN)/pip install -q "build>=1.3" && $(BIN)/python -m build -o dist .
-	@for archive in dist/*.whl dist/*.tar.gz; do \
-		work=$$(mktemp -d) && echo "Trying $$archive in $$work" && \
-		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q $$archive && cp examples/lion_and_mouse.txt $$work/story.txt && \
-		(cd $$work && KATHA_CACHE=$$work/cache venv/bin/katha run story.txt --out out && test -s out/report.html) && \
+	rm -rf dist && $(BIN)/pip install -q "build>=1.3" && $(BIN)/python -m build -o dist . && $(BIN)/python -m build -o dist sketch
+	@for kind in whl tar.gz; do \
+		work=$$(mktemp -d) && echo "Trying dist/*.$$kind in $$work" && cp examples/lion_and_mouse.txt $$work/story.txt && \
+		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q dist/katha-[0-9]*.$$kind && \
+		(cd $$work && export KATHA_CACHE=$$work/cache && venv/bin/katha --help >/dev/null && venv/bin/katha doctor) && \
+		$$work/venv/bin/pip install -q dist/katha_sketch-[0-9]*.$$kind && \
+		(cd $$work && export KATHA_CACHE=$$work/cache && venv/bin/katha run story.txt --out out && test -s out/report.html) && \
 		rm -rf $$work || exit 1; \
 	done
 
@@ -86,4 +94,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .links build dist out site *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-alone .links build sketch/build dist out site *.egg-info sketch/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,8 +16,9 @@ from katha.border import CheckedSimilarity, checked, named_failures, spec_of
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
-from katha.config import Settings
-from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.config import UNMEASURED, Settings, require_chosen
+from katha.errors import STAND_IN, BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
@@ -56,8 +57,9 @@ def make_planner(config: Settings) -> Planner:
     """Return the planner.
 
     Raises:
-        UnknownPluginError, MissingExtraError: it cannot be made. UsageError: it has no such option.
+        UnknownPluginError, MissingExtraError: it cannot be made. UsageError: none is chosen, or it has no such option.
     """
+    require_chosen(config, ("planner",))
     made = default_registry("planners").configure(config.planner, config.planner_options)
     planner: Planner = checked(made, Planner, f"planner {config.planner!r}")
     return planner
@@ -65,6 +67,7 @@ def make_planner(config: Settings) -> Planner:
 
 def make_renderer(config: Settings) -> Renderer:
     """Return the board's renderer; errors are those of `make_planner`."""
+    require_chosen(config, ("renderer",))
     given = {"memory": config.memory, "patience": config.patience, "characters": config.characters}
     known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
     told = {name: value for name, value in given.items() if value is not None and name in known}
@@ -236,8 +239,9 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
 
     Raises:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
-        UsageError: the budget is in dollars and a price is unknown.
+        UsageError: nobody plans, draws or judges, or the budget is in dollars and a price is unknown.
     """
+    require_chosen(config)
     both = set(config.judges) & set(config.steering_judges)
     if both:
         raise UsageError(
@@ -285,8 +289,8 @@ def check_able(config: Settings, plugins: Plugins) -> None:
     """Refuse a run whose renderers cannot do what it asks, before anything is drawn.
 
     Raises:
-        UsageError: a size that cannot be drawn, a mode that inserts a frame and nobody who can draw it, or a layout
-            that nobody draws or follows.
+        UsageError: a size that cannot be drawn, a mode that inserts a frame and nobody who can draw it, a mode that
+            chooses by what nobody measures, or a layout that nobody draws or follows.
     """
     frame_size(config, plugins.renderer)
     if plugins.guide is not None:
@@ -297,6 +301,23 @@ def check_able(config: Settings, plugins: Plugins) -> None:
         raise UsageError(
             f"The mode {config.mode!r} inserts a frame, and the renderer {who!r} cannot draw one.",
             hint="Give --bridge-renderer NAME, or --mode base.",
+        )
+    if config.similarity == UNMEASURED:
+        _check_unmeasured(mode, config.mode, plugins)
+
+
+def _check_unmeasured(mode: Mode, name: str, plugins: Plugins) -> None:
+    """Refuse a mode that holds texts or pictures against each other, or that has nothing at all to choose by."""
+    if mode.replan == "weakest" or mode.place == "instead":
+        raise UsageError(
+            f"The mode {name!r} measures how like its transition a prompt or picture is, and no similarity is chosen.",
+            hint="Name one with --similarity open-clip:MODEL (pip install 'katha[local]'), or install the stand-in: "
+            f"{STAND_IN}.",
+        )
+    if mode.steers and all(isinstance(plugins.judges[judge], NoJudge) for judge in plugins.asked("steering")):
+        raise UsageError(
+            f"The mode {name!r} chooses by what is measured, but nobody judges and no similarity is chosen.",
+            hint="Give --mode base, or name a judge with --judge or a similarity with --similarity.",
         )
 
 
@@ -352,10 +373,20 @@ def make_plan(record: StoryRecord, config: Settings, heard: Callable[[str], None
     Raises:
         UsageError: the story cannot be planned, with what to do.
     """
-    renderer = make_renderer(config)
-    able, words = renderer.capabilities, words_of(renderer)
+    able, words = limits_of(config)
     counted = config.model_copy(update={"panels": panel_count(record, config, able, words)})
     return plan_within(make_planner(config), record, counted, able.prompt_tokens, heard, words)
+
+
+def limits_of(config: Settings) -> tuple[Capabilities, tuple[PanelWords, ...]]:
+    """Return what the renderer can do and the words beside its pictures: a plan is made within them.
+
+    Where no renderer is chosen a plan is made without limits, for whoever will draw it.
+    """
+    if not config.renderer:
+        return Capabilities(), ()
+    renderer = make_renderer(config)
+    return renderer.capabilities, words_of(renderer)
 
 
 def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words: Sequence[PanelWords] = ()) -> int:

@@ -30,6 +30,7 @@ from katha.compass.repair import (
     transition_text,
     weigh,
 )
+from katha.compass.unmeasured import NoSimilarity
 from katha.eval_bridge.judging.engine import Inquiry, prefix_caches
 from katha.eval_bridge.matching.rules import settle
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT, Ask
@@ -246,6 +247,16 @@ def same_judge(mode: Mode, plugins: Plugins) -> list[str]:
     ]
 
 
+def unmeasured(mode: Mode, plugins: Plugins) -> list[str]:
+    """Return a note where boards are chosen without coverage, since no similarity is there to measure it."""
+    if not mode.steers or not isinstance(plugins.similarity, NoSimilarity):
+        return []
+    return [
+        "Coverage was not measured: no similarity is chosen. Boards were chosen by recoverability alone; "
+        "--similarity open-clip:MODEL measures it."
+    ]
+
+
 def write_results(
     context: RunContext, candidates: Candidates, final: Board, keep: Callable[[Answer], bool] | None = None
 ) -> Scores:
@@ -259,7 +270,8 @@ def write_results(
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
     scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
-    scores = scored.with_notes([*unsettled, *same_judge(context.mode, context.plugins)])
+    warnings = [*same_judge(context.mode, context.plugins), *unmeasured(context.mode, context.plugins)]
+    scores = scored.with_notes([*unsettled, *warnings])
     context.folder.save_results(candidates, scores, final)
     return scores
 

@@ -1,5 +1,6 @@
 """What a verb that draws takes where nobody names who plans, draws and judges: the first that is there of a key, a
-server on this machine and a card (`configs/day-one.yaml`), else the stand-in. Said in one line before it begins.
+server on this machine and a card (`configs/day-one.yaml`), else the default, an installed preset. Said in one line
+before it begins.
 
 One precedence: flag, then preset, then environment (`KATHA_...`), then this. Python's functions do not look: what a
 program calls never depends on which keys happen to be set.
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 
 from katha.addresses import is_loopback
 from katha.app.presets import choose_here
-from katha.config import Settings, resolve
+from katha.config import Settings, resolve, usual_preset
 from katha.configs import load_config
 from katha.errors import KathaError
 from katha.eval_bridge.judges.none import NOBODY
@@ -79,7 +80,8 @@ class Choice:
         free = "what it costs is not known here" if self.unpriced else "free of charge"
         price = free if not self.paid else "price unknown" if cost is None else f"about ${cost:.2f} at most"
         price = "the price is told before anything is paid" if counted and self.paid else price
-        hint = " (--preset embedded: free of charge)" if self.paid else ""
+        usual, _ = usual_preset()
+        hint = f" (--preset {usual}: free of charge)" if self.paid and usual else ""
         hint = " (`katha doctor` says what a model needs)" if self.stand_in else hint
         return f"{self.found}: {', '.join(who)}; {price}{hint}."
 

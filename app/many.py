@@ -15,12 +15,11 @@ from katha.agents.context import (
     Plugins,
     check_able,
     freeze,
+    limits_of,
     load_plugins,
     make_planner,
-    make_renderer,
     require_drawers,
 )
-from katha.agents.editor.found import words_of
 from katha.agents.folder import RunFolder, new_record
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.app.drawing import given_names, load_plan, load_plans, plan_path, settings_for
@@ -290,8 +289,7 @@ def plan_stories(
     """
     options, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest)
-    renderer = make_renderer(config)
-    planning = Planning(config, renderer.capabilities, words_of(renderer), make_planner(config))
+    planning = Planning(config, *limits_of(config), make_planner(config))
     job = _Plans(planning, Path(out), _chosen(stories, config, options), on_progress)
     with options.fleet(None, on_workers) or nullcontext() as fleet:
         return job.run(fleet)

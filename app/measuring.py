@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.app.drawing import settings_for
 from katha.app.recording import recordable, refuse_recording
 from katha.app.reports.metrics_page import write_metrics_report
-from katha.config import Flag, Settings, read_settings
+from katha.config import Flag, Settings, read_settings, require_chosen
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget, Estimate
@@ -239,10 +239,11 @@ def _judge(config: Settings, metrics: Mapping[str, AnyMetric]) -> tuple[str, Jud
     """Return the one judge that metrics ask; none where no metric asks.
 
     Raises:
-        UsageError: several judges are named; their answers are no ensemble's.
+        UsageError: no judge is chosen, or several: their answers are no ensemble's.
     """
     if not any("judge" in metric.card.needs for metric in metrics.values()):
         return "", None
+    require_chosen(config, ("judges",))
     if len(config.judges) > 1:
         raise UsageError("Metrics are asked of one judge.", hint="Give one --judge, and another --out for another.")
     made = make_judges(config.judges, base_url=config.base_url, patience=config.patience, options=config.judge_options)

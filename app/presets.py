@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from katha.agents.context import load_plugins, make_planner, make_renderer
-from katha.config import Settings, resolve
-from katha.errors import KathaError, UsageError
+from katha.config import Settings, resolve, usual_preset
+from katha.errors import STAND_IN, KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.matching.rules import make_decider
 from katha.models.served import ENGINES, address_variable
@@ -44,7 +44,7 @@ def _make_judges(named: Sequence[str]) -> None:
 
 
 def choose_here(name: str, proposed: Sequence[Any]) -> Any:
-    """Return the first of what a preset proposes for the setting `name` that this machine has.
+    """Return the first of what a preset proposes for the setting `name` that this machine has; None is the default's.
 
     Raises:
         UsageError: it has none of them; the hint says what to add for each.
@@ -52,11 +52,15 @@ def choose_here(name: str, proposed: Sequence[Any]) -> Any:
     what, make = _MAKERS.get(name, (name, lambda named: None))
     lacking: list[str] = []
     for one in _named_first(proposed):
+        meant = one if one is not None else usual_preset()[1].get(name)
+        if meant is None:
+            lacking.append(f"the stand-in: {STAND_IN}")
+            continue
         try:
-            make(one)
+            make(meant)
             return one
         except KathaError as error:
-            lacking.append(f"{_named(one)}: {_FIRST_PART.split(error.hint or error.message)[0].rstrip('.')}")
+            lacking.append(f"{_named(meant)}: {_FIRST_PART.split(error.hint or error.message)[0].rstrip('.')}")
     raise UsageError(
         f"The preset proposes a {what}, and this machine has none of those.",
         hint=f"Add one ({'; '.join(lacking)}), or name another with --{what}.",

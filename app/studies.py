@@ -18,7 +18,7 @@ from katha.app.reports.eval_page import write_eval_report
 from katha.app.reports.study_pages import write_ablation_report, write_compare_report, write_tuning_report
 from katha.app.reports.study_tables import ablation_tables, compare_tables, tuning_tables
 from katha.compass.modes import Suite, load_suite
-from katha.config import Settings, cache_folder, read_settings, split_settings
+from katha.config import Settings, cache_folder, read_settings, require_chosen, split_settings
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import parse_boards
 from katha.eval_bridge.judging.abilities import make_judges
@@ -188,6 +188,7 @@ def _eval_job(
 
 
 def _judges(config: Settings, concurrency: int | None) -> list[tuple[str, Judge]]:
+    require_chosen(config, ("judges",))
     return make_judges(
         config.judges,
         base_url=config.base_url,

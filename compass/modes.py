@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -9,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from katha.config import refuse_code
-from katha.configs import config_names, load_chosen, load_config
+from katha.configs import config_names, load_chosen, load_config, load_offered
 from katha.errors import KathaError, UnknownPluginError, UsageError
 from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, Role
 
@@ -249,17 +250,19 @@ class Suite(Data):
 
 
 def suite_names() -> list[str]:
-    """Return the suites that ship with katha, sorted."""
+    """Return the suites that ship with katha and those of installed packages, sorted."""
     return config_names("suites")
 
 
 def load_suite(name: str) -> Suite:
     """Return the suite `name`, or the one in the YAML file at that path; every row checked.
 
+    What installed packages offer by the name of a suite adds to it: rows for their own plug-ins, fields in its place.
+
     Raises:
         UnknownPluginError: no such suite. UsageError: the file, a row, its mode or a setting is wrong; it is named.
     """
-    suite = _parse(load_chosen("suites", name, "The suite"), name)
+    suite = _parse(_added(load_chosen("suites", name, "The suite"), load_offered("suites", name, "The suite")), name)
     for row in suite.rows:  # refuse a row that could not be run, before anything is
         where = f"The suite {suite.name!r}, row {row.name!r}"
         refuse_code(row.model_dump(include={"planner", "renderer", "renderer_options"}), where, received=True)
@@ -273,8 +276,19 @@ def load_suite(name: str) -> Suite:
     return suite
 
 
+def _added(value: Any, others: Sequence[Any]) -> Any:
+    for other in others:
+        if _has_rows(value) and _has_rows(other):
+            value = {**value, **other, "rows": {**value["rows"], **other["rows"]}}
+    return value
+
+
+def _has_rows(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("rows"), dict)
+
+
 def _parse(value: Any, name: str) -> Suite:
-    if not isinstance(value, dict) or not isinstance(value.get("rows"), dict):
+    if not _has_rows(value):
         raise UsageError(f"The suite {name!r} must be a mapping with rows by their names.")
     rows = []
     for key, fields in value["rows"].items():

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from katha.agents.context import make_guide, make_planner, make_renderer, panel_count, prepare_story
 from katha.compass.modes import Mode, Row, Suite, load_mode
-from katha.config import Settings
+from katha.config import Settings, require_chosen
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
 from katha.eval_bridge.judges.none import NOBODY
 from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities, make_judges
@@ -496,6 +496,7 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
     Raises:
         UsageError: there is no such judge, or none has an option that was given.
     """
+    require_chosen(config, ("judges",))
     with keyless():
         here = [name for name in config.judges if not _judge(name, config)[1]]
         made = dict(

@@ -13,6 +13,7 @@ from katha.config import Flag, Settings, katha_version
 from katha.configs import load_config
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.matching.match import require_rule, usual_rule
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.people.analysis import Analysis
 from katha.eval_bridge.people.calibration import Archive
@@ -241,7 +242,7 @@ class PeopleOptions(BaseModel):
     archive: Annotated[tuple[Path, ...], Flag("--archive", many=True)] = Field(
         default=(), description="answers.jsonl of judges on the same boards; may be given several times."
     )
-    matching: str = Field(default="lemma-set", description=Settings.model_fields["matching"].description)
+    matching: str = Field(default_factory=usual_rule, description=Settings.model_fields["matching"].description)
     everybody: bool = Field(default=False, description="Leave nobody out, to see what the rules change.")
     resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples; 10000 unless told.")
     seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
@@ -281,7 +282,7 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
     if study is None:
         rows = [row for path in answers for row in read_judgments(path)]
     else:
-        rule = folder_rule(options.matching, options.study or Path())
+        rule = folder_rule(require_rule(options.matching), options.study or Path())
         collected, notes = read_answer_files(answers, study)
         people = [participant(one, study) for one in collected]
         kept = [one for one, who in zip(collected, people, strict=True) if options.everybody or not who.excluded]

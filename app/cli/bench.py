@@ -13,12 +13,13 @@ import typer
 from katha.app.cli.console import echo_json, points
 from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed, with_recordings
 from katha.app.cli.tables import tables
-from katha.config import resolve
+from katha.config import resolve, usual_rule
 from katha.eval_bridge.bench.convert import convert as convert_stories
 from katha.eval_bridge.bench.publish import publish as publish_release
 from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.bench.split import save_split
 from katha.eval_bridge.bench.validate import Inspection, Summary
+from katha.eval_bridge.matching.match import require_rule
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import folder_rule, make_decider, open_rule
 from katha.eval_bridge.people.analysis import calibrate as compare
@@ -189,7 +190,9 @@ def split(
 @bench.command()
 def match(
     path: Annotated[Path, typer.Argument(help="Labelled pairs, one JSON object a line.")],
-    rule: Annotated[str, typer.Option("--rule", "--matching", help="The matching rule to measure.")] = "lemma-set",
+    rule: Annotated[
+        str | None, typer.Option("--rule", "--matching", help="The matching rule to measure, if not the default.")
+    ] = None,
     verdicts: Annotated[
         Path | None,
         typer.Option("--verdicts", help="Keep the verdicts of a model's rule in this file, and reuse them."),
@@ -204,11 +207,12 @@ def match(
     archives = [verdicts] if verdicts is not None else []
     for kept in archives:
         refuse_overwriting(kept, [path])
-    report = measure_file(path, open_rule(rule, archives, decider=make_decider(rule, base_url), keep=verdicts))
+    name = rule or usual_rule()
+    report = measure_file(path, open_rule(name, archives, decider=make_decider(name, base_url), keep=verdicts))
     if as_json:
         echo_json(report.model_dump(mode="json"))
         return
-    typer.echo(f"{rule} on {report.n:,} pairs")
+    typer.echo(f"{name} on {report.n:,} pairs")
     typer.echo(f"  false accepts {_percent(report.false_accept)}, false rejects {_percent(report.false_reject)}")
     typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
     for kind, row in report.by_kind.items():
@@ -238,7 +242,7 @@ def ensemble(
     Give people's labels on validation or gold stories, then score others with `katha score --ensemble`.
     """
     refuse_overwriting(out, [stories, gold, *answers])
-    rule = folder_rule(matching or "lemma-set", answers[-1].parent)
+    rule = folder_rule(require_rule(matching or usual_rule()), answers[-1].parent)
     outcomes = collect(read_scored_stories(stories), read_archive(answers), matching=rule, selection="all")
     found, report = fit_ensemble(outcomes, read_judgments(gold), seed=seed)
     written = {**asdict(report), **asdict(found)}
@@ -320,7 +324,9 @@ def questions(
     stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The stories with their questions, as JSON Lines.")],
     by: By = "rule",
-    planner: Annotated[str, typer.Option("--planner", help="Who reads transitions where a record has none.")] = "rule",
+    planner: Annotated[
+        str | None, typer.Option("--planner", help="Who reads transitions where a record has none, if not the default.")
+    ] = None,
     judge: JudgeName = None,
     base_url: Url = None,
     as_json: Json = False,

@@ -12,6 +12,8 @@ from katha.app.cli.options import Given
 from katha.app.day_one import choose
 from katha.app.drawing import settings_for
 from katha.app.presets import choose_countable
+from katha.config import require_chosen
+from katha.errors import UsageError
 
 
 def taken_here(
@@ -28,12 +30,23 @@ def taken_here(
 
     story: what is to be drawn; None: not known yet. counted: the verb tells itself what it would cost. quiet: say
     nothing of what is free.
+
+    Raises:
+        UsageError: nothing is there, and no installed preset is the default. Where the story is not known yet that is
+            said, and refused when something is to be drawn.
     """
     choice = choose(changes, given.preset)
     if choice is None:
         return given, changes
     taken, changed = replace(given, preset=choice.preset), choice.over(changes)
     config = settings_for(choice.preset, changed, choose=choose_countable)
+    try:
+        require_chosen(config, ("planner",) if plans_only else ("planner", "renderer", "judges"))
+    except UsageError as error:
+        if story is not None:
+            raise
+        typer.echo(str(error), err=True)
+        return taken, changed
     cost = None
     if choice.paid and not counted and story is not None:
         cost = _most(story, changed, plan, "plans" if plans_only else None)

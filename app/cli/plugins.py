@@ -23,9 +23,10 @@ from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
 from katha.app.day_one import NO_PROBE, Choice, card, choose, keys_set, servers, settings_of, unfit
 from katha.app.presets import choose_countable, lacks
-from katha.config import Settings, cache_folder, resolve
+from katha.config import Settings, cache_folder, require_chosen, resolve, usual_preset, usual_rule
 from katha.configs import config_names, load_config, load_prompt
-from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
+from katha.errors import STAND_IN, KathaError, OutputFolderError, UnknownPluginError, UsageError
+from katha.eval_bridge.judges.none import NOBODY
 from katha.jsonio import write_bytes_atomic
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import find_folder
@@ -159,7 +160,7 @@ def _diagnosis() -> dict[str, dict[str, str]]:
         "servers": _servers(),
         "devices": {"cpu cores": str(os.cpu_count()), "nvidia gpu": gpu},
         "models": _models(),
-        "free answers": {"default": "lemma-set", "recommended": _recommended()},
+        "free answers": {"default": usual_rule(), "recommended": _recommended()},
         "folders": {"cache": f"{folder} ({usable})", **_shared()},
         **_presets(size, choice),
         "next": _next(choice),
@@ -175,14 +176,15 @@ def _presets(size: int | None, choice: Choice | None = None) -> dict[str, dict[s
     for name in config_names("presets"):
         config, problem = lacks(name)
         found[name] = (config, problem or unfit(name, size) or _elsewhere(config))
-    ranked = load_config("day-one.yaml")["best"]
-    best = next((name for name in ranked if name in found and not found[name][1]), "embedded")
+    usual, _ = usual_preset()
+    ranked = [*load_config("day-one.yaml")["best"], *filter(None, (usual,))]
+    best = next((name for name in ranked if name in found and not found[name][1]), usual)
     command = f"katha run STORY --preset {best}"
     if choice is not None and not (choice.paid or choice.stand_in or choice.preset):
         best, command = "what is there", "katha run STORY"
     return {
         "would run": {name: _presented(config, problem) for name, (config, problem) in found.items()},
-        "best here": {best: command},
+        "best here": {best: command} if best else {},
     }
 
 
@@ -226,11 +228,20 @@ def _next(choice: Choice | None) -> dict[str, str]:
     if choice is None:
         return {"katha run STORY": "takes what KATHA_PLANNER, KATHA_RENDERER and KATHA_JUDGES name"}
     config = resolve(choice.over({}), preset=choice.preset, choose=choose_countable)
+    without = load_config("day-one.yaml")["without"]
+    try:
+        require_chosen(config)
+    except UsageError as error:
+        return {
+            "katha run STORY": error.message,
+            "for a model": without,
+            "without a model": f"{STAND_IN}; in a checkout of katha: pip install -e . -e sketch",
+        }
     steps = {"katha run STORY": choice.told(config, None, counted=True)}
     if choice.paid:
         return {**steps, "katha doctor --try": "tries each with one call of about 20 tokens"}
     if choice.stand_in:
-        return {**steps, "for a real model": load_config("day-one.yaml")["without"]}
+        return {**steps, "for a real model": without}
     return steps
 
 
@@ -336,7 +347,8 @@ def _packages() -> dict[str, str]:
 def _presented(config: Settings, problem: str) -> str:
     """A preset, and whether it would run, or the first thing that it lacks. Nothing is loaded, fetched or asked."""
     able = f"not now: {problem}" if problem else "ready"
-    return f"{config.planner} + {config.renderer} + {', '.join(config.judges)}, mode {config.mode} ({able})"
+    judges = ", ".join(config.judges)
+    return f"{config.planner or NOBODY} + {config.renderer or NOBODY} + {judges or NOBODY}, mode {config.mode} ({able})"
 
 
 # `katha new renderer|judge|planner NAME`: a small package that installs, is found by its entry point and keeps the

@@ -7,12 +7,13 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from katha.app.cli import options
 from katha.app.cli.options import Given, options_from
+from katha.config import usual_preset
 from katha.models.local import merge_adapter
 from katha.planners.training import PlanCheck, load_settings
 from katha.planners.training_fit import TrainSettings
@@ -95,17 +96,19 @@ def merge(
 
 
 def steering_score(record: StoryRecord, plan: Plan) -> float | None:
-    """Return what the embedded judge reads of the record's steering questions in a sketch of `plan`, in points.
+    """Return what the default's judge reads of the record's steering questions in the default's drawing of `plan`, in
+    points.
 
-    None where the record has no questions: those of the plan itself would say nothing of it.
+    None where no default is installed, and where the record has no questions: those of the plan itself would say
+    nothing of it.
     """
-    if not record.recoverability_questions:
+    usual, _ = usual_preset()
+    if not record.recoverability_questions or not usual:
         return None
     from katha.app.drawing import run_story
 
     with TemporaryDirectory() as folder:
-        drawn: dict[str, Any] = {"mode": "base", "seeds": (42,), "renderer": "sketch", "judges": ("sketch-reader",)}
-        result = run_story(record, plan=plan, out=Path(folder) / "run", **drawn)
+        result = run_story(record, usual, plan=plan, out=Path(folder) / "run", mode="base", seeds=(42,))
     found = result.candidates.candidates[0].score.recoverability
     return None if found is None else 100 * found
 

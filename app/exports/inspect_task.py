@@ -19,7 +19,7 @@ from inspect_ai.solver import generate
 
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, parse_boards, read_board
-from katha.eval_bridge.matching.match import match
+from katha.eval_bridge.matching.match import match, usual_rule
 from katha.eval_bridge.packets.instructions import (
     STEERING_VARIANT,
     AnswersFormat,
@@ -42,7 +42,7 @@ def recoverability(
     half: str = "",
     answers: str = "choice",
     variant: str = "strict",
-    matching: str = "lemma-set",
+    matching: str = "",
 ) -> Task:
     """Return the task for `inspect eval katha/recoverability -T stories=FILE -T boards=DIR --model MODEL`.
 
@@ -52,7 +52,7 @@ def recoverability(
         half: `reporting` or `steering` where the stories' questions have halves (never both); else all.
         answers: `choice` or `free`.
         variant: The prompt variant; steering has its own.
-        matching: The rule that decides about answers; one that asks no model.
+        matching: The rule that decides about answers, one that asks no model; the usual one unless told.
 
     Raises:
         UsageError: an option is wrong, or nothing can be asked.
@@ -75,7 +75,7 @@ def recoverability(
     return Task(
         dataset=MemoryDataset(samples, name=f"{method.name} ({chosen})"),
         solver=generate(),
-        scorer=recovered(matching=matching),
+        scorer=recovered(matching=matching or usual_rule()),
         metadata={"half": chosen, "board": method.name},
     )
 
@@ -158,7 +158,7 @@ def _mean(
 
 
 @scorer(metrics=[trajectory()])  # type: ignore[untyped-decorator]
-def recovered(matching: str = "lemma-set") -> Any:
+def recovered(matching: str = "") -> Any:
     """Return the scorer: katha's strict reading of a reply, then its matching. What is no answer is unscored."""
 
     async def judge(state: Any, target: Any) -> Score:
@@ -175,7 +175,7 @@ def recovered(matching: str = "lemma-set") -> Any:
         answer = Answer.model_validate(
             {"method": "board", "judge": str(state.model), "status": "ok", "answer": reply.answer, **about, **seen}
         )
-        verdict = match(answer, question, matching)
+        verdict = match(answer, question, matching or usual_rule())
         return Score(value=CORRECT if verdict.right else INCORRECT, answer=reply.answer, explanation=verdict.reason)
 
     return judge

@@ -11,8 +11,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol
 
 from katha.border import checked
+from katha.config import usual_rule as usual_rule
 from katha.configs import load_config
-from katha.errors import UsageError
+from katha.errors import STAND_IN, UsageError
 from katha.jsonio import digest
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, Answer, Question
@@ -147,12 +148,6 @@ def rule_names() -> list[str]:
     return sorted({*(rule.name for rule in _LETTER), *default_registry("matchers").names()})
 
 
-def usual_rule() -> str:
-    """Return the rule for free answers where none is named and no model is there to match them: that of the first
-    installed matcher, else `exact-set`."""
-    return next(iter(default_registry("matchers").names()), "exact-set")
-
-
 def named_rule(name: str) -> WordRule | None:
     """Return the rule of that name that words alone decide; None where there is none.
 
@@ -188,8 +183,13 @@ def require_rule(name: str) -> str:
     if family in MODEL_RULES:
         wanted = "llm:JUDGE, for example llm:openai:gpt-4o" if family == "llm" else f"{family}:MODEL or {family}:FOLDER"
         raise UsageError(f"The matching rule {family!r} needs a model.", hint=f"Write {wanted}.")
+    raise UsageError(f"No matching rule is called {name!r}.", hint=not_installed())
+
+
+def not_installed() -> str:
+    """Return what to do about a rule that is not known here."""
     known = [*rule_names(), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
-    raise UsageError(f"No matching rule is called {name!r}.", hint=f"Known: {', '.join(known)}.")
+    return f"Known: {', '.join(known)}; lemma-set is the stand-in's: {STAND_IN}."
 
 
 def word_rule(matching: Matching) -> Rule:

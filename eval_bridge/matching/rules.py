@@ -24,6 +24,7 @@ from katha.eval_bridge.matching.match import (
     literal_verdict,
     named_rule,
     normalise,
+    not_installed,
     require_rule,
 )
 from katha.jsonio import canonical, digest, loads, write_bytes_atomic
@@ -99,9 +100,12 @@ class ModelRule:
                 if normalise(pair.answer) not in accepted_set(pair.question) and pair.key not in self._known:
                     missing.setdefault(pair.key, pair)
             if missing and self._decider is None:
+                without = f"{len(missing):,} answers have no verdict by {self.name!r}"
+                one = f"{next(iter(missing.values())).answer[:60]!r} for one."
+                if self.name.partition(":")[0] not in MODEL_RULES:
+                    raise UsageError(f"{without}, which is not installed here, {one}", hint=not_installed())
                 raise UsageError(
-                    f"{len(missing):,} answers have no verdict by {self.name!r}, "
-                    f"{next(iter(missing.values())).answer[:60]!r} for one. Decide them first: "
+                    f"{without}, {one} Decide them first: "
                     f"`katha score ... --matching {self.name} --decide` asks the model and keeps {VERDICTS}."
                 )
             if missing:  # in an order of their own: answers come as they come, and a recording is asked the same again
@@ -300,7 +304,19 @@ def open_rule(
     Raises:
         UsageError: no such rule. InputFileError: an archive is broken.
     """
-    rule = named_rule(require_rule(name))
+    return archived_rule(require_rule(name), archives, decider=decider, keep=keep)
+
+
+def archived_rule(
+    name: str, archives: Sequence[Path] = (), *, decider: Decider | None = None, keep: Path | None = None
+) -> Rule:
+    """Open the rule that a folder names. One of a matcher that is not installed here is refused where an answer needs
+    it: choices and labels do not, nor do answers whose verdict was kept.
+
+    Raises:
+        InputFileError: an archive is broken.
+    """
+    rule = named_rule(name)
     return rule if rule is not None else ModelRule(name, archives, decider=decider, keep=keep)
 
 
@@ -319,13 +335,13 @@ def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Ru
     if rule is None and version is not None and name.partition(":")[0] not in MODEL_RULES:
         return KeptRule(name, version, archives)  # of a matcher that is not installed here
     if rule is None or not rule.changing or version in (None, rule.version):
-        return open_rule(name, archives)
+        return archived_rule(name, archives)
     return KeptRule(name, version or "", archives)
 
 
 def folder_rule(name: str, folder: Path) -> Rule:
     """Return the rule `name` with the verdicts that a run or an evaluation left in its folder."""
-    return open_rule(name, [folder / VERDICTS])
+    return archived_rule(name, [folder / VERDICTS])
 
 
 def prepare(rule: Rule, pairs: Iterable[Pair]) -> None:
@@ -338,7 +354,8 @@ def kept_rule(name: str, folder: Path, base_url: str | None = None) -> Rule:
     """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again. base_url: where
     that model is, if not where its vendor is."""
     path = folder / VERDICTS
-    return open_rule(name, [path], decider=make_decider(name, base_url), keep=path)
+    decider = make_decider(name, base_url) if name.partition(":")[0] in MODEL_RULES else None
+    return archived_rule(name, [path], decider=decider, keep=path)
 
 
 def settle(rule: Rule, records: Iterable[StoryRecord], answers: Iterable[Answer]) -> list[str]:

@@ -13,7 +13,7 @@ from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
-from katha.config import Settings, identity_of, katha_version
+from katha.config import Settings, identity_of, katha_version, require_chosen
 from katha.errors import BudgetError, PlanError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -85,6 +85,7 @@ class CompareJob:
         if self.given:
             return dict(next(iter(self.given.values())).judges)
         config = self.config
+        require_chosen(config, ("judges",))
         made = make_judges(
             config.judges,
             base_url=config.base_url,

@@ -17,6 +17,7 @@ from typing import ClassVar, Literal
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     SerializerFunctionWrapHandler,
     computed_field,
     model_serializer,
@@ -26,6 +27,7 @@ from pydantic import (
 from katha.errors import OutputFolderError, StoreError
 from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, LineLog, iter_answers, iter_log
 from katha.eval_bridge.judging.budget import Account, Limits, Tally
+from katha.eval_bridge.matching.match import usual_rule
 from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
 from katha.eval_bridge.packets.packets import LeakageReport
@@ -51,7 +53,7 @@ class EvalSettings(BaseModel):
 
     answers: AnswersFormat = "choice"
     variant: str = REPORTING_VARIANT
-    matching: str = "lemma-set"
+    matching: str = Field(default_factory=usual_rule)
     ask: Literal["singly", "together"] = "singly"
     questions: Selection = "all"
     controls: tuple[Control, ...] = ()

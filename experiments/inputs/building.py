@@ -30,11 +30,14 @@ from katha.jsonio import refuse_overwriting, write_bytes_atomic
 from katha.models.calls import forgetting_calls
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
-from katha.protocols import Judge, PlanRequest
-from katha.reading import story_reader
+from katha.protocols import Judge, PlanRequest, StoryReader
+from katha.reading import require_reader
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord
 from katha.stories import iter_records, load_stories
+
+_RULE = "rule"
+"""The name by which the installed reader writes, and no model."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +68,19 @@ class PlannerQuality:
 
 
 def write_story_questions(
-    stories: Path, out: Path, *, by: str, planner: str, judge: str | None, base_url: str | None
+    stories: Path, out: Path, *, by: str, planner: str | None, judge: str | None, base_url: str | None
 ) -> Built:
     """Write stories with recoverability questions made from their transitions into `out`.
 
-    by: `rule`, or a model's name. planner: who reads transitions where a record has none. judge: who is asked each
-    question from the text alone, as a check.
+    by: `rule`, or a model's name. planner: who reads transitions where a record has none; the default's unless told.
+    judge: who is asked each question from the text alone, as a check.
 
     Raises:
         UsageError: a story, model or judge is wrong. ModelError: the model cannot be used.
     """
     refuse_overwriting(out, [stories])
+    if by == _RULE:
+        require_reader("Questions")
     reader = _reader(judge, base_url)
     made: list[StoryRecord] = []
     rejected: list[Rejection] = []
@@ -91,11 +96,12 @@ def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None
     """Write two contrastive variants of each story with scenes into `out`; arguments and errors as for questions."""
     refuse_overwriting(out, [stories])
     reader = _reader(judge, base_url)
-    model = None if by == "rule" else make_model(by, base_url=base_url)
+    model = None if by == _RULE else make_model(by, base_url=base_url)
+    ruled = require_reader("Variants") if model is None else StoryReader()
     kept: list[ContrastiveVariant] = []
     rejected: list[Rejection] = []
     for record in iter_records(stories):
-        made = story_reader().variants(record, MOST_VARIANTS) if model is None else write_variants(model, record)
+        made = ruled.variants(record, MOST_VARIANTS) if model is None else write_variants(model, record)
         built = check_variants(made, record, reader)
         kept += built.kept
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
@@ -309,10 +315,11 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int | None 
     return found
 
 
-def _questions(record: StoryRecord, by: str, planner: str, base_url: str | None) -> list[Question]:
-    settings = Settings(planner="oracle" if record.transitions else planner)
+def _questions(record: StoryRecord, by: str, planner: str | None, base_url: str | None) -> list[Question]:
+    named = "oracle" if record.transitions else planner
+    settings = Settings(planner=named) if named is not None else Settings()
     plan = make_plan(record, settings.model_copy(update={"panels": len(record.scenes) or PlanRequest().panels}))
-    if by == "rule":
+    if by == _RULE:
         return build_questions(record.model_copy(update={"recoverability_questions": []}), plan)
     with forgetting_calls(ReplyError):
         return write_questions(make_model(by, base_url=base_url), record, plan.transitions)

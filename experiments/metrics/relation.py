@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.matching.rules import open_rule
+from katha.eval_bridge.matching.rules import archived_rule
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.statistics import story_gaps
@@ -35,7 +35,7 @@ def board_gaps(source: Source) -> Iterator[GapRow]:
         return
     own = {board.method for board in source.boards}
     records = {board.record.story_id: board.record for board in source.boards}
-    rule = open_rule(source.matching, [source.verdicts] if source.verdicts is not None else [])
+    rule = archived_rule(source.matching, [source.verdicts] if source.verdicts is not None else [])
     rows = (row for row in source.answers() if row.method is None or row.method in own)
     outcomes = collect(records.values(), rows, matching=rule, selection="all")
     stories = outcomes.stories

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board
+from katha.eval_bridge.matching.match import usual_rule
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
 from katha.experiments.evaluation.eval_folder import EvalFolder, EvalState
@@ -71,7 +72,7 @@ class Source:
     name: str
     boards: tuple[BoardPlace, ...]
     answers: Callable[[], Iterator[Answer]] | None = None
-    matching: str = "lemma-set"
+    matching: str = field(default_factory=usual_rule)
     verdicts: Path | None = None
 
 
@@ -185,7 +186,7 @@ def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
         for item in result.boards if result is not None and records else ():
             read = partial(_drawn, folder, item.method, records[0], item.board, beside)
             boards.append(BoardPlace(item.method, records[0], read, digest(item.board.model_dump(mode="json"))))
-    matching = str(state.config.get("matching", "lemma-set"))
+    matching = str(state.config.get("matching", usual_rule()))
     return Source(folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching)
 
 
@@ -197,7 +198,7 @@ def _run(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
         raise InputFileError(f"The run in {str(folder)!r} has no storyboard.", hint="Give the same command again.")
     plan = read_kept(folder / "plan.json", Plan)
     config = from_run.get("config") if isinstance(from_run, dict) else None
-    matching = str(config.get("matching", "lemma-set")) if isinstance(config, dict) else "lemma-set"
+    matching = str(config.get("matching", usual_rule())) if isinstance(config, dict) else usual_rule()
     boards = [
         BoardPlace(
             board.method,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from katha.compass.modes import Scoring
 from katha.configs import load_config
 from katha.errors import UsageError
-from katha.eval_bridge.matching.match import require_rule
+from katha.eval_bridge.matching.match import require_rule, rule_names
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
 from katha.eval_bridge.people.agreement import alignment, correlation, localization, place_judgments
@@ -150,8 +150,8 @@ def _leakage(outcomes: Outcomes, judge: str, scoring: Scoring, judgments: Sequen
 
 # Matching rules side by side (Table 61): labelled pairs, and agreement with people.
 
-LETTER_RULES = ("exact-string", "keyword", "exact-set", "lemma-set")
-"""The rules that need no model: every row of Table 61 but the embedding's and the language model's, and `lemma-set`."""
+LETTER_RULES = ("exact-string", "keyword", "exact-set")
+"""The rules that need no model: every row of Table 61 but the embedding's and the language model's."""
 
 
 def matching_rows(
@@ -163,7 +163,8 @@ def matching_rows(
     verdicts: Path | None = None,
     base_url: str | None = None,
 ) -> list[MatchingRow]:
-    """Return a row for each rule that needs no model and for those of `rules` (`embedding:MODEL`, `llm:JUDGE`).
+    """Return a row for each rule that needs no model, the paper's and those of installed matchers, and for those of
+    `rules` (`embedding:MODEL`, `llm:JUDGE`).
 
     pairs: labelled pairs of an answer and an accepted set. judgments: people's, with `human_score`. verdicts: where a
     model's verdicts are kept and found again.
@@ -171,7 +172,7 @@ def matching_rows(
     Raises:
         UsageError: a rule is unknown, or its model cannot be had. InputFileError, RecordError: a line is no pair.
     """
-    names = [require_rule(name) for name in dict.fromkeys([*LETTER_RULES, *rules])]
+    names = [require_rule(name) for name in dict.fromkeys([*LETTER_RULES, *rule_names(), *rules])]
     scored = [row for row in judgments if "story_id" in row and "human_score" in row]
     found = []
     for name in names:

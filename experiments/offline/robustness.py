@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from katha.errors import InputFileError, RecordError, UsageError
-from katha.eval_bridge.matching.match import Rule
-from katha.eval_bridge.matching.rules import VERDICTS, open_rule, settle
+from katha.eval_bridge.matching.match import Rule, require_rule, usual_rule
+from katha.eval_bridge.matching.rules import VERDICTS, archived_rule, settle
 from katha.eval_bridge.people.agreement import column_rating
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX
@@ -44,7 +44,7 @@ class Study:
 
     records: Sequence[StoryRecord]
     archives: tuple[Path, ...]
-    matching: str = "lemma-set"
+    matching: str = field(default_factory=usual_rule)
     questions: Selection = "all"
     boards: Mapping[str, Sequence[str]] = field(default_factory=dict)
     scores: Scores | None = None
@@ -58,7 +58,7 @@ class Study:
 
     def rule(self) -> Rule:
         """Return the study's matching rule with the verdicts that lie beside the answers."""
-        return open_rule(self.matching, [path.with_name(VERDICTS) for path in self.archives])
+        return archived_rule(self.matching, [path.with_name(VERDICTS) for path in self.archives])
 
     def outcomes(self) -> Outcomes:
         """Return every outcome by the study's own rule.
@@ -112,9 +112,11 @@ def read_study(
     Raises:
         InputFileError, RecordError: a file is missing or broken. UsageError: answers are missing.
     """
+    if matching is not None:
+        require_rule(matching)
     if answers:
         records = read_scored_stories(path)
-        return Study(records, tuple(map(_answers_file, answers)), matching or "lemma-set", questions or "reporting")
+        return Study(records, tuple(map(_answers_file, answers)), matching or usual_rule(), questions or "reporting")
     if (path / ABLATION.file).is_file():
         return _ablation(path, matching)
     if (path / COMPARISON.file).is_file():
@@ -152,7 +154,7 @@ def _comparison(path: Path, matching: str | None) -> Study:
     return Study(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(path / "judging" / "answers.jsonl",),
-        matching=matching or str(state.config.get("matching", "lemma-set")),
+        matching=matching or str(state.config.get("matching", usual_rule())),
         questions=selection,
         boards=boards,
         scores=_kept(path / "scores.json"),
@@ -171,7 +173,7 @@ def _ablation(path: Path, matching: str | None) -> Study:
     return Study(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(archive,),
-        matching=matching or str(state.config.get("matching", "lemma-set")),
+        matching=matching or str(state.config.get("matching", usual_rule())),
         questions="reporting",
         boards={name: own for name, own in boards.items() if own},
         scores=_kept(path / "scores.json"),

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.config import Flag, Settings, read_settings
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.match import Rule, usual_rule
 from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
@@ -40,7 +40,7 @@ class ScoreOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    matching: str = Field(default="lemma-set", description=Settings.model_fields["matching"].description)
+    matching: str = Field(default_factory=usual_rule, description=Settings.model_fields["matching"].description)
     questions: Selection = Field(
         default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )

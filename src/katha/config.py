@@ -1,6 +1,9 @@
 """The one configuration of a run and its one precedence: flag, then file (preset), then environment, then default.
 
-Environment variables are `KATHA_` and the field's name in capitals (`KATHA_RENDERER=sketch`, `KATHA_SEEDS=1,2,3`,
+The default is the installed preset that says `default: true`; what it leaves open is the fields' own default. Without
+one nobody plans, draws or judges unless told (`require_chosen`).
+
+Environment variables are `KATHA_` and the field's name in capitals (`KATHA_RENDERER=flux`, `KATHA_SEEDS=1,2,3`,
 `KATHA_RENDERER_OPTIONS="steps=4 guidance=3.5"`); `KATHA_CACHE` names the cache folder.
 """
 
@@ -8,7 +11,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,17 +30,22 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_serializer,
     field_validator,
+    model_validator,
 )
 
 from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
-from katha.errors import UsageError
+from katha.errors import STAND_IN, KathaError, UsageError
 from katha.protocols import Span
-from katha.registry import Family, default_registry, read_options
+from katha.registry import Family, default_registry, offered, read_options
 from katha.schema import CompassSettings
 
 _DRAWERS = ("renderer", "bridge_renderer", "guide")
 _WITH_OPTIONS = ("planner", *_DRAWERS)
+_WHO: Mapping[str, str] = {"planner": "planner", "renderer": "renderer", "judges": "judge"}
+"""Settings without which nobody plans, draws or judges, and what one of them is called."""
+UNMEASURED = "none"
+"""The similarity that measures nothing but whether two pictures are the same one."""
 MOST_PANELS = 60
 """Panels that a plain text may be told in: twice as many as `rule` gives a long one by itself."""
 
@@ -55,7 +66,14 @@ Options = dict[str, Any]
 
 
 Choose = Callable[[str, Sequence[Any]], Any]
-"""Given the name of a setting and what a preset proposes for it (`first_of`), returns one of the proposals."""
+"""Given the name of a setting and what a preset proposes for it (`first_of`), returns one of the proposals; None leaves
+it to the default."""
+
+
+def usual_rule() -> str:
+    """Return the rule for free answers where none is named and no model is there to match them: that of the first
+    installed matcher, else `exact-set`."""
+    return next(iter(default_registry("matchers").names()), "exact-set")
 
 
 class Settings(BaseModel):
@@ -67,11 +85,11 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    planner: str = Field(default="rule", description="Who plans: see `katha planners`.")
+    planner: str = Field(default="", description="Who plans: see `katha planners`.")
     planner_options: Annotated[Options, Flag("--planner-option", many=True)] = Field(
         default={}, description="KEY=VALUE for the planner; may be given several times."
     )
-    renderer: str = Field(default="sketch", description="Who draws: see `katha renderers`.")
+    renderer: str = Field(default="", description="Who draws: see `katha renderers`.")
     renderer_options: Annotated[Options, Flag("--renderer-option", many=True)] = Field(
         default={}, description="KEY=VALUE for the renderer; `katha renderers` lists the keys."
     )
@@ -91,7 +109,7 @@ class Settings(BaseModel):
         default=None, description="For renderers on this machine: full, model-offload, quantized, sequential-offload."
     )
     judges: Annotated[tuple[str, ...], Flag("--judge", many=True)] = Field(
-        default=("sketch-reader",), description="Who judges: see `katha judges`. Several make an ensemble."
+        default=(), description="Who judges: see `katha judges`. Several make an ensemble."
     )
     steering_judges: Annotated[tuple[str, ...], Flag("--steering-judge", many=True)] = Field(
         default=(), description="Who chooses boards, if not --judge: whoever chose is no fair judge of the choice."
@@ -117,7 +135,7 @@ class Settings(BaseModel):
         description="API judges report on a board's questions together (one call), or singly, to the paper's letter.",
     )
     matching: str = Field(
-        default="lemma-set", description="How free answers are matched: lemma-set, exact-set, nli:MODEL, llm:JUDGE, ..."
+        default_factory=usual_rule, description="How free answers are matched: exact-set, nli:MODEL, llm:JUDGE, ..."
     )
     variant: str = Field(
         default="strict", description="How judges are instructed: strict (unless told), uncertain, neutral or paper."
@@ -141,7 +159,7 @@ class Settings(BaseModel):
         default=None, description="A YAML file of keys and values: how your story records name things."
     )
     similarity: str = Field(
-        default="reader", description="What coverage and copies are measured with: reader, open-clip:MODEL."
+        default=UNMEASURED, description="What coverage and copies are measured with: open-clip:MODEL, none."
     )
     candidates: Annotated[int | None, Flag(hidden=True)] = Field(
         default=None, ge=1, description="How many of the seeds' boards are candidates; all unless told."
@@ -152,6 +170,15 @@ class Settings(BaseModel):
     lock: Annotated[str | None, Flag(hidden=True)] = Field(
         default=None, description="The sha256 of the lock that these settings are frozen by."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_the_default(cls, given: object) -> object:
+        """Lay what was given over the default preset. Whoever is named comes without the options of the default."""
+        if not isinstance(given, Mapping):
+            return given
+        usual = {name: value for name, value in usual_preset()[1].items() if name.removesuffix("_options") not in given}
+        return {**usual, **given}
 
     @field_validator(*(f"{name}_options" for name in (*_WITH_OPTIONS, "judge")), mode="before")
     @classmethod
@@ -166,7 +193,8 @@ class Settings(BaseModel):
     @field_validator("judges", "seeds")
     @classmethod
     def _each_once(cls, value: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
-        if not value or len(set(value)) != len(value):
+        nobody = info.field_name == "judges" and not usual_preset()[1].get("judges")
+        if not (value or nobody) or len(set(value)) != len(value):
             raise ValueError(f"give at least one {str(info.field_name).removesuffix('s')}, each once")
         if info.field_name == "seeds" and any(not 0 <= seed < 2**32 for seed in value):
             raise ValueError("a seed is a whole number from 0 to 4294967295")
@@ -251,7 +279,40 @@ def load_preset(name: str) -> dict[str, Any]:
         raise UsageError(f"Preset {name!r} must be a mapping of settings.")
     if "lock" in value:
         raise UsageError(f"Preset {name!r} names a lock.", hint="Give the lock on the command line: --lock FILE.")
-    return value
+    return {key: item for key, item in value.items() if key != "default"}
+
+
+def usual_preset() -> tuple[str, Mapping[str, Any]]:
+    """Return the default, the first installed preset that says `default: true`, and its settings.
+
+    Where no installed package offers one its name is "", and it says nothing.
+    """
+    return _usual_preset(*sys.path)
+
+
+@lru_cache(maxsize=1)
+def _usual_preset(*path: str) -> tuple[str, Mapping[str, Any]]:
+    for name in sorted({entry.name for entry in offered("presets")}):
+        with suppress(KathaError):  # one that is broken is no default, and stops no command
+            value = load_chosen("presets", name, "Preset")
+            if isinstance(value, dict) and value.get("default") is True:
+                return name, _chosen(load_preset(name), set(), None)
+    return "", {}
+
+
+def require_chosen(settings: Settings, names: Collection[str] = tuple(_WHO)) -> None:
+    """Refuse settings in which nobody is who a command needs: `planner`, `renderer`, `judges`.
+
+    Raises:
+        UsageError: nobody was named, and there is no default.
+    """
+    missing = [_WHO[name] for name in names if not getattr(settings, name)]
+    if missing:
+        flags = " and ".join(f"--{what}" for what in missing)
+        raise UsageError(
+            f"No {' and no '.join(missing)} is chosen, and none is installed that works without a model.",
+            hint=f"Set a key (see `katha doctor`), name one with {flags}, or install the stand-in: {STAND_IN}.",
+        )
 
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
@@ -303,12 +364,16 @@ def _lay_over(merged: dict[str, Any], layer: Mapping[str, Any]) -> None:
         below = _options_of(merged.get(f"{name}_options"))
         merged[f"{name}_options"] = {key: value for key, value in below.items() if key != "memory"}
     for name in _WITH_OPTIONS:
-        options, before = f"{name}_options", str(merged.get(name, Settings.model_fields[name].default))
+        options, before = f"{name}_options", str(merged.get(name, _usual(name)))
         if name in layer and str(layer[name]).split(":")[0] != before.split(":")[0]:
             merged.pop(options, None)
         if isinstance(layer.get(options), (dict, str, list, tuple)):
             layer = {**layer, options: {**_options_of(merged.get(options)), **_options_of(layer[options])}}
     merged.update(layer)
+
+
+def _usual(name: str) -> object:
+    return usual_preset()[1].get(name, Settings.model_fields[name].default)
 
 
 def _options_of(value: Any) -> dict[str, Any]:
@@ -353,14 +418,15 @@ def resolve(
 
 
 def _chosen(layer: Mapping[str, Any], named: set[str], choose: Choose | None) -> dict[str, Any]:
-    """Return a preset's values with one of what it proposes; what a flag or the environment names is left to them."""
+    """Return a preset's values with one of what it proposes; what a flag or the environment names is left to them, and
+    what it leaves to the default (None) to that."""
     found: dict[str, Any] = {}
     for name, value in layer.items():
         proposed = _proposed(value)
         if not proposed:
             found[name] = value
-        elif name not in named:
-            found[name] = choose(name, proposed) if choose is not None else proposed[0]
+        elif name not in named and (one := choose(name, proposed) if choose is not None else proposed[0]) is not None:
+            found[name] = one
     return found
 
 

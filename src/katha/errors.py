@@ -27,6 +27,9 @@ A message names the file, record and field and says what to do; `hint` holds the
 
 from __future__ import annotations
 
+STAND_IN = "pip install katha[sketch]"
+"""What installs the stand-in, which plans, draws and judges without a model: told where nobody else is chosen."""
+
 
 class KathaError(Exception):
     """Base of every error raised on purpose: one sentence, and the next step in `hint`."""

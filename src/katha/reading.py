@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from katha.border import checked
+from katha.errors import STAND_IN, UsageError
 from katha.protocols import StoryReader
 from katha.registry import default_registry
+
+
+def require_reader(what: str) -> StoryReader:
+    """Return the installed reader of plain texts, which `what` needs.
+
+    Raises:
+        UsageError: none is installed.
+    """
+    if not default_registry("readers").names():
+        raise UsageError(
+            f"{what} by rule need a reader of plain texts, and none is installed.",
+            hint=f"Name a model with --by (openai:MODEL), or install the stand-in: {STAND_IN}.",
+        )
+    return story_reader()
 
 
 def story_reader() -> StoryReader:

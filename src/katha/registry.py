@@ -216,7 +216,7 @@ class Registry:
             raise UnknownPluginError(f"The {self.what} {spec!r} cannot be made: {told.rstrip('.')}.") from error
 
     def _entry_points(self) -> dict[str, EntryPoint]:
-        return {entry.name: entry for entry in _installed(*sys.path)[self.family]}
+        return {entry.name: entry for entry in offered(self.family)}
 
     def _import(self, entry: EntryPoint) -> Factory:
         try:
@@ -246,11 +246,16 @@ class Registry:
             )
 
 
+def offered(group: str) -> Sequence[EntryPoint]:
+    """Return what installed packages offer as `katha.GROUP`; nothing of it is imported."""
+    return tuple(_installed(*sys.path).get(f"katha.{group}", ()))
+
+
 @lru_cache(maxsize=1)
-def _installed(*path: str) -> Mapping[Family, EntryPoints]:
+def _installed(*path: str) -> Mapping[str, EntryPoints]:
     """Return what the packages on `path`, which is `sys.path`, offer; a file of each is read, so it is done once."""
     found = entry_points()
-    return {family: found.select(group=f"katha.{family}") for family in get_args(Family)}
+    return {group: found.select(group=group) for group in found.groups if group.startswith("katha.")}
 
 
 def _cause(error: BaseException) -> str:

@@ -279,7 +279,7 @@ def test_doctor_says_what_is_there_and_never_a_key(katha: Katha, monkeypatch: py
     assert value["would run"]["embedded"].startswith("rule + sketch + sketch-reader")
     assert value["would run"]["embedded"].endswith("(ready)")
     assert "(not now: " in value["would run"]["sdxl"]
-    assert {f"extra [{name}]" for name in ("train", "stats", "ocr", "local", "gemini")} <= set(value["packages"])
+    assert {f"extra [{name}]" for name in ("sketch", "stats", "ocr", "local", "gemini")} <= set(value["packages"])
     assert "extra [dev]" not in value["packages"]
     assert {"devices", "folders", "katha"} <= set(value)
 

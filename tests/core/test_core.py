@@ -159,8 +159,8 @@ def test_an_unknown_prompt_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["errors", "jsonio", "schema", "protocols", "registry", "configs", "config", "stories", "text", "vocabulary",
-     "store", "eval_bridge.scoring.scores", "compass.repair", "agents.run", "planners.rule", "renderers.sketch"],
+    ["errors", "jsonio", "schema", "protocols", "registry", "reading", "configs", "config", "stories", "store",
+     "eval_bridge.scoring.scores", "compass.repair", "agents.run", "planners.gemma_st", "renderers.folder"],
 )  # fmt: skip
 def test_the_public_surface_is_documented(name: str) -> None:
     module = importlib.import_module(f"katha.{name}")

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from doubles import plugins, story
 from typer.testing import CliRunner
 
 from katha.agents.run import run_story
 from katha.app.cli.main import app
 from katha.app.day_one import NO_PROBE
-from katha.config import Settings
-from katha.configs import config_names, config_text, load_config
+from katha.config import Settings, load_preset
+from katha.configs import config_names, load_config
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.models.client import AnthropicClient, Fault, OpenAIClient, find_vendor
@@ -94,11 +93,11 @@ def test_no_default_example_or_preset_names_a_model_that_is_gone() -> None:
     sections = load_config("providers.yaml")
     named = [(p, sections[p]["pictures"]["default"]["example"]) for p in ("openai", "gemini")]
     for name in config_names("presets"):
-        preset = yaml.safe_load(config_text("presets", f"{name}.yaml"))
+        preset = load_preset(name)
         for chosen in (preset.get("judges"), preset.get("renderer"), preset.get("planner")):
             proposed = chosen["first_of"] if isinstance(chosen, dict) else chosen
             for item in proposed if isinstance(proposed, list) else [str(proposed)]:
-                parts = item.removeprefix("gemma-st:").split(":", 1)
+                parts = str(item).removeprefix("gemma-st:").split(":", 1)
                 named += [(parts[0], parts[1])] if parts[0] in PROVIDERS else []
     assert len(named) > 4
     for provider, model in named:

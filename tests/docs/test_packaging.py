@@ -55,7 +55,7 @@ def test_the_wheel_holds_katha_and_nothing_else(wheel_names: list[str]) -> None:
 
 def test_no_module_and_no_data_file_is_missing(wheel_names: list[str]) -> None:
     assert sorted(_expected() - set(wheel_names)) == []
-    assert "katha/configs/presets/embedded.yaml" in wheel_names
+    assert "katha/configs/presets/flux.yaml" in wheel_names
 
 
 def test_the_wheel_brings_the_licence(wheel_names: list[str]) -> None:

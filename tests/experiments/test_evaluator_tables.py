@@ -195,7 +195,7 @@ def test_matching_rules_agree_with_a_second_computation(archive: Path, other: In
     study = read_study(archive / "stories.jsonl", [archive / "answers.jsonl"], matching="exact-set")
     people = [row for row in judgments(other) if "human_score" in row]
     found = {row.rule: row for row in matching_rows(study, pairs=tmp_path / "pairs.jsonl", judgments=people)}
-    assert tuple(found) == LETTER_RULES
+    assert tuple(found) == (*LETTER_RULES, "lemma-set")
     exact = found["exact-set"]
     assert (exact.n_pairs, exact.false_accept, exact.false_reject) == (5, pytest.approx(100 / 3), 0.0)
     assert (found["exact-string"].false_accept, found["exact-string"].false_reject) == (pytest.approx(100 / 3), 50.0)

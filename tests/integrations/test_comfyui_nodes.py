@@ -118,5 +118,5 @@ def test_what_cannot_be_done_gets_a_sentence(nodes: dict[str, Any], planned: tup
 
 def test_the_package_names_what_it_needs() -> None:
     known = tomllib.loads((PACKAGE / "pyproject.toml").read_text(encoding="utf-8"))
-    assert [item.split(">=")[0] for item in known["project"]["dependencies"]] == ["katha"]
+    assert [item.split(">=")[0] for item in known["project"]["dependencies"]] == ["katha[sketch]"]
     assert known["tool"]["comfy"]["DisplayName"] == "katha"

@@ -99,7 +99,7 @@ class Sources:
             "methods": yaml.safe_dump(
                 [{"name": "a", "renderer": "block"}, {"name": "b", "renderer": "sketch"}]
             ).encode(),
-            "lock": (ROOT / "configs" / "presets" / "embedded.yaml").read_bytes(),
+            "lock": (ROOT / "configs" / "presets" / "vector.yaml").read_bytes(),
             "judgments": f"story_id,question_id,right\n{record['story_id']},{question['question_id']},1\n".encode(),
             "pairs": json.dumps(pair).encode(),
             **_more(),

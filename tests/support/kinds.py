@@ -24,6 +24,7 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "core",
             "devices",
             "files",
+            "offered",
             "pictures",
             "plugin_options",
             "stories",
@@ -88,5 +89,5 @@ PROCESSES: Mapping[str, tuple[str, ...]] = {
 
 
 def listed(path: Path, lists: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether a test module, tests/FOLDER/test_NAME.py, stands in the lists."""
+    """Return whether a test module, FOLDER/test_NAME.py in tests or sketch/tests, stands in the lists."""
     return path.stem.removeprefix("test_") in lists.get(path.parent.name, ())

@@ -12,11 +12,10 @@ import pytest
 from PIL import Image
 
 from katha.errors import InputFileError
-from katha.eval_bridge.judges import sketch_reader
-from katha.eval_bridge.judges import sketch_reader as readings
 from katha.eval_bridge.packets.packets import clean_image, make_packet
 from katha.protocols import JudgePrompt, SeesAhead, Similarity
-from katha_sketch.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts
+from katha_sketch.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts, sketch_reader
+from katha_sketch.reader import sketch_reader as readings
 from katha_sketch.reader.similarity import ReaderSimilarity
 from katha_sketch.reader.sketch_reader import Readings, SketchReaderJudge
 

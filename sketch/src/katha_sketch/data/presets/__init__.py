@@ -1,0 +1,1 @@
+"""Presets that the stand-in offers to katha."""
