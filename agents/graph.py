@@ -325,7 +325,7 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Stop until a person has chosen. The answer to the interrupt is `{action, candidate, prompt, seed}`.
 
     An answer that cannot be followed is asked for again, with what is wrong with it. The interrupt carries the answer's
-    schema, from which the desk, the terminal and LangGraph Studio make what a person fills in.
+    schema, from which the desk and the terminal make what a person fills in.
     """
     request = review_request(state, runtime.context)
     question = review_question(request)

@@ -111,7 +111,7 @@ def imported(tree: ast.Module, known: Mapping[str, Path]) -> Iterator[tuple[str,
     """Yield each module of katha that a module imports, and whether it does so inside a function."""
     inside = {id(node) for function in functions(tree) for node in ast.walk(function)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("katha"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in known:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 yield (full if full in known else str(node.module)), id(node) in inside

@@ -9,7 +9,8 @@ import typer
 
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Given, Json, options_from
-from katha.app.exports import ARCHIVES, FORMATS, ExportOptions, export_board
+from katha.app.exports import ARCHIVES, FORMATS, ExportOptions
+from katha.app.exports import export as export_run
 from katha.config import read_settings
 from katha.errors import UsageError
 
@@ -42,7 +43,7 @@ def export(
     """
     chosen = read_settings(ExportOptions, options.changes)
     _require_followed(to, chosen)
-    made = export_board(run, to, out, chosen)
+    made = export_run(run, to, out, chosen)
     if as_json:
         echo_json({"out": str(made), "to": to})
     else:

@@ -142,7 +142,7 @@ def _is_run(story: str) -> bool:
 
 
 def _go_on(run: Path, as_json: bool, opened: bool) -> None:
-    """Go on with a run that was begun here, at the desk or in LangGraph Studio, from what is in its folder."""
+    """Go on with a run that was begun here or at the desk, from what is in its folder."""
     from katha.app.cli.review import at_terminal
 
     state = RunFolder(run).read()

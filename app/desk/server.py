@@ -23,7 +23,7 @@ from katha.agents.folder import CAST
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, StaleError, Told
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
-from katha.app.exports import FORMATS, ExportOptions, export_board
+from katha.app.exports import FORMATS, ExportOptions, export
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
 from katha.errors import InputFileError, KathaError, UsageError
@@ -318,9 +318,7 @@ class Routes:
         with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
             name = self._desk.run.name
             suffix = FORMATS[body.to].suffix
-            made = export_board(
-                self._desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options
-            )
+            made = export(self._desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
             several = made.is_dir() or len(list(Path(place).iterdir())) > 1
             data = _zipped(Path(place)) if several else made.read_bytes()
             label = f"{name}_{body.to}.zip" if several else made.name

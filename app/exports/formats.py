@@ -71,7 +71,7 @@ ARCHIVES: Mapping[str, Format] = MappingProxyType(
 """Every format of a judged folder's answers by the name that `--to` takes."""
 
 
-def export_board(run: Path | str, to: str, out: Path | str | None = None, options: ExportOptions | None = None) -> Path:
+def export(run: Path | str, to: str, out: Path | str | None = None, options: ExportOptions | None = None) -> Path:
     """Write the board of a finished run, or the answers of a judged folder, for another tool.
 
     Args:
@@ -90,7 +90,7 @@ def export_board(run: Path | str, to: str, out: Path | str | None = None, option
         StoreError: `out` cannot be written.
 
     Example:
-        >>> export_board("out/fox_and_crow", "pdf", "fox.pdf", ExportOptions(layout="book"))
+        >>> export("out/fox_and_crow", "pdf", "fox.pdf", ExportOptions(layout="book"))
     """
     chosen = options or ExportOptions()
     form = FORMATS.get(to) or ARCHIVES.get(to)

@@ -20,7 +20,8 @@ from pydantic import BaseModel, Field
 from katha.agents.editor.editing import Proposal
 from katha.agents.editor.edits import InsertBridge, TakeFrame
 from katha.app.desk.desk import Told
-from katha.app.exports import FORMATS, ExportOptions, export_board
+from katha.app.exports import FORMATS, ExportOptions
+from katha.app.exports import export as export_run
 from katha.app.mcp.answers import (
     BoardTold,
     ExportTold,
@@ -287,7 +288,7 @@ async def export(
     if to not in FORMATS:
         raise UsageError(f"There is no export {to!r}.", hint=f"Known: {', '.join(FORMATS)}.")
     async with studio.opened(run) as path:
-        made = await calmly(lambda: export_board(path, to, _free(studio, path, to), options))
+        made = await calmly(lambda: export_run(path, to, _free(studio, path, to), options))
     return give(ExportTold(path=str(made), format=to), f"Exported: {made}")
 
 

@@ -24,7 +24,7 @@ from katha.errors import (
 
 if TYPE_CHECKING:
     from katha.app.drawing import draw_cast, plan_story, redo_frame, run_story
-    from katha.app.exports import ExportOptions, export_board
+    from katha.app.exports import ExportOptions, export
     from katha.app.many import plan_stories, run_stories
     from katha.app.measuring import measure
     from katha.app.studies import ablate, compare, evaluate, tune
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "katha.app.drawing": ("draw_cast", "plan_story", "redo_frame", "run_story"),
-    "katha.app.exports": ("ExportOptions", "export_board"),
+    "katha.app.exports": ("ExportOptions", "export"),
     "katha.app.many": ("plan_stories", "run_stories"),
     "katha.app.measuring": ("measure",),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
@@ -84,7 +84,7 @@ __all__ = [
     "compare",
     "draw_cast",
     "evaluate",
-    "export_board",
+    "export",
     "load_stories",
     "measure",
     "plan_stories",

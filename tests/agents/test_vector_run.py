@@ -17,7 +17,7 @@ from katha.agents.editor.edits import AmendFrame, GivePicture, TakeFrame
 from katha.agents.editor.versions import undo
 from katha.agents.run import run_story
 from katha.app.cli.main import app
-from katha.app.exports.formats import export_board
+from katha.app.exports.formats import export
 from katha.config import Settings
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.models.base import Turn
@@ -66,13 +66,13 @@ def test_a_run_keeps_sources_and_repairs_by_a_bridge(
         assert row["source"] == f"panels/{row['sha256']}.svg"
         assert "mi-body" in svg
     assert "mi-head-glad" in (out / "cast.svg").read_text(encoding="utf-8")
-    layers = json.loads((export_board(out, "svg", tmp_path / "layers") / "frames.json").read_text("utf-8"))["frames"]
+    layers = json.loads((export(out, "svg", tmp_path / "layers") / "frames.json").read_text("utf-8"))["frames"]
     assert [row["file"][-4:] for row in layers] == [".svg"] * 3
     assert {"mila", "the red kettle"} <= set(layers[0]["layers"])
     first = out / board["frames"][0]["source"]
     drawing = first.read_text(encoding="utf-8")
     first.write_text(drawing.replace("<defs>", "<script/><defs>", 1), encoding="utf-8")
-    rows = json.loads((export_board(out, "svg", tmp_path / "hostile") / "frames.json").read_text("utf-8"))["frames"]
+    rows = json.loads((export(out, "svg", tmp_path / "hostile") / "frames.json").read_text("utf-8"))["frames"]
     assert [row["file"][-4:] for row in rows] == [".png", ".svg", ".svg"]
     first.write_text(drawing, encoding="utf-8")
     asked = len(model.asked)

@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 
 from katha.agents.editor.names import speaking_name
 from katha.app.cli.main import app
-from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
+from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
@@ -79,7 +79,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:
-    return export_board(run, to, run.parent / name, ExportOptions.model_validate(options))
+    return export(run, to, run.parent / name, ExportOptions.model_validate(options))
 
 
 def opened(path: Path) -> Image.Image:
@@ -489,13 +489,13 @@ def test_wrong_use_is_one_sentence(run: Path, words: list[str], said: str, monke
 
 def test_nothing_is_written_over_the_run_or_through_a_folder(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="in the run itself"):
-        export_board(run, "png", run / "panels")
+        export(run, "png", run / "panels")
     (tmp_path / "dir.pdf").mkdir()
     with pytest.raises(UsageError, match="is a folder"):
-        export_board(run, "pdf", tmp_path / "dir.pdf")
+        export(run, "pdf", tmp_path / "dir.pdf")
     (tmp_path / "file").touch()
     with pytest.raises(StoreError):
-        export_board(run, "pdf", tmp_path / "file" / "a.pdf")
+        export(run, "pdf", tmp_path / "file" / "a.pdf")
 
 
 def test_a_folder_of_somebody_elses_beside_a_timeline_stays(run: Path, tmp_path: Path) -> None:

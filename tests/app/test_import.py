@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from katha.agents.context import make_planner, plan_within
 from katha.agents.editor.found import told_story, with_scenes
 from katha.app.cli.main import app
-from katha.app.exports import export_board
+from katha.app.exports import export
 from katha.app.imports import FINDS, import_board
 from katha.config import Settings
 from katha.errors import InputFileError, UsageError
@@ -176,7 +176,7 @@ def test_a_bridge_is_proposed_between_the_project_s_own_pictures(tmp_path: Path,
 
 def test_what_katha_exports_to_storyboarder_comes_back(tmp_path: Path, katha: Katha) -> None:
     katha("--import", project(tmp_path / "board"), "--out", "out")
-    again = import_board(export_board(tmp_path / "out", "storyboarder", tmp_path / "again"))
+    again = import_board(export(tmp_path / "out", "storyboarder", tmp_path / "again"))
     assert again.changes["panels"] == 4
     assert again.story.story_text.startswith(f'{TOLD[0]} "What a voice!" {TOLD[1]}')
 

@@ -34,7 +34,7 @@ FUNCTIONS = {
         "tune",
         "load_stories",
     ),
-    *("export_board", "measure", "plan_stories", "run_stories"),
+    *("export", "measure", "plan_stories", "run_stories"),
     *("register_renderer", "register_planner", "register_judge", "register_metric"),
 }
 RECORDS = {"ExportOptions", "Story", "Plan", "Board", "Answer", "Scores", "Settings", "Budget"}

@@ -10,12 +10,12 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from docs.make_transcripts import BLOCK, follow, transcripts
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -26,7 +26,6 @@ FOLLOWED = [
     if page.stem not in TESTED_ELSEWHERE
 ]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUTS = {
     "add-your-own": ["out/captions/report.html", "out/captions/table.json"],
     "first-board": ["out/lion/report.html", "out/lion.png", "out/fox/report.html", "out/birthday/report.html"],
@@ -48,42 +47,20 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "pages_cache"
 
 
-def follow(page: Path, folder: Path, cache: Path) -> int:
-    """Do what `page` says in `folder`; the number of blocks that were run."""
-    commands = folder / "bin"
-    commands.mkdir()
-    starts = {"katha": "-c 'from katha.app.cli.main import main; main()'", "pytest": "-m pytest", "python": ""}
-    path = f'PYTHONPATH="$PYTHONPATH:{os.environ.get("PYTHONPATH", "")}"'
-    for name, start in starts.items():
-        (commands / name).write_text(f'#!/bin/sh\n{path} exec "{sys.executable}" {start} "$@"\n')
-        (commands / name).chmod(0o755)
-    work = folder / "work"
-    work.mkdir()
-    (work / "examples").symlink_to(ROOT / "examples")
-    environment = {
-        **os.environ,
-        "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
-        "KATHA_CACHE": str(cache),
-    }
-    run = 0
-    for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-        if title:
-            (work / title).write_text(text, encoding="utf-8")
-        if language == "sh":
-            done = subprocess.run(
-                ["sh", "-e"], input=text, cwd=work, env=environment, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-            run += 1
+def check(page: Path, folder: Path, cache: Path) -> int:
+    """Do what `page` says; the number of blocks that were run. What they print is what the page shows."""
+    ran = list(follow(page, folder, cache))
+    outputs, shown = dict(ran), transcripts(page.read_text(encoding="utf-8"))
+    assert [(run, outputs[run]) for run, _ in shown] == shown, "run python -m docs.make_transcripts"
     for output in OUTPUTS.get(page.stem, []):
-        assert (work / output).is_file(), output
-    return run
+        assert (folder / "work" / output).is_file(), output
+    return len(ran)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", FOLLOWED, ids=lambda page: page.stem)
 def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, cache: Path) -> None:
-    run = follow(page, tmp_path, cache)
+    run = check(page, tmp_path, cache)
     assert run > 0 or page.stem in {"index", "container", "desk", "judge-with-a-model", "mcp"}
 
 
@@ -93,7 +70,7 @@ def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Pat
     judge, mode = examples["overlap.py"], examples["captions.yaml"]
     section = examples["prompts.html.j2"] + examples["prompts_section.py"]
     assert max(len(text.splitlines()) for text in (judge, mode, section)) < 30
-    follow(page, tmp_path, cache)
+    check(page, tmp_path, cache)
     out = tmp_path / "work" / "out"
     answered = [json.loads(line)["judge"] for line in (out / "overlap" / "answers.jsonl").read_text().splitlines()]
     assert answered.count("overlap:Overlap") == answered.count("sketch-reader") > 0

@@ -77,7 +77,7 @@ PROCESSES: Mapping[str, tuple[str, ...]] = {
     "agents": ("shared_run",),
     "app": (
         *("ablate_cli", "cli_terminal", "desk", "desk_page", "export", "hostile", "jobs_cli", "mcp", "people_pages"),
-        *("received", "report", "run_many", "served"),
+        *("received", "report", "run_many"),
     ),
     "core": ("store_shared",),
     "docs": ("docs_pages", "readme"),
