@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, ClassVar, TypeVar
 
-from katha.configs import load_config
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judging.abilities import AsksInBatches
 from katha.eval_bridge.judging.budget import fitted
@@ -42,6 +41,7 @@ class ApiJudge(AsksInBatches):
 
     CLIENT: ClassVar[type[ChatClient]]
     PROVIDER: ClassVar[str]
+    asks_together = True
 
     def __init__(
         self,
@@ -82,8 +82,6 @@ class ApiJudge(AsksInBatches):
             )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
         self.picture_side, self.price = picture_side, self._card.get("price")
-        # A server of one's own keeps the pictures, so that one question a call costs it little.
-        self.asks_together = not load_config("providers.yaml")[self.PROVIDER].get("own", False)
         self._smaller = lru_cache(maxsize=_KEPT)(partial(_smaller, side=picture_side or 0))
 
     def _picture(self, shown: str) -> dict[str, Any]:
