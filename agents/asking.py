@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from katha.errors import ReplyError
 from katha.eval_bridge.questions.free import write_free_questions
 from katha.eval_bridge.questions.halves import assign_roles
-from katha.models.base import UsesTextModel
 from katha.protocols import Planner
 from katha.schema import Plan, Question, StoryRecord
 
@@ -23,7 +22,7 @@ def written_questions(
     Raises:
         ModelError: the model gave no answer.
     """
-    model = planner.question_writer if isinstance(planner, UsesTextModel) else None
+    model = planner.question_writer
     if model is None or record.recoverability_questions:
         return []
     if heard is not None:

@@ -28,15 +28,11 @@ from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
 from katha.jsonio import digest
-from katha.models.base import PaysForCalls
 from katha.models.calls import forgetting_calls
 from katha.planners.renewal import sealed
 from katha.protocols import (
     Capabilities,
-    CostsMoney,
-    FollowsGuides,
     Judge,
-    KeepsReceipts,
     PanelWords,
     Planner,
     PlanRequest,
@@ -150,7 +146,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     Raises:
         BudgetError: the frame could cost more than is left; it was not asked for.
     """
-    if budget is None or not isinstance(renderer, CostsMoney):
+    if budget is None or not renderer.metered:
         return draw()
     each = renderer.frame_price or 0.0
     if not budget.grant(1, each):
@@ -161,7 +157,7 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
-        receipt = renderer.receipt() if isinstance(renderer, KeepsReceipts) else {}
+        receipt = renderer.receipt()
         known = receipt.get("paid", receipt.get("cost"))
         cost = each if known is None else float(known)
     finally:
@@ -176,7 +172,7 @@ def require_prices(budget: Budget | None, renderers: Mapping[str, Renderer | Non
         UsageError: the renderer is named.
     """
     for name, renderer in renderers.items() if budget is not None and budget.max_cost is not None else ():
-        if isinstance(renderer, CostsMoney) and renderer.frame_price is None:
+        if renderer is not None and renderer.frame_price is None:
             raise UsageError(
                 f"The price of a picture by {name!r} is unknown, so --max-cost cannot hold.",
                 hint="Give --renderer-option price=DOLLARS, or limit it by --max-calls.",
@@ -223,7 +219,7 @@ class Plugins:
         """Return everything of theirs that can change a result, for `run.json`."""
         guided = {}
         if self.guide is not None:
-            followed = dict(self.renderer.guided_spec()) if isinstance(self.renderer, FollowsGuides) else {}
+            followed = dict(self.renderer.guided_spec())
             guided = {"guide": {"renderer": spec_of(self.guide, "guide"), "followed": followed}}
         return {
             "planner": spec_of(self.planner, "planner"),
@@ -273,8 +269,6 @@ def _pay_planner(config: Settings, planner: Planner, budget: Budget) -> None:
     Raises:
         UsageError: the budget is in dollars, and the model's price is unknown.
     """
-    if not isinstance(planner, PaysForCalls):
-        return
     some = planner.expected(StoryRecord(story_id="some", story_text=""), PlanRequest().panels)
     cost = planner.cost(some.tokens)
     if cost is None and budget.max_cost is not None:

@@ -38,7 +38,6 @@ from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.eval_bridge.scoring.scores import score
 from katha.jsonio import digest
-from katha.protocols import SeesTogether
 from katha.schema import (
     Answer,
     Board,
@@ -129,11 +128,7 @@ class _Seen(NamedTuple):
 
 def _see(context: RunContext, board: Board) -> _Seen:
     images = images_of(context, board)
-    similarity = context.plugins.similarity
-    if isinstance(similarity, SeesTogether):
-        vectors = similarity.encode_images(images)
-    else:
-        vectors = np.stack([similarity.encode_image(png) for png in images])
+    vectors = context.plugins.similarity.encode_images(images)
     return _Seen(board, images, vectors, adjacent_similarities(vectors))
 
 

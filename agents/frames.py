@@ -33,19 +33,10 @@ from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
 from katha.protocols import (
-    Amends,
     BoardContext,
-    DrawsFigures,
-    DrawsFromPictures,
-    FollowsGuides,
     FrameRequest,
-    Inpaints,
-    InsertsTogether,
-    KeepsReceipts,
-    KeepsSources,
-    MayBeWithdrawn,
     Renderer,
-    ShowsDrafts,
+    can,
 )
 from katha.schema import Board, Event, Frame, FrameKind, Record, Stage
 
@@ -144,7 +135,7 @@ def _draw_once(context: RunContext, requests: Sequence[FrameRequest], emit: Emit
 
 def _alone(context: RunContext, renderer: Renderer) -> AbstractContextManager[object]:
     """One call at a time for what draws on this machine, and for what draws another task's frame along with its own."""
-    shared = threads_of(renderer) > 1 and not isinstance(renderer, InsertsTogether)
+    shared = threads_of(renderer) > 1 and not can(renderer, Renderer.insert_frames)
     return nullcontext() if shared else context.renderer_lock
 
 
@@ -195,7 +186,7 @@ def _figures(context: RunContext, renderer: Renderer, requests: Sequence[FrameRe
     """By name what the characters look like in the layouts, so that their portraits look alike."""
     guide = context.plugins.guide_of(renderer)
     layout = next((request.guide for request in requests if request.guide is not None), None)
-    if layout is None or not isinstance(guide, DrawsFigures) or not isinstance(renderer, DrawsFromPictures):
+    if layout is None or guide is None or not can(renderer, Renderer.picture_of):
         return {}
     cast = context.store.frames.source(_cast_of(sha256_hex(layout)))
     return guide.figures(cast, context.plan()) if cast is not None else {}
@@ -228,7 +219,7 @@ def _portrait_key(renderer: Renderer, request: FrameRequest) -> str:
 def missing_portraits(context: RunContext, seeds: Iterable[int]) -> dict[str, FrameRequest]:
     """Return by key the portraits that the scenes of these boards are drawn from and that are not in the cache."""
     renderer, index = context.plugins.renderer, context.store.frames
-    if not isinstance(renderer, DrawsFromPictures):
+    if not can(renderer, Renderer.picture_of):
         return {}
     scenes = [
         scene
@@ -279,7 +270,7 @@ def _require_served(context: RunContext) -> None:
     plugins = context.plugins
     bridge = None if context.mode.insert == "none" else plugins.bridge
     for plugin in (plugins.renderer, bridge, *plugins.judges.values()):
-        if isinstance(plugin, MayBeWithdrawn):
+        if plugin is not None:
             plugin.require_served()
 
 
@@ -292,7 +283,7 @@ def _render(
     wanted = [requests[place] for place in places]
     if not wanted:
         return
-    if emit is not None and isinstance(renderer, ShowsDrafts):
+    if emit is not None:
         renderer.show_drafts(partial(_tell_draft, context, emit))
     try:
         with named_failures(f"renderer {who!r}", RenderError):
@@ -319,19 +310,18 @@ def _put(context: RunContext, renderer: Renderer, png: bytes, request: FrameRequ
     store = context.store
     sha256 = counts = store.blobs.put(png)
     try:
-        if isinstance(renderer, KeepsReceipts):
+        if can(renderer, Renderer.receipt):
             pictures = {"pictures": [sha256_hex(data) for _, data in request.pictures]} if request.pictures else {}
             receipt = {name: value for name, value in renderer.receipt().items() if name != "paid"}
             store.frames.put_receipt(sha256, {**receipt, **pictures})
-        if isinstance(renderer, KeepsSources):
-            _keep_sources(context, renderer, sha256)
+        _keep_sources(context, renderer, sha256)
     finally:  # a store that is lost in between keeps both for later, or the picture would be paid for again
         if key is not None:
             counts = store.frames.put(key, sha256)
     return counts
 
 
-def _keep_sources(context: RunContext, renderer: KeepsSources, sha256: str) -> None:
+def _keep_sources(context: RunContext, renderer: Renderer, sha256: str) -> None:
     """Keep the drawing of a picture and of the cast that it is made of."""
     source, cast = renderer.source(), renderer.cast_source()
     if source is not None:
@@ -354,8 +344,7 @@ def _asked(request: FrameRequest, renderer: Renderer) -> dict[str, object]:
     told = _dump(request, renderer.capabilities.panel)
     if request.guide is None:
         return told
-    followed = dict(renderer.guided_spec()) if isinstance(renderer, FollowsGuides) else {}
-    return {**told, "guide": {"picture": sha256_hex(request.guide), "followed": followed}}
+    return {**told, "guide": {"picture": sha256_hex(request.guide), "followed": dict(renderer.guided_spec())}}
 
 
 def _dump(request: FrameRequest, panel: bool) -> dict[str, object]:
@@ -470,7 +459,7 @@ def _insert_once(
     size = png_size(around.images[max(0, around.position - 1)])
     drawn = drawable_size(renderer.capabilities, size)
     # Pictures of the others are made only for what draws the others, too: a portrait may have to be paid for.
-    wished = requests if isinstance(renderer, InsertsTogether) else requests[:1]
+    wished = requests if can(renderer, Renderer.insert_frames) else requests[:1]
     asked = _with_pictures(context, renderer, [replace(one, width=drawn[0], height=drawn[1]) for one in wished], emit)
     # It depends on its request, and on its surroundings unless the renderer draws it alone.
     alone = renderer.capabilities.insertion == "alone"
@@ -508,7 +497,7 @@ def _inserted(
 ) -> Iterator[bytes]:
     """Yield the frame of each request, up to one of one colour; raises BlankFrameError where that is the first."""
     frames: Iterator[bytes] = (renderer.insert_frame(request, around) for request in requests)
-    if len(requests) > 1 and isinstance(renderer, InsertsTogether):
+    if len(requests) > 1:
         frames = iter(renderer.insert_frames(requests, around))
     for number in range(len(requests)):
         try:
@@ -531,7 +520,7 @@ def draw_inside(
         UsageError: the renderer has no masks, or the mask is none of this run's, of another shape, or empty.
     """
     who = _name_of(context, renderer)
-    if not isinstance(renderer, Inpaints):
+    if not can(renderer, Renderer.inpaint_frame):
         raise UsageError(f"The renderer {who!r} has no masks: it draws whole frames.", hint="Draw the frame again.")
     old, size = picture_at(context, picture), png_size(picture_at(context, picture))
     try:
@@ -591,7 +580,7 @@ def draw_amended(
         UsageError: the renderer draws from no sources of its own, the frame has none, or none with that part.
     """
     who, source = _name_of(context, renderer), source_at(context, picture)
-    if not isinstance(renderer, Amends):
+    if not can(renderer, Renderer.amend_frame):
         raise UsageError(f"The renderer {who!r} changes no finished drawing.", hint="Draw the frame again.")
     if source is None:
         raise UsageError("That frame has no drawing to change: its picture has no SVG beside it.")

@@ -8,7 +8,7 @@ state, never a mode's name: a new mode is a row in configs/modes.yaml and no bra
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -45,7 +45,7 @@ from katha.agents.state import (
 )
 from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, replan, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
-from katha.protocols import MakesRemarks, SeesAhead
+from katha.protocols import Similarity, can
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
 
 
@@ -108,7 +108,7 @@ def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
 def _looking(context: RunContext, emit: Emit) -> Emit:
     """`emit`, and each frame that it tells of is looked at while the next is drawn: they are measured next."""
     similarity = context.plugins.similarity
-    if not isinstance(similarity, SeesAhead):
+    if not can(similarity, Similarity.foresee):
         return emit
 
     def told(event: Event) -> None:
@@ -125,8 +125,7 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
     with _stage(runtime, "render", len(context.plan().panels)) as spent:
         board = draw_board(context, state["seed"], _looking(context, runtime.stream_writer))
         for drawer in (context.plugins.guide, context.plugins.renderer):
-            remarks: Sequence[str] = drawer.remarks() if isinstance(drawer, MakesRemarks) else ()
-            for remark in remarks:
+            for remark in drawer.remarks() if drawer is not None else ():
                 runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
     task = CritiqueTask(name=name, board=board)
     return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))

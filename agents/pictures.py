@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.pictures import as_png, decode, png_problem, png_size
-from katha.protocols import AsksSideBySide, Capabilities, DrawsFromPictures, FrameRequest, KnowsItsWords, Renderer
+from katha.protocols import Capabilities, FrameRequest, Renderer, can
 from katha.schema import Character
 
 T = TypeVar("T")
@@ -161,7 +161,7 @@ def unfollowed(renderer: Renderer, who: str, old: Sequence[Character], new: Sequ
         given = reference_of(item)
         if given is not None and (was is None or given != reference_of(was)) and not renderer.capabilities.pictures:
             yield f"{who!r} draws from words alone: the picture of {item.name} is kept, and changes no frame."
-        for word in renderer.undrawn(item) if isinstance(renderer, KnowsItsWords) else ():
+        for word in renderer.undrawn(item):
             yield f"{who!r} has no drawing for {word!r}: {item.name} is drawn without it."
 
 
@@ -178,8 +178,8 @@ def with_pictures(
     own: by name the pictures that people have put on their characters' sheets; they go before any other. figures: those
     of a guide's cast, which portraits follow.
     """
-    asks = renderer if isinstance(renderer, DrawsFromPictures) else None
-    if asks is None and not own:
+    asks = can(renderer, Renderer.picture_of)
+    if not asks and not own:
         return list(requests)
     drawn: dict[FrameRequest, bytes] = {}
     found = []
@@ -187,8 +187,8 @@ def with_pictures(
         pictures = []
         for character in request.characters:
             picture: bytes | FrameRequest | None = own.get(character.name)
-            if picture is None and asks is not None:
-                picture = portrait_of(asks, character, request, figures)
+            if picture is None and asks:
+                picture = portrait_of(renderer, character, request, figures)
             if isinstance(picture, FrameRequest):
                 if picture not in drawn:
                     drawn[picture] = draw(picture, character.name)
@@ -200,16 +200,16 @@ def with_pictures(
 
 
 def portrait_of(
-    asks: DrawsFromPictures, character: Character, request: FrameRequest, figures: Mapping[str, bytes]
+    renderer: Renderer, character: Character, request: FrameRequest, figures: Mapping[str, bytes]
 ) -> bytes | FrameRequest | None:
     """Return what is said of a character's picture; a portrait follows the character's figure, if there is one."""
-    picture = asks.picture_of(character, request)
+    picture = renderer.picture_of(character, request)
     return replace(picture, guide=figures.get(character.name)) if isinstance(picture, FrameRequest) else picture
 
 
 def threads_of(renderer: Renderer) -> int:
     """Return from how many threads frames may be asked for; 1 for a renderer that needs the machine to itself."""
-    return max(1, int(renderer.concurrency)) if isinstance(renderer, AsksSideBySide) else 1
+    return max(1, int(renderer.concurrency))
 
 
 def side_by_side(places: Sequence[int], one: Callable[[int], T], threads: int, done: Callable[[int, T], None]) -> None:

@@ -10,9 +10,9 @@ from katha.agents.context import RunContext
 from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
 from katha.composing import Count, Family, compose, load_family
-from katha.planners.base import WORD, tokens_of, worded
+from katha.planners.base import WORD, worded
 from katha.planners.narrated import raw_sentences
-from katha.protocols import Capabilities, CountsTokens, FrameRequest, KnowsItsLimits, Renderer
+from katha.protocols import Capabilities, FrameRequest, Renderer, can, tokens_of
 from katha.schema import Frame, FrameKind, Panel, Plan, Prop, Seen
 
 __all__ = [
@@ -34,8 +34,7 @@ def scene_request(context: RunContext, panel: Panel, seed: int) -> FrameRequest:
 def _for(renderer: Renderer, request: FrameRequest, plan: Plan) -> FrameRequest:
     """Return `request` in the words of what draws it."""
     able = renderer.capabilities
-    counts = renderer.count_tokens if isinstance(renderer, CountsTokens) else tokens_of
-    return _with_plan(in_words(request, able, counts), plan, able)
+    return _with_plan(in_words(request, able, renderer.count_tokens), plan, able)
 
 
 def _with_plan(request: FrameRequest, plan: Plan, able: Capabilities) -> FrameRequest:
@@ -161,7 +160,7 @@ def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
     before: the same run's plan of which that is known; panels that ask for the same picture are not read again.
     """
     plan, renderer = context.plan(), context.plugins.renderer
-    if not isinstance(renderer, KnowsItsLimits):
+    if not can(renderer, Renderer.not_drawn):
         return plan
     was = {_wish(before, panel): panel.not_drawn for panel in before.panels} if before is not None else {}
     panels = []

@@ -27,7 +27,6 @@ from katha.errors import InputFileError, OutputFolderError, StoreError, UsageErr
 from katha.eval_bridge.judging.budget import Budget
 from katha.models.calls import noting_calls
 from katha.postgres import connector, explained
-from katha.protocols import LeavesOut
 from katha.schema import Event, Plan, StoryRecord
 from katha.store import Store
 
@@ -149,8 +148,7 @@ def _go_on(
             folder.abandon()
         raise
     notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-    renderer = context.plugins.renderer
-    notes += renderer.left_out(record.story_id) if isinstance(renderer, LeavesOut) else ()
+    notes += context.plugins.renderer.left_out(record.story_id)
     state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
     result = finish(context, state)
     if again:  # what was done by hand is done once more, from the cache

@@ -28,7 +28,7 @@ from katha.jsonio import MOST_JSON, read_json
 from katha.mapping import RecordMapping
 from katha.planners.base import validate_plan
 from katha.planners.renewal import read_plan
-from katha.protocols import KeepsSources
+from katha.protocols import Renderer, can
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
 
@@ -163,7 +163,7 @@ def draw_cast(
     record = read_story(story, config.mapping)
     given = plan if plan is None or isinstance(plan, Plan) else load_plan(Path(plan), record)
     renderer = make_renderer(config)
-    if not isinstance(renderer, KeepsSources):
+    if not can(renderer, Renderer.draw_cast):
         raise UsageError(
             f"The renderer {config.renderer!r} draws from no cast sheet.", hint="Name vector:MODEL as --renderer."
         )

@@ -37,12 +37,12 @@ _PLUGINS = '''
 import hashlib, io, json
 from pathlib import Path
 from PIL import Image
-from katha.protocols import Capabilities, JudgeReply
+from katha.protocols import Capabilities, Judge, JudgeReply, Renderer
 
 GOLD = json.loads((Path(__file__).parent / "gold.json").read_text(encoding="utf-8"))
 CHANCE = {"text": 90, "image": 55, "text+image": 85}
 
-class Scripted:
+class Scripted(Judge):
     """Answers as a hash says."""
     def spec(self):
         return {"name": type(self).__name__.lower(), "version": 1}
@@ -75,7 +75,7 @@ class Broken(Scripted):
     def ask(self, evidence, prompts):
         raise ValueError("no answer today")
 
-class Blocks:
+class Blocks(Renderer):
     """Twelve blocks of colour that depend on prompt and seed."""
     capabilities, spec = Capabilities(default_size=(96, 64)), lambda self: {"name": "blocks"}
     def render_board(self, requests):

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from katha.eval_bridge.metrics.encoders import OpenClipEncoder
 from katha.eval_bridge.metrics.features import Features
 from katha.jsonio import sha256_hex
+from katha.protocols import Similarity
 
 Vector = NDArray[np.float64]
 
 
-class OpenClipSimilarity:
+class OpenClipSimilarity(Similarity):
     """`Similarity` by a model that sees pictures and text in one space. Safe between threads; loads on first use.
 
     A text that is longer than the model's context is encoded sentence by sentence, and the mean is taken.

@@ -20,18 +20,15 @@ from katha.compass.modes import Mode, Row, Suite, load_mode
 from katha.config import Settings, require_chosen
 from katha.errors import AbsentModelError, MissingExtraError, ModelError, UsageError
 from katha.eval_bridge.judges.none import NOBODY
-from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities, make_judges
+from katha.eval_bridge.judging.abilities import make_judges, price_of
 from katha.eval_bridge.judging.budget import REPLY_TOKENS, expected_cost, fitted, picture_tokens, portions
 from katha.eval_bridge.questions.free import EACH, MOST_QUESTION
 from katha.eval_bridge.questions.halves import assign_roles
 from katha.experiments.ablate.job import drawn_by
 from katha.experiments.comparison.methods import Method
-from katha.models.base import PaysForCalls
 from katha.models.client import keyless
 from katha.protocols import (
     Capabilities,
-    CostsMoney,
-    DrawsFromPictures,
     Evidence,
     Judge,
     JudgePrompt,
@@ -39,6 +36,7 @@ from katha.protocols import (
     Planner,
     Renderer,
     Span,
+    can,
 )
 from katha.reading import story_reader
 from katha.registry import default_registry, option_names
@@ -347,7 +345,8 @@ def _needs(
                 notes.append(f"{record.story_id}: not counted. {shape}")
                 continue
             counts = count(shape)
-            portraits = shape.characters if isinstance(renderer, DrawsFromPictures) else 0
+            asks = renderer is not None and can(renderer, Renderer.picture_of)
+            portraits = shape.characters if asks else 0
             frames = counts.frames + counts.inserted + portraits
             cost = None if price is None else frames * price
             if given is None:
@@ -367,15 +366,15 @@ def _shape(record: StoryRecord, config: Settings, able: Capabilities, plan: Plan
 
 def _plans(config: Settings, planner: Planner | None, note: str, record: StoryRecord, shape: Shape) -> Need:
     """Return what planning one story takes: its questions are written by the planner's model, too."""
-    if not isinstance(planner, PaysForCalls):
+    if planner is None:
         return Need(kind="plans", name=config.planner, calls=1, note=note)
     told = planner.expected(record, shape.panels)
     return Need(
         kind="plans",
         name=config.planner,
         calls=told.calls,
-        input_tokens=told.tokens["input"],
-        output_tokens=told.tokens["output"],
+        input_tokens=told.tokens.get("input", 0),
+        output_tokens=told.tokens.get("output", 0),
         cost=planner.cost(told.tokens),
         note=note,
     )
@@ -391,7 +390,7 @@ def _answers(
     config: Settings,
     shape: Shape,
     counts: Counts,
-    judges: Mapping[str, tuple[JudgeAbilities, str]],
+    judges: Mapping[str, tuple[Judge, str]],
     size: tuple[int, int],
 ) -> Iterator[Need]:
     """Yield each judge's calls for one story; a picture-only call sees every frame, one for a transition two.
@@ -403,20 +402,21 @@ def _answers(
     report = {*config.judges, *(config.steering_judges if counts.own else ())}
     text, words = shape.letters // _LETTERS_PER_TOKEN, shape.question_letters // _LETTERS_PER_TOKEN
     fresh = max(0, counts.measured - counts.inserted)
-    for name, (able, note) in judges.items():
-        frame = picture_tokens(*fitted(*size, able.picture_side))
+    for name, (judge, note) in judges.items():
+        frame = picture_tokens(*fitted(*size, judge.picture_side))
         board, pair = (frame * frames for frames in (shape.panels + (1 if counts.inserted else 0), 2))
-        asking = _Asking(words, together=able.together and config.ask == "together")
+        asking = _Asking(words, together=judge.asks_together and config.ask == "together")
         if name in report:
             asking.add(counts.texts, asked, text)
             asking.add(counts.reported, asked, board)
             asking.add(counts.reported, asked, board + text)
-        asking.together = able.together
+        asking.together = judge.asks_together
         if name in steer:
             asking.add(counts.measured, shape.steering, board)
             asking.spread(fresh, shape.bound, shape.joints, pair)
             asking.add(2 * counts.inserted + counts.edges, shape.heaviest, pair + (frame if counts.inserted else 0))
-        cost = None if able.price is None else expected_cost(able.price, asking.tokens, asking.replies)
+        price = price_of(judge)
+        cost = None if price is None else expected_cost(price, asking.tokens, asking.replies)
         yield Need(
             kind="answers",
             name=name,
@@ -456,8 +456,8 @@ class _Asking:
         self.replies += times * questions
 
 
-def _judge(name: str, config: Settings) -> tuple[JudgeAbilities, str]:
-    """Return a judge's abilities with the settings' options that it has, and why it could not be asked now."""
+def _judge(name: str, config: Settings) -> tuple[Judge, str]:
+    """Return a judge with the settings' options that it has, or a stand-in and why it could not be asked now."""
 
     def make() -> Judge:
         known = option_names(default_registry("judges").load(name)[0])
@@ -466,19 +466,15 @@ def _judge(name: str, config: Settings) -> tuple[JudgeAbilities, str]:
 
     made, why = _made(make)
     if made is not None:
-        return judge_abilities(made), why
-    price: Mapping[str, float] | None = {} if name.startswith("local:") else None
-    return JudgeAbilities(
-        always_chooses=False, concurrency=1, exclusive=False, ignores_instructions=False, price=price
-    ), why
+        return made, why
+    return Absent(name, price={} if name.startswith("local:") else None), why
 
 
-class Absent:
+class Absent(Judge):
     """Stands in for a judge that is not on this machine, so that its questions are counted; it cannot be asked."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.price: Mapping[str, float] = {}
+    def __init__(self, name: str, price: Mapping[str, float] | None) -> None:
+        self.name, self.price = name, price
 
     def spec(self) -> Mapping[str, object]:
         """Return its name."""
@@ -511,12 +507,12 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
             if len(here) == len(config.judges)
             else make_judges(here)
         )
-    return [(name, made.get(name, Absent(name))) for name in config.judges]
+    return [(name, made.get(name, Absent(name, {}))) for name in config.judges]
 
 
 def _frame_price(renderer: Renderer | None) -> float | None:
     """Return dollars a frame: none for what draws on this machine."""
-    return renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
+    return renderer.frame_price if renderer is not None else 0.0
 
 
 def _made(make: Callable[[], T]) -> tuple[T | None, str]:

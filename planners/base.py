@@ -8,14 +8,12 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
-from katha.protocols import PlanRequest
+from katha.protocols import Planner, PlanRequest, tokens_of
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
 ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
-WIDE = 0x2E80
-"""The first letter of the scripts that put no blanks between words."""
 
 
 def _check_text(record: StoryRecord, planner: str) -> None:
@@ -192,7 +190,7 @@ def parts_without(names: Iterable[str]) -> frozenset[str]:
     return frozenset(ABOUT.keys() - off)
 
 
-class LadderPlanner:
+class LadderPlanner(Planner):
     """The base of the planners: each has a name, a version, and sees what Table 41 allows it."""
 
     name: ClassVar[str]
@@ -243,16 +241,9 @@ class LadderPlanner:
 
 NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
 """What no panel may hold. Words in the picture would tell the story instead of the drawing."""
-_PER_WORD = 4 / 3
 _STEM = 5
 SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
 """Words that say nothing by themselves."""
-
-
-def tokens_of(text: str) -> int:
-    """Return about how many tokens `text` has: 4/3 a word, one for every East Asian character."""
-    wide = sum(ord(letter) >= WIDE for letter in text)
-    return -int(-(len(text.split()) * _PER_WORD + wide) // 1)
 
 
 def fits(text: str, limit: int | None) -> bool:

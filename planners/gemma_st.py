@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
-from katha.models.base import Completion, Expected, Heard, PaidModel, Purse, TextModel, Turn
+from katha.models.base import Completion, Heard, PaidModel, Purse, TextModel, Turn
 from katha.models.checkpoints import HoldsModel, adapter_note, folder_revision
 from katha.models.registry import make_model, served_by_own
-from katha.planners.base import ABOUT, NEGATIVE_PROMPT, WIDE, LadderPlanner, as_sentence, parts_without
+from katha.planners.base import ABOUT, NEGATIVE_PROMPT, LadderPlanner, as_sentence, parts_without
 from katha.planners.draft import (
     Draft,
     DraftCharacter,
@@ -31,7 +31,7 @@ from katha.planners.draft import (
     within,
 )
 from katha.planners.narrated import cut, raw_sentences
-from katha.protocols import PlanRequest
+from katha.protocols import WIDE, Expected, PlanRequest
 from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition, Visual
 from katha.stories import scene_texts
 
@@ -251,8 +251,7 @@ class GemmaPlanner(LadderPlanner):
 
     name = "gemma-st"
     version = 2
-    chooses_scenes: ClassVar[bool] = True
-    """It divides a plain text itself: nobody else has to read it to know how many panels it calls for."""
+    chooses_scenes = True
 
     def __init__(
         self,
@@ -301,11 +300,7 @@ class GemmaPlanner(LadderPlanner):
 
         vendor = getattr(self._model, "vendor", None) is not None and not served_by_own(argument)
         self._writes = vendor if writes is None else writes
-
-    @property
-    def question_writer(self) -> TextModel | None:
-        """Return the model, where it is to write the story's questions."""
-        return self._model if self._writes else None
+        self.question_writer = self._model if self._writes else None
 
     def expected(self, story: StoryRecord, panels: int) -> Expected:
         """Return what a plan of `story` is reckoned at: measured on plans of 2026-11-28, and a repair in ten."""
@@ -323,6 +318,7 @@ class GemmaPlanner(LadderPlanner):
     def pay_from(self, purse: Purse, each: float) -> None:
         """Ask `purse` before every call from now on."""
         self._model = PaidModel(self._model, purse, each)
+        self.question_writer = self._model if self._writes else None
 
     def spec(self) -> Mapping[str, Any]:
         """Return the model, the prompts' hashes and what is turned off."""

@@ -94,7 +94,7 @@ class CaptionPlanner(DirectPlanner):
         return super()._texts(story, panels) if captions is None else captions
 
 
-class ConstrainedPlanner:
+class ConstrainedPlanner(Planner):
     """Another planner's plan with VinaBench's constraints in its prompts: `constrained:PLANNER`."""
 
     def __init__(self, inner: str | None = None) -> None:

@@ -16,7 +16,7 @@ from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.jsonio import MOST_JSON, digest, read_json
 from katha.pictures import as_png, decode, read_picture
-from katha.protocols import BoardContext, Capabilities, FrameRequest, PanelWords
+from katha.protocols import BoardContext, Capabilities, FrameRequest, PanelWords, Renderer
 from katha.renderers.pages import Pages
 from katha.renderers.projects import SUFFIX, Project, require_inside
 
@@ -187,7 +187,7 @@ def _leaves(image: str) -> bool:
     return path.is_absolute() or bool(PureWindowsPath(image).drive) or ".." in re.split(r"[/\\]", image)
 
 
-class FolderRenderer:
+class FolderRenderer(Renderer):
     """Boards that anyone made, read from a folder or file; a bridge has to come from another renderer.
 
     `folder:DIR` holds a folder a story, or the pictures of one story; `folder:FILE` is a `.storyboarder` file or a PDF.

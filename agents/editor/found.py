@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from katha.errors import InputFileError
-from katha.protocols import PanelWords, Renderer, TellsPanels
+from katha.protocols import PanelWords, Renderer
 from katha.schema import Panel, Plan, Scene, StoryRecord
 from katha.stories import story_of_text
 
@@ -18,7 +18,7 @@ _NAMED = 5
 
 def words_of(renderer: Renderer) -> tuple[PanelWords, ...]:
     """Return the words beside each of a renderer's pictures; nothing for one that has none."""
-    return tuple(renderer.panel_words()) if isinstance(renderer, TellsPanels) else ()
+    return tuple(renderer.panel_words())
 
 
 def told_texts(words: Sequence[PanelWords]) -> list[str]:

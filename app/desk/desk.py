@@ -33,7 +33,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
 from katha.models.paste import Exchange, awaited, bring, give_up, usual_folder, waiting
-from katha.protocols import Amends, CostsMoney, Inpaints, KnowsItsLimits
+from katha.protocols import Renderer, can
 from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
 from katha.schema import Event, StoryRecord
 from katha.store import Store
@@ -320,7 +320,7 @@ class Desk:
                 refuse_code(state.config if state is not None else {}, f"The run in {str(run)!r}", received=True)
                 config = read_settings(Settings, state.config if state is not None else {})
                 renderer = make_renderer(config)
-                self._able[run] = (isinstance(renderer, Inpaints), isinstance(renderer, Amends))
+                self._able[run] = (can(renderer, Renderer.inpaint_frame), can(renderer, Renderer.amend_frame))
             except KathaError:
                 self._able[run] = (False, False)
         return self._able[run]
@@ -646,7 +646,7 @@ class Desk:
     def _prepare(self, run: Path) -> None:
         with suppress(Exception):  # what is wrong here is told by the change that needs it
             renderer = self._plugins_of(run).renderer
-            if isinstance(renderer, KnowsItsLimits):
+            if can(renderer, Renderer.not_drawn):
                 stands = editing.read_board(run)
                 first = frame_request(stands.plan, stands.board.frames[0], renderer.capabilities.default_size)
                 renderer.not_drawn(first)
@@ -714,9 +714,8 @@ def _price_of(files: RunFolder) -> Price:
         renderer = make_renderer(config)
         if renderer.capabilities.source == "found":
             renderer = make_bridge(config) or renderer
-        picture = renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
         whole = needs_of_run(files.load_story(), config).cost
-        return Price(free=whole == 0.0, picture=picture, whole=whole)
+        return Price(free=whole == 0.0, picture=renderer.frame_price, whole=whole)
     except KathaError:
         return Price(free=False, picture=None, whole=None)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, ClassVar, TypeVar
 
-from katha.configs import load_config
 from katha.errors import JudgeError, ModelError, UsageError
+from katha.eval_bridge.judging.abilities import AsksInBatches
 from katha.eval_bridge.judging.budget import fitted
 from katha.eval_bridge.packets.instructions import (
     failed_together,
@@ -36,12 +35,13 @@ _KEPT = 256
 _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
 
 
-class ApiJudge(ABC):
+class ApiJudge(AsksInBatches):
     """Questions over a vendor's own SDK, each in a call of its own or all of a packet in one. `CLIENT` is the vendor's,
     `PROVIDER` its section of `configs/providers.yaml`."""
 
     CLIENT: ClassVar[type[ChatClient]]
     PROVIDER: ClassVar[str]
+    asks_together = True
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class ApiJudge(ABC):
                 f"picture_side is {picture_side} pixels, which show nothing.", hint=f"Give at least {_LEAST_SIDE}."
             )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
-        self.picture_side = picture_side
+        self.picture_side, self.price = picture_side, self._card.get("price")
         self._smaller = lru_cache(maxsize=_KEPT)(partial(_smaller, side=picture_side or 0))
 
     def _picture(self, shown: str) -> dict[str, Any]:
@@ -152,19 +152,13 @@ class ApiJudge(ABC):
         }
 
     @property
-    def amended(self) -> Mapping[str, str]:
+    def amended(self) -> Mapping[str, Any]:  # type: ignore[override]  # it changes by what the server says
         """What of `spec` does not hold for calls from now on: the schema mode, once the server has rejected one."""
         return {"schema_mode": "plain"} if self._client.plain and self._structured else {}
 
     def require_served(self) -> None:
         """Refuse a model that its vendor has taken away (UsageError); its answers in the cache can still be used."""
         self._vendor.require_served()
-
-    @property
-    def price(self) -> Mapping[str, float] | None:
-        """US dollars per million tokens by kind; None when unknown."""
-        prices: Mapping[str, float] | None = self._card.get("price")
-        return prices
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order. May be called from `concurrency` threads and more: calls are paced.
@@ -182,12 +176,6 @@ class ApiJudge(ABC):
                 yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
             else:
                 yield _reply(done.received, prompt, done.usage, plain=done.plain)
-
-    @property
-    def asks_together(self) -> bool:
-        """Whether a call is paid for. A server of one's own keeps the pictures, so that one question a call costs it
-        little."""
-        return not load_config("providers.yaml")[self.PROVIDER].get("own", False)
 
     def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order, from one call; what it took is in the first one's usage.

@@ -25,7 +25,7 @@ from katha.models.checkpoints import (
     read_config,
     sound_configuration,
 )
-from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 
 if TYPE_CHECKING:  # without torch the judge is listed, and says what it needs
     from katha.eval_bridge.judges.local_model import Asker, Generated
@@ -142,7 +142,7 @@ SHARING = 2
 _GIB = 1 << 30
 
 
-class LocalJudge:
+class LocalJudge(Judge):
     """A vision-language model as a judge, loaded at the first question and let go by `close`."""
 
     exclusive = True

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from katha.eval_bridge.judging.answers import UNJUDGED
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 
 NOBODY = "none"
 """The name by which it is asked for."""
 
 
-class NoJudge:
+class NoJudge(Judge):
     """Judges nothing: for a board that is only to be drawn (`--mode base`)."""
 
     def spec(self) -> Mapping[str, Any]:

@@ -12,11 +12,11 @@ from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import read_bytes, sha256_hex
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Answer, Condition
 
 
-class RecordedJudge:
+class RecordedJudge(Judge):
     """Answers from `FILE` (`answers.jsonl`), or from one of its judges: `FILE#JUDGE`.
 
     A row that katha wrote is found by the hashes of the evidence and of the prompt that it was given for, whichever

@@ -32,6 +32,8 @@ class ServedJudge(OpenAIJudge):
     """A model that vLLM or SGLang serves. What the server tells of it (weights, revision, dtype) is in its `spec`."""
 
     ENGINE: ClassVar[Engine]
+    asks_together = False
+    """A server of one's own keeps the pictures, so that one question a call costs it little."""
 
     def __init__(
         self,

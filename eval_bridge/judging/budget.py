@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from katha.errors import UsageError
-from katha.eval_bridge.judging.abilities import judge_abilities
+from katha.eval_bridge.judging.abilities import price_of
 from katha.eval_bridge.packets.instructions import together_text
 from katha.pictures import png_size
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
@@ -222,7 +222,7 @@ def require_prices(judges: Mapping[str, Judge], budget: Budget) -> None:
         UsageError: the judge is named.
     """
     for judge in judges.values() if budget.max_cost is not None else ():
-        if judge_abilities(judge).price is None:
+        if price_of(judge) is None:
             raise UsageError(
                 f"The price of the judge {judge.spec().get('name')!r} is unknown, so --max-cost cannot hold.",
                 hint="Limit it by --max-calls.",
@@ -240,7 +240,7 @@ class Estimate:
     cost: float | None = 0.0
 
 
-class Weighed:
+class Weighed(Judge):
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
     def __init__(
@@ -250,9 +250,8 @@ class Weighed:
         for whoever asks on according to what it hears."""
         self._judge, self._estimate, self._share = judge, estimate, share
         self._reply = pretended or JudgeReply("not_asked", error="dry run")
-        abilities = judge_abilities(judge)
-        self.always_chooses, self._price = abilities.always_chooses, abilities.price
-        self.asks_together, self.picture_side = abilities.together, abilities.picture_side
+        self.always_chooses, self._price = judge.always_chooses, price_of(judge)
+        self.asks_together, self.picture_side = judge.asks_together, judge.picture_side
 
     def spec(self) -> Mapping[str, Any]:
         """Return the inner judge's, so that the cache is asked by the same keys."""

@@ -32,7 +32,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from katha.errors import BudgetError, KathaError, TransientJudgeError
-from katha.eval_bridge.judging.abilities import AsksTogether, JudgeAbilities, asked_as, judge_abilities, together_of
+from katha.eval_bridge.judging.abilities import asked_as, price_of, threads_of
 from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.budget import (
     STOPPED,
@@ -58,15 +58,12 @@ from katha.eval_bridge.packets.instructions import (
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
 from katha.jsonio import canonical, digest
 from katha.protocols import (
-    AnswersByName,
-    AnswersPlainly,
-    CountsPrefixHits,
     Evidence,
     Judge,
     JudgePrompt,
     JudgeReply,
-    LetsGo,
     PlainPrompt,
+    can,
 )
 from katha.schema import Answer, AnswerStatus, Confidence, Packet, Question
 from katha.store import AnswerCache, Store
@@ -175,7 +172,7 @@ def _put(judge: Judge, evidence: Evidence, prompts: Sequence[JudgePrompt | Plain
     plain = [prompt for prompt in prompts if isinstance(prompt, PlainPrompt)]
     if not plain:
         yield from judge.ask(evidence, [prompt for prompt in prompts if isinstance(prompt, JudgePrompt)])
-    elif isinstance(judge, AnswersPlainly):
+    elif can(judge, Judge.ask_plainly):
         yield from judge.ask_plainly(evidence, plain)
     else:
         yield from (JudgeReply("not_asked", error=_OWN_QUESTIONS_ONLY) for _ in plain)
@@ -264,15 +261,15 @@ class _Line:
         on_reply: OnReply | None = None,
     ) -> None:
         self.name, self.judge, self._on_reply = name, judge, on_reply
-        self.abilities, self.together = judge_abilities(judge), together_of(judge)
+        self.threads, self.price = threads_of(judge), price_of(judge)
         self.tally = Tally()
         self._budget, self._when_spent = budget, when_spent
-        self._free = threading.BoundedSemaphore(self.abilities.concurrency)
+        self._free = threading.BoundedSemaphore(self.threads)
 
     @property
     def alone(self) -> bool:
         """Whether one thread at a time may ask it."""
-        return self.abilities.concurrency == 1
+        return self.threads == 1
 
     def whole_packet(self) -> AbstractContextManager[object]:
         """Hold a judge of one thread while all questions of a packet are put to it."""
@@ -292,7 +289,7 @@ class _Line:
         Raises:
             KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
         """
-        price, side = self.abilities.price, self.abilities.picture_side
+        price, side = self.price, self.judge.picture_side
         each = max((expected_cost(price, estimate_tokens(evidence, item, side), 1) for item in prompts), default=0.0)
         done = failures = 0
         while done < len(prompts):
@@ -330,16 +327,14 @@ class _Line:
                 if not few:  # a plug-in that loses count is no network that comes back
                     retry.wait(failures)
 
-    def in_one_call(
-        self, judge: AsksTogether, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry
-    ) -> list[JudgeReply]:
+    def in_one_call(self, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry) -> list[JudgeReply]:
         """Return one sound reply per prompt, in order, from one call; it is one of the budget's, too.
 
         Raises:
             KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
         """
-        tokens, wrong = estimate_together(evidence, prompts, self.abilities.picture_side), ""
-        each = expected_cost(self.abilities.price, tokens, len(prompts))
+        tokens, wrong = estimate_together(evidence, prompts, self.judge.picture_side), ""
+        each = expected_cost(self.price, tokens, len(prompts))
         with nullcontext() if self.alone else self._free:
             for failures in range(1, retry.attempts + 1):
                 if not self._budget.grant(1, each):
@@ -348,7 +343,7 @@ class _Line:
                     return [JudgeReply("budget_stopped", error=STOPPED) for _ in prompts]
                 cost = 0.0
                 try:
-                    given = list(islice(judge.ask_together(evidence, prompts), len(prompts)))
+                    given = list(islice(self.judge.ask_together(evidence, prompts), len(prompts)))
                     few = JudgeReply("transport_failed", error=_FEW)
                     replies = _all_checked([*given, *(few for _ in prompts[len(given) :])], prompts)
                     cost = sum(float(reply.usage.get("cost") or 0.0) for reply in replies)
@@ -387,7 +382,7 @@ class _Line:
 
 def prefix_caches(judges: Mapping[str, Judge]) -> dict[str, PrefixCache]:
     """Return what the prefix caches of judges' servers counted since each judge was first asked, where they count."""
-    counted = {name: judge.prefix_hits() for name, judge in judges.items() if isinstance(judge, CountsPrefixHits)}
+    counted = {name: judge.prefix_hits() for name, judge in judges.items()}
     return {name: PrefixCache(found=row[0], looked_up=row[1]) for name, row in counted.items() if row is not None}
 
 
@@ -433,22 +428,20 @@ class JudgingEngine:
 
     def accounts(self) -> dict[str, Account]:
         """Return what each judge was asked, and what its server's prefix cache counted meanwhile."""
-        caches = prefix_caches({name: line.judge for name, line in self._lines.items()})
+        caches = prefix_caches(self.judges)
         return {
             name: line.tally.account().model_copy(update={"prefix_cache": caches.get(name)})
             for name, line in self._lines.items()
         }
 
     @property
-    def abilities(self) -> dict[str, JudgeAbilities]:
-        """What each judge can do, in order."""
-        return {name: line.abilities for name, line in self._lines.items()}
+    def judges(self) -> dict[str, Judge]:
+        """The judges by name, in order."""
+        return {name: line.judge for name, line in self._lines.items()}
 
     def let_go(self, name: str) -> None:
-        """Have a judge give back the memory or the connections that it holds, if it can."""
-        judge = self._lines[name].judge
-        if isinstance(judge, LetsGo):
-            judge.close()
+        """Have a judge give back the memory or the connections that it holds."""
+        self._lines[name].judge.close()
 
     def ask(self, name: str, inquiry: Inquiry, on_answer: OnAnswer | None = None) -> list[Answer]:
         """Return the answers of one judge to the questions of a packet, in their order.
@@ -505,7 +498,7 @@ class _Asking:
             prompt = question.prompt
             prompt_hash = plain_sha256(prompt)
         else:
-            form: AnswersFormat = "choice" if self._line.abilities.always_chooses else inquiry.answers
+            form: AnswersFormat = "choice" if self._judge.always_chooses else inquiry.answers
             prompt = judge_prompt(
                 question, packet.condition, variant=inquiry.variant, answers_format=form, count=len(packet.images)
             )
@@ -532,25 +525,24 @@ class _Asking:
             if at not in named:
                 self._waiting.setdefault(call.key, []).append(call)
         unlike = [equal[0] for equal in self._waiting.values()]
-        together = self._line.together if self._inquiry.ask == "together" else None
-        if together is None:
-            self._singly(unlike)
-        else:
+        if self._inquiry.ask == "together" and self._judge.asks_together:
             rest = iter(unlike)
             for count in portions(len(unlike)):
-                self._together(together, list(islice(rest, count)))
+                self._together(list(islice(rest, count)))
+        else:
+            self._singly(unlike)
         return [
             named[at] if at in named else call.relabel(self._given[call.key]) for at, call in enumerate(self._calls)
         ]
 
-    def _together(self, judge: AsksTogether, calls: Sequence[_Call]) -> None:
+    def _together(self, calls: Sequence[_Call]) -> None:
         """Ask in one call what of `calls` the cache does not hold; it holds answers by the call that they came from."""
         left = list(calls)
         while len(prompts := [call.prompt for call in left if isinstance(call.prompt, JudgePrompt)]) == len(left) > 1:
             put = [call.put_as(hashed) for call, hashed in zip(left, together_sha256(prompts), strict=True)]
             missing = [at for at, call in enumerate(put) if not self._known(call.key_for(self._judge), call)]
             if len(missing) == len(left):
-                replies = self._line.in_one_call(judge, self._evidence, prompts, self._retry)
+                replies = self._line.in_one_call(self._evidence, prompts, self._retry)
                 kept = [self._keep(call, reply) for call, reply in zip(put, replies, strict=True)]
                 for call, answer in kept:
                     self._hand_over(call, answer, False)
@@ -570,8 +562,6 @@ class _Asking:
 
     def _recalled(self, call: _Call) -> Answer | None:
         """Return the answer that the judge knows by name: it is as it was given, and no call."""
-        if not isinstance(self._judge, AnswersByName):
-            return None
         packet, question = self._inquiry.packet, str(call.labels["question_id"])
         reply = self._judge.recall(self._inquiry.method, packet.story_id, question, packet.condition)
         return None if reply is None else call.answer(reply)
@@ -583,7 +573,7 @@ class _Asking:
         if now != rest[0].key:
             # The first call found that the server has to be asked in another way: it may have been asked so before.
             rest = [call for call in rest if not self._known(call.key_for(self._judge), call)]
-        pool = ThreadPoolExecutor(min(self._line.abilities.concurrency, max(1, len(rest))), thread_name_prefix="asking")
+        pool = ThreadPoolExecutor(min(self._line.threads, max(1, len(rest))), thread_name_prefix="asking")
         try:
             for done in as_completed([pool.submit(self._one, call) for call in rest]):
                 self._hand_over(*done.result(), False)

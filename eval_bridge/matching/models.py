@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from katha.border import checked
 from katha.configs import load_config, load_prompt
 from katha.errors import TransientJudgeError, UsageError
-from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
 from katha.models.checkpoints import find_folder, folder_revision, load_pretrained, need, read_config
-from katha.protocols import AnswersPlainly, Evidence, JudgePrompt, PlainPrompt
+from katha.protocols import Evidence, Judge, JudgePrompt, PlainPrompt, can
 from katha.registry import default_registry, option_names
 from katha.schema import Question
 
@@ -202,8 +202,9 @@ class LlmDecider:
         """
         registry = default_registry("judges")
         takes_url = "base_url" in option_names(registry.load(argument)[0])
-        self._judge = registry.create(argument, **({"base_url": base_url} if base_url and takes_url else {}))
-        if judge_abilities(self._judge).always_chooses or argument.partition(":")[0] == "recorded":
+        made = registry.create(argument, **({"base_url": base_url} if base_url and takes_url else {}))
+        self._judge: Judge = checked(made, Judge, f"judge {argument!r}")
+        if self._judge.always_chooses or argument.partition(":")[0] == "recorded":
             raise UsageError(
                 f"The judge {argument!r} cannot compare answers.", hint="Use llm:anthropic:..., openai: or local:."
             )
@@ -223,7 +224,7 @@ class LlmDecider:
 
     def _together(self, pairs: Sequence[Pair]) -> dict[int, Decision]:
         """Return by its place what one call says of each pair; nothing of those it does not name."""
-        if len(pairs) < 2 or not isinstance(self._judge, AnswersPlainly):
+        if len(pairs) < 2 or not can(self._judge, Judge.ask_plainly):
             return {}
         rows = [
             {"question": pair.question.question, "accepted": _accepted_texts(pair.question), "answer": pair.answer}

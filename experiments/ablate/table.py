@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from katha.compass.modes import Row
-from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.rows import FEWEST_STORIES, RowCounts, row_numbers
@@ -101,7 +100,7 @@ def _judges_apart(tally: Tally) -> list[str]:
             f"optimism: what {', '.join(made.asked('steering'))}, which chose the boards, sees them gain in image "
             f"recoverability over {job.suite.baseline}, minus what {', '.join(made.asked('reporting'))} sees."
         )
-    deaf = [name for name, judge in made.judges.items() if judge_abilities(judge).ignores_instructions]
+    deaf = [name for name, judge in made.judges.items() if judge.ignores_instructions]
     if len({row.prompts for row in job.whole.rows}) > 1 and len(deaf) == len(made.judges):
         notes.append(
             f"{', '.join(deaf)} reads no instruction, so rows that differ by their prompts alone cannot differ: of "

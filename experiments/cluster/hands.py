@@ -16,19 +16,19 @@ from katha.agents.context import Plugins, load_plugins
 from katha.agents.frames import together
 from katha.config import Settings
 from katha.errors import KathaError, UnknownPluginError
-from katha.eval_bridge.judging.abilities import JudgeAbilities, judge_abilities
+from katha.eval_bridge.judging.abilities import threads_of
 from katha.experiments.cluster.work import HERE, HOME, Done, Ending, Failed, Onward
 from katha.jsonio import sha256_hex
 from katha.models.client import keyless
 from katha.protocols import (
     BoardContext,
-    CostsMoney,
     Evidence,
-    FillsTheMemory,
     FrameRequest,
     Judge,
     JudgeReply,
     PlanRequest,
+    Renderer,
+    can,
 )
 from katha.registry import Family, default_registry, option_names
 from katha.schema import StoryRecord
@@ -60,17 +60,16 @@ class Load:
     hops: int = 0
 
 
-def judged_at(name: str, able: JudgeAbilities) -> str:
+def judged_at(name: str, judge: Judge) -> str:
     """Return the stage of a judge: its own where it fills the memory, the command's where it waits for a server."""
-    return f"judge {name}" if able.exclusive else HOME if able.concurrency > 1 else HERE
+    return f"judge {name}" if judge.exclusive else HOME if threads_of(judge) > 1 else HERE
 
 
-def drawn_at(spec: str, renderer: object) -> str:
+def drawn_at(spec: str, renderer: Renderer) -> str:
     """Return the stage of a renderer: the command's where pictures cost money, its own where it keeps a model."""
-    if isinstance(renderer, CostsMoney):
+    if renderer.metered:
         return HOME
-    full = isinstance(renderer, FillsTheMemory) and renderer.exclusive
-    return f"draw {spec}" if full or "memory" in _options("renderers", spec) else HERE
+    return f"draw {spec}" if renderer.exclusive or "memory" in _options("renderers", spec) else HERE
 
 
 def planned_at(config: Settings) -> str:
@@ -93,7 +92,7 @@ def stages_of(config: Settings, made: Plugins) -> set[str]:
     """Return the stages of what `made` for `config` holds in this machine's memory."""
     others = ((str(config.bridge_renderer), made.bridge), (str(config.guide), made.guide))
     drawn = {drawn_at(name, renderer) for name, renderer in others if renderer is not None}
-    judged = {judged_at(name, judge_abilities(judge)) for name, judge in made.judges.items()}
+    judged = {judged_at(name, judge) for name, judge in made.judges.items()}
     return {planned_at(config), drawn_at(config.renderer, made.renderer), *drawn, *judged} - {HERE, HOME}
 
 
@@ -118,7 +117,7 @@ class Hands:
         bridge, guide = made.bridge, made.guide
 
         def judging(name: str, judge: Judge) -> Judge:
-            return self._as(judge, lambda: judged_at(name, judge_abilities(judge)), self._judging)
+            return self._as(judge, lambda: judged_at(name, judge), self._judging)
 
         return replace(
             made,
@@ -215,7 +214,8 @@ class Hands:
                     return
                 yield blobs.get(found) if isinstance(found, str) else found
 
-        return {"render_board": render_board, "insert_frame": insert_frame, "insert_frames": insert_frames}
+        several = {"insert_frames": insert_frames} if can(plugin, Renderer.insert_frames) else {}
+        return {"render_board": render_board, "insert_frame": insert_frame, **several}
 
     def _judging(self, plugin: Any, stage: str) -> dict[str, Callable[..., object]]:
         kind = type(plugin)
@@ -242,15 +242,15 @@ class Hands:
 
             return ask
 
-        return {verb: asking(verb) for verb in ("ask", "ask_plainly")}
+        verbs = ["ask", *(["ask_plainly"] if can(plugin, Judge.ask_plainly) else [])]
+        return {verb: asking(verb) for verb in verbs}
 
 
 def _remembering(plugin: T, verbs: Mapping[str, Callable[..., object]]) -> T:
     kind: Any = type(plugin)
     about = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__slots__": ()}
-    own = {name: verb for name, verb in verbs.items() if hasattr(kind, name)}
     seen = copy.copy(plugin)
-    object.__setattr__(seen, "__class__", type(kind.__name__, (kind,), {**about, **own}))
+    object.__setattr__(seen, "__class__", type(kind.__name__, (kind,), {**about, **verbs}))
     return seen
 
 

@@ -96,7 +96,7 @@ class _Gathering(JudgingEngine):
         self.told[name] = [tell for _, tell in self._held]
         load = _Asked(judge, [inquiry for inquiry, _ in self._held])
         self._about, self._held = None, []
-        self._put(Item(judged_at(judge, self.abilities[judge]), name, load))
+        self._put(Item(judged_at(judge, self.judges[judge]), name, load))
 
 
 @dataclass
@@ -123,8 +123,8 @@ class JudgedByWorkers:
             UsageError: there is no such cluster. StoreError: the disk failed.
         """
         stages: dict[str, dict[str, str]] = {}
-        for name, able in self.engine.abilities.items():
-            if name in self.judges and (stage := judged_at(name, able)) != HOME:
+        for name, judge in self.engine.judges.items():
+            if name in self.judges and (stage := judged_at(name, judge)) != HOME:
                 stages.setdefault(stage, {})[name] = self.asked_for[name]
         here = {name: self.judges[name] for held in stages.values() for name in held}
         if not here:

@@ -54,7 +54,7 @@ from katha.experiments.runner import (
 from katha.jsonio import write_json
 from katha.models.batches import DrawsInBatches
 from katha.models.client import ChatClient, TalksInBatches
-from katha.protocols import FrameRequest, MayBeWithdrawn, Renderer
+from katha.protocols import FrameRequest, Renderer
 from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
 from katha.schema.scores import Scores, ServiceUse
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, Standing, StoryCell, StoryRow
@@ -308,8 +308,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             client = _talks(renderer)
             if client is None and not isinstance(renderer, DrawsInBatches):
                 continue
-            if isinstance(renderer, MayBeWithdrawn):
-                renderer.require_served()
+            renderer.require_served()
             for record in self._records:
                 if any(self._open(name, record.story_id) for name in self._job.boards(method)):
                     with suppress(*OF_ONE_STORY):  # told when its board is drawn

@@ -31,7 +31,7 @@ from katha.eval_bridge.packets.packets import evidence_sha256
 from katha.jsonio import canonical, digest, read_record, write_json
 from katha.models.batches import Batcher, BatchResult, DrawsInBatches, Sent
 from katha.models.client import ChatClient, ClientBatches
-from katha.protocols import CostsMoney, Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply, Renderer
+from katha.protocols import Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply, Renderer
 from katha.store import Store
 
 OnBatch = Callable[[str, int, int], None]
@@ -181,7 +181,7 @@ class Outbox:
             _send(self._sender, self._folder, self._folder.keep(draft.chunk, keys=tuple(draft.keys)))
 
 
-class BatchedJudge:
+class BatchedJudge(Judge):
     """Stands in for a judge on both passes, with the same specification and so with the same keys.
 
     On the first it writes what has to be asked into batches, within the budget, and sends each when it is full. Once
@@ -360,8 +360,7 @@ def talk_in_batches(
     """
     sender = ClientBatches(client, client.batches, dict(client.vendor.card["batch"]))
     sent_by, spec = f"{name}, words", digest(dict(renderer.spec()))
-    price = (renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0) or 0.0
-    each = price * sender.batch_terms["price"]
+    each = (renderer.frame_price or 0.0) * sender.batch_terms["price"]
     _take_up({sent_by: sender}, folder)
     while True:
         box, fresh = Outbox(sent_by, sender, folder, spec), set[str]()
@@ -406,7 +405,6 @@ def draw_in_batches(
     spec, failed = digest(dict(renderer.spec())), dict[str, str]()
     _take_up(senders, folder)
     boxes = {sent_by: Outbox(sent_by, sender, folder, spec) for sent_by, sender in senders.items()}
-    price = renderer.frame_price if isinstance(renderer, CostsMoney) else 0.0
     waiting = set[str]().union(*(box.waiting for box in boxes.values()))
     for key, request in wanted.items():
         if key in waiting:
@@ -416,7 +414,7 @@ def draw_in_batches(
         except UnfitFrameError as error:
             failed[key] = error.message
             continue
-        cost = (price or 0.0) * senders[f"{name}, {kind}"].batch_terms["price"]
+        cost = (renderer.frame_price or 0.0) * senders[f"{name}, {kind}"].batch_terms["price"]
         if budget is not None and not budget.grant(1, cost):
             break
         if budget is not None:

@@ -14,7 +14,7 @@ from katha.border import spec_of
 from katha.config import Settings, katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import Boards
-from katha.eval_bridge.judging.abilities import AsksInBatches, judge_abilities, judge_name
+from katha.eval_bridge.judging.abilities import AsksInBatches, judge_name
 from katha.eval_bridge.judging.answers import FAILED, AnswerLog, iter_answers, outcome_of
 from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
@@ -360,7 +360,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         job, settings = self._job, self._job.settings
         if not settings.controls:
             return []
-        chooses = all(judge_abilities(judge).always_chooses for judge in job.judges.values())
+        chooses = all(judge.always_chooses for judge in job.judges.values())
         return control_results(
             asked,
             answers,

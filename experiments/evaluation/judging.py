@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from katha.errors import RecordError
 from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
-from katha.eval_bridge.judging.abilities import JudgeAbilities
+from katha.eval_bridge.judging.abilities import threads_of
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import AnswersFormat
 from katha.eval_bridge.packets.packets import make_packet, packet_sha256, scan_packet, secrets_of
@@ -22,7 +22,7 @@ from katha.eval_bridge.scoring.controls import ControlBoards
 from katha.experiments.evaluation.eval_folder import EvalSettings, Leakage, mark
 from katha.experiments.runner import OnStep
 from katha.lettering import WordScanner
-from katha.protocols import Evidence
+from katha.protocols import Evidence, Judge
 from katha.schema import CONDITIONS, Answer, Packet, Question, StoryRecord
 
 T = TypeVar("T")
@@ -41,15 +41,15 @@ class Lane:
     alone: bool = False
 
 
-def lanes_of(able: Mapping[str, JudgeAbilities]) -> list[Lane]:
-    """Return the passes that an evaluation takes by judges with these abilities, by name."""
-    alone = [name for name, can in able.items() if can.exclusive]
-    waiting = [name for name, can in able.items() if not can.exclusive and can.concurrency > 1]
-    here = tuple(name for name in able if name not in alone and name not in waiting)
+def lanes_of(judges: Mapping[str, Judge]) -> list[Lane]:
+    """Return the passes that an evaluation by these judges takes."""
+    alone = [name for name, judge in judges.items() if judge.exclusive]
+    waiting = [name for name, judge in judges.items() if not judge.exclusive and threads_of(judge) > 1]
+    here = tuple(name for name in judges if name not in alone and name not in waiting)
     lanes = [Lane(here)] if here else []
     if waiting:
         # Of a story's questions the first of each packet is asked alone: two stories keep about five calls under way.
-        lanes.append(Lane(tuple(waiting), sum(-(-able[name].concurrency // 2) for name in waiting)))
+        lanes.append(Lane(tuple(waiting), sum(-(-threads_of(judges[name]) // 2) for name in waiting)))
     return lanes + [Lane((name,), alone=len(alone) > 1) for name in alone]
 
 
@@ -156,7 +156,7 @@ class Evaluator:
         """
         self.invalid = {method.name: {} for method in self.methods}
         asked = [record for record in self.records if self.settings.selected(record)]
-        lanes, done = lanes_of(self.engine.abilities), 0
+        lanes, done = lanes_of(self.engine.judges), 0
 
         def tell(record: StoryRecord) -> None:
             nonlocal done

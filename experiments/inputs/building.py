@@ -12,6 +12,7 @@ from typing import cast, get_args
 from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
+from katha.border import checked
 from katha.config import Settings
 from katha.errors import ReplyError, UsageError
 from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, vocabulary_size
@@ -30,7 +31,7 @@ from katha.jsonio import refuse_overwriting, write_bytes_atomic
 from katha.models.calls import forgetting_calls
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
-from katha.protocols import Judge, PlanRequest, StoryReader
+from katha.protocols import Judge, Planner, PlanRequest, StoryReader
 from katha.reading import require_reader
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord
@@ -303,7 +304,8 @@ def measure_planners(stories: Path, planners: Sequence[str], panels: int | None 
     records = list(iter_records(stories))
     found: dict[str, PlannerQuality] = {}
     for name in dict.fromkeys(planners):
-        made, rows, failed = default_registry("planners").create(name), [], {}
+        made: Planner = checked(default_registry("planners").create(name), Planner, f"planner {name!r}")
+        rows, failed = [], {}
         for record in records:
             try:
                 plan = made.plan(record, PlanRequest(panels=len(record.scenes) or panels or PlanRequest().panels))

@@ -20,7 +20,7 @@ from katha.border import spec_of
 from katha.config import cache_folder, katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem
-from katha.eval_bridge.judging.abilities import judge_abilities
+from katha.eval_bridge.judging.abilities import threads_of
 from katha.eval_bridge.judging.answers import LineLog, Outcome, OutcomeCounter, Status, iter_log
 from katha.eval_bridge.judging.budget import Account, Budget, Estimate, Limits, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
@@ -35,7 +35,7 @@ from katha.experiments.metrics.sources import BoardPlace, Source
 from katha.experiments.metrics.tables import make_table, write_files
 from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, Result, read_kept
 from katha.jsonio import canonical, digest
-from katha.protocols import AnswersPlainly, Judge, JudgeReply
+from katha.protocols import Judge, JudgeReply, can
 from katha.schema.metrics import MetricMode, MetricTable, MetricValue
 from katha.store import AnswerCache, Kind, Store, Workspace
 
@@ -105,7 +105,7 @@ class MetricsJob:
 
     def __post_init__(self) -> None:
         asks = [name for name, metric in self.metrics.items() if "judge" in metric.card.needs]
-        if self.judge is not None and asks and not isinstance(self.judge, AnswersPlainly):
+        if self.judge is not None and asks and not can(self.judge, Judge.ask_plainly):
             raise UsageError(
                 f"The judge {self.judge_name!r} answers katha's own questions only, and {asks[0]!r} asks others.",
                 hint="Give --judge openai:MODEL, anthropic:MODEL or local:MODEL.",
@@ -301,7 +301,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         """How many boards are measured side by side: more than one only where the judge waits for a server."""
         if self._job.judge is None:
             return self._job.workers
-        return max(1, min(self._job.workers, judge_abilities(self._job.judge).concurrency))
+        return max(1, min(self._job.workers, threads_of(self._job.judge)))
 
     def _key(self, name: str, *of: str) -> str:
         """Return the key of a piece of work under the metric that was asked for by `name`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -20,7 +20,7 @@ from katha.errors import BlankFrameError, RenderError, UnfitFrameError, UsageErr
 from katha.jsonio import digest
 from katha.models.checkpoints import best_device, device_models, free_bytes, require_local, sound_configuration
 from katha.pictures import decode
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import Capabilities, FrameRequest, Renderer
 from katha.renderers.diffusion.checkpoint import Checkpoint, find_checkpoint, packings_of
 from katha.renderers.diffusion.memory import (
     Encoded,
@@ -101,7 +101,7 @@ class Job:
         return (self.request.width, self.request.height, shapes, self.request.guide is not None)
 
 
-class DiffusionRenderer(ABC):
+class DiffusionRenderer(Renderer):
     """Base of the renderers that draw with a diffusers pipeline on this machine: a subclass names its `family_name` and
     its options, counts a prompt's tokens and encodes it."""
 
@@ -236,12 +236,7 @@ class DiffusionRenderer(ABC):
                 images = self.draw(loaded.pipe, group).cpu()
             yield images
 
-    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """Return the PNG of one more frame, drawn from its prompt, and along its layout if it brings one, as any frame
-        is; the others are not needed."""
-        return next(iter(self.render_board([request])))
-
-    def prepare(self, pipe: Any) -> None:  # noqa: B027  (most families have nothing to add)
+    def prepare(self, pipe: Any) -> None:
         """Add what is drawn with to a pipeline that was just loaded, LoRA adapters on it; it is on the host still."""
 
     @abstractmethod

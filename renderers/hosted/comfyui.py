@@ -24,7 +24,7 @@ from katha.addresses import url_problem
 from katha.errors import InputFileError, MissingExtraError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import digest, read_json, read_yaml, sha256_hex
 from katha.models.client import Backoff, Fault, ProviderClient, Vendor
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 from katha.renderers.hosted.service import as_frame
 from katha.renderers.references import CharacterPictures
 from katha.schema import Character
@@ -198,7 +198,7 @@ def _failure(data: Mapping[str, Any]) -> str:
     return f"node {data.get('node_id')} ({data.get('node_type')}): {reason}"[:400]
 
 
-class ComfyRenderer:
+class ComfyRenderer(Renderer):
     """A workflow of yours on a ComfyUI server: `comfyui:MAP.yaml` says which node takes prompt, seed, size, picture."""
 
     capabilities = Capabilities(identity="bank", insertion="reference", default_size=(1024, 1024))

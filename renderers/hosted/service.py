@@ -7,7 +7,7 @@ may be asked for from several threads, so that nothing that was paid for is lost
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,10 +25,10 @@ from katha.errors import (
     UnfitFrameError,
     UsageError,
 )
-from katha.models.batches import BatchApi, Batcher, BatchResult
+from katha.models.batches import BatchApi, Batcher, BatchResult, DrawsInBatches
 from katha.models.client import Backoff, ClientBatches, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.references import CharacterPictures, at_most
 from katha.schema import Character
 
@@ -58,14 +58,14 @@ class _Asked:
     what: str
 
 
-class HostedRenderer(ABC):
+class HostedRenderer(DrawsInBatches):
     """One frame a call. `SERVICE` names its section of `configs/providers.yaml`, `SHAPES` what the service calls the
     sizes that it draws; what comes in another size (newer models do so by a few pixels) is scaled and cut."""
 
     SERVICE: ClassVar[str]
     CLIENT: ClassVar[type[ProviderClient]]
     SHAPES: ClassVar[Mapping[str, tuple[int, int]]]
-    capabilities: Capabilities
+    metered = True
 
     def __init__(
         self,
@@ -106,6 +106,7 @@ class HostedRenderer(ABC):
             self._vendor, timeout=timeout, backoff=backoff, patience=patience, at_once=self.concurrency
         )
         self._quality, self._frame_dollars, self._portraits = quality, price, portraits
+        self.frame_price = self._reckoned()
         highest = self._vendor.card["fidelity"]
         if fidelity is not None and highest is None:
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
@@ -200,8 +201,7 @@ class HostedRenderer(ABC):
         around = context.images[max(0, context.position - 1) : context.position + 1]
         return self._draw(request, "image/inserted", around)
 
-    @property
-    def frame_price(self) -> float | None:
+    def _reckoned(self) -> float | None:
         """US dollars that one frame is expected to cost at most: the largest picture of its quality, the prompt and
         four pictures sent with it; None when unknown."""
         sizes: Mapping[str, int] = self._vendor.card["picture_tokens"]

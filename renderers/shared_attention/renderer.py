@@ -17,7 +17,7 @@ from katha.errors import UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import free_bytes
 from katha.pictures import decode as open_picture
-from katha.protocols import BoardContext, FrameRequest
+from katha.protocols import BoardContext, FrameRequest, Renderer
 from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
 from katha.renderers.diffusion.options import at_least
 from katha.renderers.diffusion.placement import Need, halvings, unet_row_bytes
@@ -286,7 +286,7 @@ class SharedRenderer(SdxlRenderer):
     read them, and in how many passes."""
 
     options: SharedOptions
-    inpaint_frame = None  # type: ignore[assignment]  # a part alone would read nothing of the other frames
+    inpaint_frame = Renderer.inpaint_frame  # none: a part alone would read nothing of the other frames
     _kept: tuple[str, Bank] | None = None
 
     def __init__(self, argument: str | None = None, options: SharedOptions | None = None) -> None:

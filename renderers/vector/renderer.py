@@ -18,7 +18,7 @@ from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import HoldsModel
 from katha.models.client import ChatClient, TalksInBatches
 from katha.models.registry import make_model
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 from katha.renderers.vector.brief import Brief
 from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
 from katha.renderers.vector.entrance import Entrance, enter
@@ -33,7 +33,7 @@ _VERSION = 1
 _FIRST_SEED = 42
 
 
-class VectorRenderer:
+class VectorRenderer(Renderer):
     """A language model draws a cast sheet once, then each frame as code that uses its parts.
 
     Its argument is `anthropic:MODEL`, `openai:MODEL`, `gemini:MODEL` or another language model (`katha doctor`). The
@@ -52,6 +52,7 @@ class VectorRenderer:
     )
 
     options_class = VectorOptions
+    metered = True
 
     def __init__(self, argument: str | None = None, *, options: VectorOptions | None = None) -> None:
         """Name the model; nothing is called yet.
@@ -68,6 +69,9 @@ class VectorRenderer:
         if by_hand:
             given = {"timeout": asked.timeout}
         self._model: TextModel = make_model(argument, max_tokens=asked.max_tokens, **given)
+        vendor = getattr(self._model, "vendor", None)
+        # What one frame is expected to cost, its share of cast and looks included.
+        self.frame_price = 0.0 if vendor is None else vendor.cost(load_config("vector.yaml")["tokens"])
         self.concurrency = max(1, asked.concurrency)
         self._name, self._draw = argument, asked.draw or ("packed" if by_hand else "together")
         self._rounds = 2 if asked.rounds is None else asked.rounds
@@ -192,12 +196,6 @@ class VectorRenderer:
         """Return which faults the checks still found in finished frames."""
         said, self._remarks = list(dict.fromkeys(self._remarks)), []
         return said
-
-    @property
-    def frame_price(self) -> float | None:
-        """US dollars that one frame is expected to cost, its share of cast and looks included; None when unknown."""
-        vendor = getattr(self._model, "vendor", None)
-        return 0.0 if vendor is None else vendor.cost(load_config("vector.yaml")["tokens"])
 
     def batched_client(self) -> ChatClient | None:
         """Return the client of the model, where its vendor answers whole files of requests; None where an entrance test

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from katha.errors import KathaError, UnknownPluginError, first_line
 from katha.jsonio import canonical
 from katha.protocols import Capabilities, Renderer, Similarity
+from katha.registry import OWN_PLUGINS
 
 _MOST_SPEC = 1_000_000
 _LONGEST_SIDE = 16_384
@@ -45,21 +46,19 @@ def named_failures(who: str, kind: type[KathaError] = UnknownPluginError, what: 
         raise kind(f"The {who} {what}: {cause(error)}.") from error
 
 
-def checked(made: object, kind: Any, who: str) -> Any:
-    """Return a plug-in that has what the protocol `kind` asks of it; who: `renderer 'blocks'`.
+def checked(made: object, kind: type[Any], who: str) -> Any:
+    """Return a plug-in whose class inherits the base `kind`; who: `renderer 'blocks'`.
 
     Raises:
-        UnknownPluginError: it lacks something, or a renderer's capabilities are not what they can be.
+        UnknownPluginError: it does not, or a renderer's capabilities are not what they can be.
     """
-    with named_failures(who, what="cannot be used"):
-        fits = isinstance(made, kind)
-        if not fits:
-            names = (name for name in {*dir(kind), *kind.__annotations__} if not name.startswith("_"))
-            lacking = sorted(name for name in names if not hasattr(made, name))
-            missing = f"it has no {' and no '.join(lacking or ['capabilities'])}"
-            raise UnknownPluginError(f"The {who} is none: {missing}.", hint="See docs/howto/add-your-own.md.")
-        if isinstance(made, Renderer):
-            _check_capabilities(made.capabilities, who)
+    if not isinstance(made, kind):
+        raise UnknownPluginError(
+            f"The {who} is none: its class does not inherit {kind.__module__}.{kind.__name__}.", hint=OWN_PLUGINS
+        )
+    if isinstance(made, Renderer):
+        with named_failures(who, what="cannot be used"):
+            _check_capabilities(getattr(made, "capabilities", None), who)
     return made
 
 
@@ -99,7 +98,7 @@ def spec_of(plugin: Any, who: str) -> dict[str, Any]:
     return found
 
 
-class CheckedSimilarity:
+class CheckedSimilarity(Similarity):
     """A similarity whose vectors are looked at: finite, of one length, and unit vectors (or nothing at all)."""
 
     def __init__(self, inner: Similarity, who: str) -> None:

@@ -1,18 +1,22 @@
-"""The small interfaces that plug-ins implement. A renderer of twenty lines is enough.
+"""What plug-ins inherit: `Planner`, `Renderer`, `Judge`, `Similarity` and `StoryReader`. Twenty lines make a renderer.
 
-All three are plain classes; nothing has to be inherited. `spec()` returns everything that can change the result, as
-JSON: it is hashed into cache keys and written into `run.json`.
+A plug-in gives the methods that its base marks abstract; everything else has a default, and is overridden by those who
+can do more. `spec()` returns everything that can change the result, as JSON: it is hashed into cache keys and written
+into `run.json`. Where it matters whether a plug-in has an ability at all, the core asks `can`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.errors import UsageError
 from katha.schema import (
     AnswerStatus,
     Character,
@@ -31,6 +35,25 @@ from katha.schema import (
     StoryRecord,
     Transition,
 )
+
+if TYPE_CHECKING:
+    from katha.models.base import Purse, TextModel
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_PER_WORD = 4 / 3
+WIDE = 0x2E80
+"""The first letter of the scripts that put no blanks between words."""
+
+
+def can(plugin: object, method: Callable[..., object]) -> bool:
+    """Return whether a plug-in overrides a method of its base: `can(renderer, Renderer.inpaint_frame)`."""
+    return getattr(type(plugin), method.__name__) is not method
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens `text` has: 4/3 a word, one for every East Asian character."""
+    wide = sum(ord(letter) >= WIDE for letter in text)
+    return -int(-(len(text.split()) * _PER_WORD + wide) // 1)
 
 
 class Span(int):
@@ -85,21 +108,45 @@ class PlanRequest:
     heard: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
 
-@runtime_checkable
-class Planner(Protocol):
+@dataclass(frozen=True)
+class Expected:
+    """What a piece of work is reckoned at: calls of a model, and their tokens by kind."""
+
+    calls: int
+    tokens: Mapping[str, int]
+
+
+class Planner(ABC):
     """Story to plan."""
 
-    def spec(self) -> Mapping[str, Any]:
-        """Name and everything that can change the plan."""
-        ...
+    chooses_scenes: bool = False
+    """Whether it divides a plain text itself: nobody else has to read it to know how many panels it calls for."""
+    question_writer: TextModel | None = None
+    """The language model that writes the story's questions, too; None where none is to be written."""
 
+    @abstractmethod
+    def spec(self) -> Mapping[str, Any]:
+        """Return name and everything that can change the plan."""
+
+    @abstractmethod
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
-        """Plan `story`.
+        """Return a plan of `story`.
 
         Raises:
             UsageError: the story cannot be planned (no event, too long, another language), with what to do.
         """
-        ...
+
+    def expected(self, story: StoryRecord, panels: int) -> Expected:
+        """Return what planning `story` in so many panels is reckoned at, its questions included."""
+        return Expected(1, {})
+
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return US dollars for tokens by kind; None where the price is unknown."""
+        return 0.0
+
+    def pay_from(self, purse: Purse, each: float) -> None:
+        """Ask `purse` before every call from now on, each of which is expected to cost `each`."""
+        return
 
 
 @dataclass(frozen=True)
@@ -137,8 +184,8 @@ class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
     find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
     one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
-    those that a renderer asks for (`DrawsFromPictures`). `guide` is the layout that another renderer has drawn (PNG, of
-    any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
+    those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has drawn (PNG,
+    of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
 
     `place`, `time_of_day`, `light`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and `contacts`
     are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone, as most
@@ -194,38 +241,6 @@ class BoardContext:
     cast: bytes | None = None
 
 
-@runtime_checkable
-class Renderer(Protocol):
-    """Plan to frames. A frame depends on its request (and, where `capabilities` say so, its batch) and nothing else."""
-
-    capabilities: Capabilities
-
-    def spec(self) -> Mapping[str, Any]:
-        """Name and everything that can change the pixels."""
-        ...
-
-    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
-        """Yield one PNG per request, in order, each as soon as it is ready.
-
-        Raises:
-            RenderError: a frame could not be made.
-        """
-        ...
-
-    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
-        """The PNG of one frame added to a finished board, whose other frames do not change."""
-        ...
-
-
-@runtime_checkable
-class MakesRemarks(Protocol):
-    """A renderer that has something to tell the person who waits: that its model fits into memory, for one."""
-
-    def remarks(self) -> Sequence[str]:
-        """What it has to say since it was last asked, a sentence each."""
-        ...
-
-
 @dataclass(frozen=True)
 class PanelWords:
     """What somebody wrote beside a found picture. duration: how long it stands, in seconds."""
@@ -236,130 +251,47 @@ class PanelWords:
     duration: float | None = None
 
 
-@runtime_checkable
-class TellsPanels(Protocol):
-    """A renderer whose found pictures may come with words, which go into the plan's panels."""
+class Renderer(ABC):
+    """Plan to frames. A frame depends on its request (and, where `capabilities` say so, its batch) and nothing else."""
 
-    def panel_words(self) -> Sequence[PanelWords]:
-        """Return the words beside each picture in order; nothing where there are none."""
-        ...
-
-
-@runtime_checkable
-class LeavesOut(Protocol):
-    """A renderer of found pictures that may find some beside a board that are no frames of it."""
-
-    def left_out(self, story_id: str) -> Sequence[str]:
-        """Return a sentence that names them; nothing where there are none."""
-        ...
-
-
-@runtime_checkable
-class DrawsFromPictures(Protocol):
-    """A renderer that is to be handed a picture of every character with the request (`FrameRequest.pictures`), because
-    it keeps none itself: a portrait is drawn once, kept and paid for as any frame is."""
-
-    def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
-        """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none."""
-        ...
-
-
-@runtime_checkable
-class FollowsGuides(Protocol):
-    """A renderer of whose ways with a guide `spec()` says nothing, so that frames without one have their old keys."""
-
-    def guided_spec(self) -> Mapping[str, Any]:
-        """Everything beside `spec()` that can change the pixels of a frame that follows a guide."""
-        ...
-
-
-@runtime_checkable
-class DrawsFigures(Protocol):
-    """A renderer whose cast sheet shows what each character looks like."""
-
-    def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
-        """Return a picture (PNG) of each of the plan's characters that the cast sheet has, by name."""
-        ...
-
-
-@runtime_checkable
-class CountsTokens(Protocol):
-    """A renderer that counts a prompt as its model does; of others about four tokens in three words are reckoned."""
-
-    def count_tokens(self, text: str) -> int:
-        """Return how many of `Capabilities.prompt_tokens` a text takes."""
-        ...
-
-
-@runtime_checkable
-class KnowsItsLimits(Protocol):
-    """A renderer that can tell what it has no picture for, before it draws."""
-
-    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
-        """The words of `request` that a stand-in or a neutral pose will stand for, none where all of it is drawn."""
-        ...
-
-
-@runtime_checkable
-class KnowsItsWords(Protocol):
-    """A renderer that has drawings for some words only, and can say which of a character's it has none for."""
-
-    def undrawn(self, character: Character) -> Sequence[str]:
-        """Return what of the character's kind, age and colour no picture of it will show, in words as they stand."""
-        ...
-
-
-@runtime_checkable
-class CostsMoney(Protocol):
-    """A renderer whose frames are paid for, asked for one at a time."""
+    capabilities: Capabilities
+    """What it can do; every renderer says so."""
+    concurrency: int = 1
+    """From how many threads a renderer that waits for a server may be asked: each frame is asked for apart then, and a
+    receipt is that of the thread's last frame."""
+    exclusive: bool = False
+    """Whether it holds a model beside which no other fits into memory."""
+    frame_price: float | None = 0.0
+    """US dollars that one frame is expected to cost at most; None when unknown."""
 
     @property
-    def frame_price(self) -> float | None:
-        """US dollars that one frame is expected to cost at most, or None when unknown."""
-        ...
+    def metered(self) -> bool:
+        """Whether its frames are calls that a budget counts, made by the command and not by its workers."""
+        return self.frame_price != 0.0
 
+    @abstractmethod
+    def spec(self) -> Mapping[str, Any]:
+        """Return name and everything that can change the pixels."""
 
-@runtime_checkable
-class ShowsDrafts(Protocol):
-    """A renderer that has a picture of a frame some time before the frame is finished."""
+    @abstractmethod
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield one PNG per request, in order, each as soon as it is ready.
 
-    def show_drafts(self, hear: Callable[[FrameRequest, bytes], None]) -> None:
-        """Have `hear` called with each frame's first picture (PNG, of any size), as long as this thread draws a board.
-
-        It is called in the thread that asked for the board.
+        Raises:
+            RenderError: a frame could not be made.
         """
-        ...
 
-
-@runtime_checkable
-class KeepsSources(Protocol):
-    """A renderer whose pictures are made from drawings that people can edit."""
-
-    def source(self) -> bytes | None:
-        """Return the drawing (self-contained SVG) of the frame that this thread got last; None where there is none."""
-        ...
-
-    def cast_source(self) -> bytes | None:
-        """Return the sheet of the parts that this frame was made of; None where there is none."""
-        ...
-
-    def draw_cast(self, request: FrameRequest) -> bytes:
-        """Return the sheet of the parts that the frames of a request's plan are made of, and draw no frame."""
-        ...
-
-
-@runtime_checkable
-class InsertsTogether(Protocol):
-    """A renderer that adds frames to a board with less work when it draws several of them at once."""
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """Return the PNG of one frame added to a finished board, whose other frames do not change; one that stands
+        alone, unless told."""
+        if self.capabilities.insertion == "none":
+            raise _unable(self, "adds no frame to a board")
+        return next(iter(self.render_board([request])))
 
     def insert_frames(self, requests: Sequence[FrameRequest], context: BoardContext) -> Iterator[bytes]:
-        """Yield for each of `requests`, which go to the same place, what `insert_frame` would give for it alone."""
-        ...
-
-
-@runtime_checkable
-class Inpaints(Protocol):
-    """A renderer that draws a part of a finished picture anew, inside a mask."""
+        """Yield for each of `requests`, which go to the same place, what `insert_frame` would give for it alone; with
+        less work, where a renderer has such a method."""
+        yield from (self.insert_frame(request, context) for request in requests)
 
     def inpaint_frame(self, request: FrameRequest, picture: bytes, mask: bytes) -> bytes:
         """Return a PNG of the request's size: `picture` with what `request` asks for where `mask` is white.
@@ -367,31 +299,86 @@ class Inpaints(Protocol):
         picture, mask: PNGs of the same size, in RGB, and in grey with 0 and 255 alone. What comes back outside of the
         mask is not used.
         """
-        ...
-
-
-@runtime_checkable
-class Amends(Protocol):
-    """A renderer that changes a finished frame in its own source, as a person asks."""
+        raise _unable(self, "draws nothing inside a mask")
 
     def amend_frame(
         self, request: FrameRequest, source: bytes, cast: bytes | None, words: str, part: str = ""
     ) -> bytes:
         """Return a PNG of the request's size: the frame that `source` is, with the change that `words` ask for.
 
-        source, cast: what `KeepsSources` gave for the frame and its board. part: the name of the part of `source` that
-        the words are about; "" where they are about all of it.
+        source, cast: what the methods below gave for the frame and its board. part: the name of the part of `source`
+        that the words are about; "" where they are about all of it.
         """
-        ...
+        raise _unable(self, "changes no finished drawing")
 
+    def source(self) -> bytes | None:
+        """Return the drawing (self-contained SVG) of the frame that this thread got last; None where there is none."""
+        return None
 
-@runtime_checkable
-class KeepsReceipts(Protocol):
-    """A renderer that can say how the frame it gave last came about, where its specification cannot know beforehand."""
+    def cast_source(self) -> bytes | None:
+        """Return the sheet of the parts that this frame was made of; None where there is none."""
+        return None
+
+    def draw_cast(self, request: FrameRequest) -> bytes:
+        """Return the sheet of the parts that the frames of a request's plan are made of, and draw no frame."""
+        raise _unable(self, "draws from no cast sheet")
+
+    def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
+        """Return a picture (PNG) of each of the plan's characters that the cast sheet has, by name."""
+        return {}
+
+    def picture_of(self, character: Character, request: FrameRequest) -> bytes | FrameRequest | None:
+        """Return the user's own picture, or the request of a portrait for frames like `request`, or None for none.
+
+        A renderer that has this method is handed a picture of every character with the request
+        (`FrameRequest.pictures`): a portrait is drawn once, kept and paid for as any frame is.
+        """
+        return None
+
+    def guided_spec(self) -> Mapping[str, Any]:
+        """Return everything beside `spec()` that can change the pixels of a frame that follows a guide."""
+        return {}
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many of `Capabilities.prompt_tokens` a text takes; about four in three words, unless told."""
+        return tokens_of(text)
+
+    def not_drawn(self, request: FrameRequest) -> Sequence[str]:
+        """Return the words of `request` that a stand-in or a neutral pose will stand for; asked before it draws, of
+        those that have this method."""
+        return ()
+
+    def undrawn(self, character: Character) -> Sequence[str]:
+        """Return what of the character's kind, age and colour no picture of it will show, in words as they stand."""
+        return ()
+
+    def show_drafts(self, hear: Callable[[FrameRequest, bytes], None]) -> None:
+        """Have `hear` called with each frame's first picture (PNG, of any size), as long as this thread draws a board.
+
+        It is called in the thread that asked for the board.
+        """
+        return
+
+    def remarks(self) -> Sequence[str]:
+        """Return what it has to say since it was last asked, a sentence each: that its model fits into memory, say."""
+        return ()
 
     def receipt(self) -> Mapping[str, Any]:
-        """`service`, `model`, `served` (the version that drew it), `date`, `tokens`, `cost` in US dollars or None."""
-        ...
+        """Return how this thread's last frame came about, where its specification cannot know beforehand: `service`,
+        `model`, `served` (the version that drew it), `date`, `tokens`, `cost` in US dollars or None."""
+        return {}
+
+    def require_served(self) -> None:
+        """Refuse (UsageError) a model that its vendor is known to have taken away; nothing is called for this."""
+        return
+
+    def panel_words(self) -> Sequence[PanelWords]:
+        """Return the words beside each found picture in order, for the plan's panels; nothing where there are none."""
+        return ()
+
+    def left_out(self, story_id: str) -> Sequence[str]:
+        """Return a sentence that names what was found beside a board and is no frame of it; nothing where all is."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -466,134 +453,70 @@ class JudgeReply:
     usage: Mapping[str, Any] = field(default_factory=dict)
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2).
+class Judge(ABC):
+    """Evidence and questions to replies, each question answered on its own (one question a call, Sec. E.2)."""
 
-    What else a judge may be able to do is said by the small protocols below: `AlwaysChooses`, `AsksSideBySide`,
-    `FillsTheMemory`, `LetsGo`, `HasAPrice`, `ChangesWhileAsked`. A judge that has none of them chooses or writes as it
-    is asked to, is asked from one thread, keeps the machine to nobody, and is free.
-    """
+    always_chooses: bool = False
+    """Whether it can only choose: it is given options in every run."""
+    ignores_instructions: bool = False
+    """Whether it reads the question and its options alone, so that every prompt variant is one to it."""
+    concurrency: int = 1
+    """From how many threads a judge that waits for a server may be asked."""
+    exclusive: bool = False
+    """Whether it holds a model beside which no other fits into memory: such judges are asked one after the other."""
+    price: Mapping[str, float] | None = _NOTHING
+    """US dollars per million tokens by kind (`input`, `output`); empty where it is free, None when unknown."""
+    picture_side: int | None = None
+    """The longest side in pixels of the pictures that it is sent; None: they go as they are."""
+    asks_together: bool = False
+    """Whether all questions of a packet may be put to it in one call (`ask_together`), which carries the pictures once;
+    otherwise each question is a call of its own."""
+    amended: Mapping[str, Any] = _NOTHING
+    """What of `spec()` does not hold for calls from now on, where a server can make it ask in another way."""
 
+    @abstractmethod
     def spec(self) -> Mapping[str, Any]:
-        """Name, resolved revision, decoding and reuse mode: everything that can change a reply."""
-        ...
+        """Return name, resolved revision, decoding and reuse mode: everything that can change a reply."""
 
+    @abstractmethod
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, in order, each as soon as it is there; failures are replies, not exceptions.
 
         Raises:
             TransientJudgeError: nothing could be asked, and the same call is worth another try.
         """
-        ...
 
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        """Yield one reply per prompt, in order, from one call. The first reply's usage is that of the call, the others'
+        have neither cost nor tokens. A question that the call did not answer is a typed failure of its own.
 
-# Abilities of judges, each optional; `katha.eval_bridge.judging.abilities` fills in what a judge does not say.
-
-
-@runtime_checkable
-class IgnoresInstructions(Protocol):
-    """A judge that reads the question and its options and no instruction, so that every prompt variant is one to it."""
-
-    @property
-    def ignores_instructions(self) -> bool:
-        """Whether the instruction changes nothing."""
-
-
-@runtime_checkable
-class AlwaysChooses(Protocol):
-    """A judge that can only choose: it is given options in every run."""
-
-    @property
-    def always_chooses(self) -> bool:
-        """True where free answers cannot be had."""
-        ...
-
-
-@runtime_checkable
-class AnswersPlainly(Protocol):
-    """A judge that also takes prompts as they stand: what the metrics of other papers ask, word by word."""
+        Raises:
+            TransientJudgeError: nothing could be asked, and the same call is worth another try.
+        """
+        raise _unable(self, "answers one question a call")
 
     def ask_plainly(self, evidence: Evidence, prompts: Sequence[PlainPrompt]) -> Iterator[JudgeReply]:
-        """Yield one reply per prompt, in order, its text as `answer`; failures are replies, as in `Judge.ask`."""
-        ...
-
-
-@runtime_checkable
-class AsksSideBySide(Protocol):
-    """A judge or renderer that waits for a server, and may be asked from several threads at once. Of a renderer each
-    frame is asked for apart (`render_board` with one request), and a receipt is that of the thread's last frame."""
-
-    @property
-    def concurrency(self) -> int:
-        """From how many threads, from 1."""
-        ...
-
-
-@runtime_checkable
-class FillsTheMemory(Protocol):
-    """A judge that holds a model in memory: an evaluation asks such judges one after the other."""
-
-    @property
-    def exclusive(self) -> bool:
-        """True while no other model fits beside it."""
-        ...
-
-
-@runtime_checkable
-class LetsGo(Protocol):
-    """A judge that can give back what it holds: memory, connections."""
-
-    def close(self) -> None:
-        """Give it back; asking again takes it anew."""
-        ...
-
-
-@runtime_checkable
-class HasAPrice(Protocol):
-    """A judge whose replies are paid for. One without a price is free."""
-
-    @property
-    def price(self) -> Mapping[str, float] | None:
-        """US dollars per million tokens by kind (`input`, `output`), or None when unknown."""
-        ...
-
-
-@runtime_checkable
-class AnswersByName(Protocol):
-    """A judge that may know an answer by what was asked about whose board, whatever is shown: an archive."""
+        """Yield one reply per prompt that is put as it stands (what the metrics of other papers ask, word by word), in
+        order, its text as `answer`; failures are replies, as in `ask`."""
+        raise _unable(self, "answers katha's own questions only")
 
     def recall(self, method: str | None, story_id: str, question_id: str, condition: Condition) -> JudgeReply | None:
-        """Return the reply; None where it can only be told from what is shown."""
-        ...
-
-
-@runtime_checkable
-class ChangesWhileAsked(Protocol):
-    """A judge whose server can make it ask in another way, which is then part of an answer's key."""
-
-    @property
-    def amended(self) -> Mapping[str, Any]:
-        """What of `spec()` does not hold for calls from now on."""
-        ...
-
-
-@runtime_checkable
-class MayBeWithdrawn(Protocol):
-    """A judge or renderer whose model belongs to a vendor, who may take it away; what was kept of it stays."""
-
-    def require_served(self) -> None:
-        """Refuse (UsageError) a model that is known to be gone; nothing is called for this."""
-        ...
-
-
-@runtime_checkable
-class CountsPrefixHits(Protocol):
-    """A judge whose server keeps the beginnings of prompts, and counts how much of a prompt was there already."""
+        """Return the reply that an archive has to what was asked about whose board; None where it can only be told from
+        what is shown."""
+        return None
 
     def prefix_hits(self) -> tuple[int, int] | None:
-        """Return tokens that were there and tokens that were looked up, since its first question; None: not told."""
-        ...
+        """Return tokens that its server's prefix cache had and tokens that were looked up, since its first question;
+        None where that is not counted."""
+        return None
+
+    def require_served(self) -> None:
+        """Refuse (UsageError) a model that its vendor is known to have taken away; nothing is called for this."""
+        return
+
+    def close(self) -> None:
+        """Give back what it holds, memory or connections; asking again takes it anew."""
+        return
 
 
 class StoryReader:
@@ -664,36 +587,29 @@ class StoryReader:
         return []
 
 
-@runtime_checkable
-class Similarity(Protocol):
+class Similarity(ABC):
     """psi of Eqs. 25 and 26: unit vectors of shape (D,), so that the inner product is sim()."""
 
+    @abstractmethod
     def spec(self) -> Mapping[str, Any]:
-        """Name, weights and revision."""
-        ...
+        """Return name, weights and revision."""
 
+    @abstractmethod
     def encode_image(self, png: bytes) -> NDArray[np.float64]:
-        """A unit vector of shape (D,) for one frame."""
-        ...
+        """Return a unit vector of shape (D,) for one frame."""
 
+    @abstractmethod
     def encode_text(self, text: str) -> NDArray[np.float64]:
-        """A unit vector of shape (D,) for a transition's text; the zero vector when nothing in it is known."""
-        ...
+        """Return a unit vector of shape (D,) for a transition's text; the zero vector when nothing in it is known."""
 
-
-@runtime_checkable
-class SeesAhead(Protocol):
-    """A similarity that can encode a frame beside what the program does meanwhile."""
+    def encode_images(self, pngs: Sequence[bytes]) -> NDArray[np.float64]:
+        """Return what `encode_image` gives for each frame of a board, of shape (N, D); one by one, unless told."""
+        return np.stack([self.encode_image(png) for png in pngs])
 
     def foresee(self, png: bytes) -> None:
         """Begin to encode a frame that `encode_image` will be asked for, and return at once; what fails, fails then."""
-        ...
+        return
 
 
-@runtime_checkable
-class SeesTogether(Protocol):
-    """A similarity that encodes the frames of a board in one go."""
-
-    def encode_images(self, pngs: Sequence[bytes]) -> NDArray[np.float64]:
-        """What `encode_image` gives for each frame, of shape (N, D)."""
-        ...
+def _unable(plugin: object, does: str) -> UsageError:
+    return UsageError(f"{type(plugin).__name__} {does}.")

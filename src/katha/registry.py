@@ -32,6 +32,8 @@ Family = Literal[
 ]
 Factory = Callable[..., Any]
 F = TypeVar("F", bound=Factory)
+OWN_PLUGINS = "See docs/howto/add-your-own.md."
+"""Where to read what a plug-in has to have."""
 ALLOW_CODE = "KATHA_ALLOW_CODE"
 """The environment variable of class paths (`package.module:Class`, with blanks) that files may name."""
 _LISTS = (tuple, list, frozenset, set)
@@ -203,9 +205,14 @@ class Registry:
         """Make the plug-in behind `spec`; `options` are values of the options' own types.
 
         Raises:
-            UnknownPluginError: there is none, or it does not take these options.
+            UnknownPluginError: there is none, it lacks a method, or it does not take these options.
         """
         factory, argument = self.load(spec)
+        lacking = sorted(getattr(factory, "__abstractmethods__", ()))
+        if lacking:
+            raise UnknownPluginError(
+                f"The {self.what} {spec!r} is none: it has no {' and no '.join(lacking)}.", hint=OWN_PLUGINS
+            )
         try:
             given = {"options": factory.options_class(**options)} if isinstance(factory, DeclaresOptions) else options
             return factory(argument, **given) if argument is not None else factory(**given)

@@ -1,7 +1,7 @@
 """For the tests of plug-ins: contract tests that any plug-in can run, and scripted doubles of all three kinds.
 
 A contract test needs no test framework: it raises `ContractError` (an `AssertionError`) that lists everything the
-plug-in breaks, and returns the names of the checks that it passed. A double implements the real interface and fails
+plug-in breaks, and returns the names of the checks that it passed. A double inherits the real base and fails
 loudly when its script is used up.
 """
 
@@ -30,7 +30,6 @@ from katha.eval_bridge.packets.instructions import reply_schema
 from katha.jsonio import digest
 from katha.planners.base import validate_plan
 from katha.protocols import (
-    AlwaysChooses,
     BoardContext,
     Capabilities,
     Evidence,
@@ -94,7 +93,7 @@ class _Scripted(Generic[E]):
         return entry
 
 
-class ScriptedRenderer(_Scripted[bytes | str]):
+class ScriptedRenderer(_Scripted[bytes | str], Renderer):
     """Draws each frame with the next entry of `script`: PNG bytes, a text (a picture that depends on it), or an error
     to raise. `asked` keeps the requests, `contexts` the boards around inserted frames."""
 
@@ -133,7 +132,7 @@ class ScriptedRenderer(_Scripted[bytes | str]):
         return picture(entry, (request.width, request.height)) if isinstance(entry, str) else entry
 
 
-class ScriptedPlanner(_Scripted[Plan]):
+class ScriptedPlanner(_Scripted[Plan], Planner):
     """Gives the next plan of `script`, or raises the next error. `asked` keeps what was asked."""
 
     def __init__(self, script: Iterable[Plan | BaseException], *, name: str = "scripted") -> None:
@@ -154,7 +153,7 @@ _Reply = JudgeReply | str
 _Asked = JudgePrompt | PlainPrompt
 
 
-class ScriptedJudge(_Scripted[_Reply]):
+class ScriptedJudge(_Scripted[_Reply], Judge):
     """Answers each question with the next entry of `script`: an answer's text, a whole reply, or an error to raise.
 
     Instead of a queue, `script` may be a function of the evidence and the prompt. `asked` keeps what was asked, unless
@@ -556,7 +555,7 @@ def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = No
             answers(condition, _OPTIONS)
 
     def answers_freely() -> None:
-        if not (isinstance(judge, AlwaysChooses) and judge.always_chooses):
+        if not judge.always_chooses:
             answers("text", None)
 
     checks = {"spec": lambda: _check_spec(judge, make()), "choice": chooses, "free answers": answers_freely}

@@ -41,7 +41,7 @@ from katha.agents.state import RunResult
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
-from katha.protocols import Capabilities
+from katha.protocols import Capabilities, Renderer
 from katha.schema import Plan
 from katha_sketch.drawing import SketchRenderer
 from katha_sketch.english.reading import read_story
@@ -824,7 +824,7 @@ def test_a_locked_frame_and_a_renderer_without_masks_refuse_one(out: Path) -> No
     mask = keep_picture(out, mask_file())
 
     class WholeFrames(BlockRenderer):
-        inpaint_frame = None
+        inpaint_frame = Renderer.inpaint_frame
 
     with pytest.raises(UsageError, match="has no masks"):
         edit(out, TakeFrame(frame=2, seed=9, mask=mask), plugins=plugins(renderer=WholeFrames()))

@@ -17,7 +17,7 @@ from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.config import Settings
 from katha.errors import BlankFrameError, RenderError, UsageError
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def png(colours: Sequence[tuple[int, int, int]], size: tuple[int, int]) -> bytes
 
 
 @dataclass
-class Fixed:
+class Fixed(Renderer):
     """A renderer that draws two sizes only, keeps what it was given, and is blank for chosen seeds."""
 
     capabilities: Capabilities = field(

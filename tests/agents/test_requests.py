@@ -9,7 +9,7 @@ import pytest
 from katha.agents.frames import _dump
 from katha.agents.requests import in_part, in_words, panel_request, stand_ins
 from katha.errors import UsageError
-from katha.protocols import Capabilities, FrameRequest, KnowsItsLimits
+from katha.protocols import Capabilities, FrameRequest, Renderer, can
 from katha.schema import Character, Coverage, Gaze, Panel, Plan, Prop, Seen, Visual
 from katha_sketch.drawing.renderer import SketchRenderer
 
@@ -72,7 +72,7 @@ def test_what_is_said_already_or_drawn_from_the_fields_is_not_said_again() -> No
 
 def test_the_sketch_knows_what_it_has_no_picture_for() -> None:
     sketch = SketchRenderer()
-    assert isinstance(sketch, KnowsItsLimits)
+    assert can(sketch, Renderer.not_drawn)
     asked = replace(ASKED, prompt="Theo plays the guitar. Theo holds a qwertzu.", must_show=())
     assert "qwertzu" in " ".join(sketch.not_drawn(asked))
     assert sketch.not_drawn(replace(asked, seed=9)) == sketch.not_drawn(asked)

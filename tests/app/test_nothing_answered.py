@@ -23,12 +23,12 @@ PLUGIN = '''
 
 from pathlib import Path
 
-from katha.protocols import JudgeReply
+from katha.protocols import Judge, JudgeReply
 
 HERE = Path(__file__).parent
 
 
-class Bad:
+class Bad(Judge):
     """Raises what no plug-in should, at every question."""
 
     error = ValueError("half a body")

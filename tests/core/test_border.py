@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +15,13 @@ from katha.border import CheckedSimilarity, named_failures, spec_of
 from katha.config import Settings, refuse_code, resolve
 from katha.errors import KathaError, PlanError, UnknownPluginError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
-from katha.protocols import Capabilities
+from katha.protocols import Capabilities, Similarity
 
 PLUGIN = """
 import sys
-from katha.protocols import Capabilities
+from katha.protocols import Capabilities, Judge, Planner, Renderer, Similarity
 
-class Good:
+class Good(Renderer, Planner, Judge, Similarity):
     capabilities = Capabilities()
     concurrency = 1
     def spec(self): return {"name": "good"}
@@ -32,6 +33,17 @@ class Good:
     def encode_text(self, text): return [1.0]
 
 class Empty: pass
+class Looks(Empty):
+    capabilities = Capabilities()
+    def spec(self): return {"name": "looks"}
+    def render_board(self, requests): return iter(())
+    def plan(self, story, request): return None
+    def ask(self, evidence, prompts): return iter(())
+class Lacking(Renderer, Planner, Judge):
+    def plan(self, story, request): return None
+class Silent(Renderer):
+    def spec(self): return {"name": "silent"}
+    def render_board(self, requests): return iter(())
 class Raises(Good):
     def __init__(self): raise RuntimeError("half made\\nand more")
 class Quits(Good):
@@ -63,7 +75,10 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("Empty", "has no capabilities and no insert_frame"),
+        ("Empty", r"its class does not inherit katha\.protocols\.Renderer\."),
+        ("Looks", r"its class does not inherit katha\.protocols\.Renderer\."),
+        ("Lacking", "is none: it has no ask and no render_board and no spec"),
+        ("Silent", "not Capabilities"),
         ("Raises", "cannot be made: RuntimeError: half made"),
         ("Quits", "would end the program"),
         ("NoCapabilities", "not Capabilities"),
@@ -72,7 +87,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("NoSize", "no size that can be drawn"),
         ("OddIdentity", "identity"),
         ("RaisesLater", "RuntimeError: later"),
-        ("number", "has no capabilities"),
+        ("number", "does not inherit"),
         ("thing", "is a int, not a class"),
         ("Absent", "cannot be imported"),
     ],
@@ -84,7 +99,7 @@ def test_what_is_no_renderer_is_refused_with_its_name(plugin: str, name: str, sa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["Empty", "Raises", "Quits", "number"])
+@pytest.mark.parametrize("name", ["Empty", "Looks", "Lacking", "Raises", "Quits", "number"])
 def test_what_is_no_planner_or_judge_is_refused(plugin: str, name: str) -> None:
     with pytest.raises(UnknownPluginError, match=name):
         make_planner(Settings(planner=f"{plugin}:{name}"))
@@ -124,17 +139,17 @@ def test_errors_keep_their_kind_and_a_person_s_interrupt_passes() -> None:
 
 @pytest.mark.parametrize("vector", [None, "x", [], [float("nan"), 1.0], [3.0, 4.0], [[1.0]], [1.0, 0.0, 0.0]])
 def test_the_vectors_of_a_similarity_are_looked_at(vector: object) -> None:
-    class Odd:
+    class Odd(Similarity):
         def spec(self) -> dict[str, str]:
             return {"name": "odd"}
 
         def encode_image(self, png: bytes) -> np.ndarray:
             return np.array([0.0, 1.0])
 
-        def encode_text(self, text: str) -> object:
+        def encode_text(self, text: str) -> Any:
             return vector
 
-    looked_at = CheckedSimilarity(Odd(), "similarity 'odd'")  # type: ignore[arg-type]
+    looked_at = CheckedSimilarity(Odd(), "similarity 'odd'")
     looked_at.encode_image(b"")
     with pytest.raises(UnknownPluginError, match="gave no vector"):
         looked_at.encode_text("x")

@@ -18,8 +18,7 @@ from katha.composing import Composed, Family, compose, left_out, load_family, pa
 from katha.composing.families import composing_data
 from katha.composing.parts import look_head
 from katha.composing.words import alone, as_sentence, clean, label, phrases, sentences_of, told_of
-from katha.planners.base import tokens_of
-from katha.protocols import FrameRequest
+from katha.protocols import FrameRequest, tokens_of
 from katha.schema import Character, Gaze, Panel, Plan, Prop, Seen, Visual
 
 FAMILIES = tuple(composing_data().families)

@@ -22,7 +22,7 @@ from katha_sketch.planner.rule import RulePlanner
 SIZE = (96, 64)
 
 
-class Good:
+class Good(Renderer):
     """A renderer of twenty lines."""
 
     capabilities = Capabilities(default_size=SIZE)

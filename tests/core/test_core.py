@@ -159,11 +159,12 @@ def test_an_unknown_prompt_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["errors", "jsonio", "schema", "protocols", "registry", "reading", "configs", "config", "stories", "store",
-     "eval_bridge.scoring.scores", "compass.repair", "agents.run", "planners.gemma_st", "renderers.folder"],
+    [*(f"katha.{name}" for name in ("errors", "jsonio", "schema", "protocols", "registry", "reading", "configs",
+        "config", "stories", "store", "eval_bridge.scoring.scores", "compass.repair", "agents.run",
+        "planners.gemma_st", "renderers.folder"))],
 )  # fmt: skip
 def test_the_public_surface_is_documented(name: str) -> None:
-    module = importlib.import_module(f"katha.{name}")
+    module = importlib.import_module(name)
     listed = getattr(module, "__all__", None)
     own = {item for item, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__}
     public = {item: getattr(module, item) for item in listed or own if not item.startswith("_")}

@@ -20,7 +20,6 @@ from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judges.served import VllmJudge
-from katha.eval_bridge.judging.abilities import together_of
 from katha.eval_bridge.judging.budget import MOST_TOGETHER, Budget, Estimate, Weighed, estimate_together, portions
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, Retry
 from katha.eval_bridge.packets.instructions import (
@@ -32,7 +31,7 @@ from katha.eval_bridge.packets.instructions import (
 )
 from katha.eval_bridge.packets.packets import make_packet
 from katha.models.client import Backoff
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Answer, Condition, Dimension, Question
 
 JUDGES: dict[str, tuple[type[ApiJudge], str]] = {
@@ -103,7 +102,7 @@ def serve(provider: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         yield start
 
 
-class Pairs:
+class Pairs(Judge):
     """A judge that asks together and notes its calls; `faults` are raised by the calls that they are for, in turn."""
 
     asks_together = True
@@ -193,9 +192,9 @@ def test_a_server_without_schemas_is_told_them_in_words(serve: Serve, provider: 
 
 
 def test_who_is_asked_together(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert together_of(serve()[1]) is not None
+    assert serve()[1].asks_together
     monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
-    assert together_of(VllmJudge("m")) is None  # its server keeps the pictures, and takes no money
+    assert not VllmJudge("m").asks_together  # its server keeps the pictures, and takes no money
 
 
 def test_pictures_are_sent_no_larger_than_wanted(serve: Serve, provider: str) -> None:

@@ -23,7 +23,7 @@ from katha.eval_bridge.questions.writing import (
 )
 from katha.models.registry import make_model
 from katha.planners.quality import MEASURES, mean_quality, plan_quality
-from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlanRequest
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlanRequest
 from katha.registry import default_registry
 from katha.schema import ContrastiveVariant, Plan, Question, StoryRecord
 from katha.stories import load_story
@@ -43,7 +43,7 @@ def question(text: str, gold: str, accepted: Sequence[str] = (), kind: str = "ca
     })  # fmt: skip
 
 
-class Reader:
+class Reader(Judge):
     """A judge that answers from the text: the first option that the text holds, else the last, `Unclear`."""
 
     def __init__(self, fails: bool = False) -> None:

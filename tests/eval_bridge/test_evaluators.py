@@ -26,7 +26,7 @@ from katha.eval_bridge.scoring.scores import score
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.experiments.inputs.stories import prepare_stories
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import Scores
 from katha.store import Store
@@ -36,7 +36,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 BASELINES = [name for name in evaluator_names() if not load_evaluator(name).own]
 
 
-class Chooser:
+class Chooser(Judge):
     """Chooses by a rule of the evidence and the prompt."""
 
     price = {"input": 0.0, "output": 0.0}

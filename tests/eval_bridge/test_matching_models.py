@@ -29,7 +29,7 @@ from katha.eval_bridge.matching.rules import ModelRule, make_decider, open_rule
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 from katha.store import Store
 
@@ -274,7 +274,7 @@ def test_the_paper_judges_own_kind_can_compare(tmp_path: Path) -> None:
         LlmDecider("sketch-reader")
 
 
-class Phrases:
+class Phrases(Judge):
     """Answers freely: rightly with the text, wrongly from the images alone."""
 
     def spec(self) -> dict[str, str]:

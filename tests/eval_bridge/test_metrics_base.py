@@ -12,7 +12,7 @@ from metric_boards import HandEncoder, make_board, make_context, plain_picture
 
 from katha.errors import JudgeError
 from katha.eval_bridge.metrics import MetricBoard, MetricContext, Unmeasured, measure_board, share_of, text_of
-from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 from katha.testing import ScriptedJudge, scripted_words
 
@@ -58,7 +58,7 @@ def test_a_question_is_put_as_it_stands_and_its_probability_read(tmp_path: Path)
     assert [len(evidence.images) for evidence, _ in judge.asked] == [1, 1]
 
 
-class OwnQuestionsOnly:
+class OwnQuestionsOnly(Judge):
     def spec(self) -> Mapping[str, Any]:
         return {"name": "own"}
 

@@ -25,7 +25,7 @@ from katha.app.drawing import settings_for
 from katha.app.presets import lacks
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judges.served import ServedJudge, SglangJudge, VllmJudge, served_folder
-from katha.eval_bridge.judging.abilities import judge_abilities
+from katha.eval_bridge.judging.abilities import threads_of
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import reply_schema
 from katha.eval_bridge.packets.packets import make_packet
@@ -178,7 +178,7 @@ def test_a_server_that_is_not_there_or_serves_another_model(servers: Any) -> Non
 def test_a_server_of_one_s_own_needs_no_key_and_costs_nothing(servers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_API_KEY", raising=False)
     elsewhere = VllmJudge(MODEL, base_url="http://node7.cluster.local:8000/v1")
-    assert (elsewhere.price, elsewhere.concurrency, judge_abilities(elsewhere).concurrency) == ({}, 128, 128)
+    assert (elsewhere.price, elsewhere.concurrency, threads_of(elsewhere)) == ({}, 128, 128)
     with pytest.raises(UsageError, match="no judge here has a batch API"):
         batchable({"a": elsewhere})
 

@@ -9,7 +9,6 @@ import pytest
 from evals import Watcher, go
 
 from katha.errors import JudgeError
-from katha.eval_bridge.judging.abilities import judge_abilities
 from katha.experiments.evaluation.judging import Lane, in_turn, lanes_of
 
 
@@ -45,9 +44,8 @@ def test_models_have_the_memory_in_turn(tmp_path: Path) -> None:
 def test_judges_that_wait_for_a_server_share_a_lane() -> None:
     judges = {name: Watcher(name=name) for name in ("here", "far", "farther")}
     for name, many in (("far", 16), ("farther", 3)):
-        judges[name].concurrency = many  # type: ignore[attr-defined]
-    able = {name: judge_abilities(judge) for name, judge in judges.items()}
-    assert lanes_of(able) == [
+        judges[name].concurrency = many
+    assert lanes_of(judges) == [
         Lane(("here",)),
         Lane(("far", "farther"), 8 + 2),
     ]

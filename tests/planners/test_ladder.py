@@ -21,9 +21,9 @@ from katha.errors import PlanError, UsageError
 from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
 from katha.eval_bridge.questions.build import prepare_questions
-from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
+from katha.planners.base import ALLOWED, fit, fits, restrict, validate_plan
 from katha.planners.narrated import cut, raw_sentences
-from katha.protocols import Evidence, Planner, PlanRequest
+from katha.protocols import Evidence, Planner, PlanRequest, tokens_of
 from katha.registry import default_registry
 from katha.schema import Frame, Plan, StoryRecord
 from katha.stories import load_story

@@ -30,7 +30,7 @@ from katha.errors import MissingExtraError, RefusedFrameError, RenderError, Tran
 from katha.jsonio import read_json
 from katha.models.base import Turn
 from katha.pictures import decode
-from katha.protocols import BoardContext, FollowsGuides, FrameRequest, Inpaints
+from katha.protocols import BoardContext, FrameRequest, Renderer, can
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedRenderer
@@ -232,9 +232,9 @@ def test_a_bridge_is_drawn_from_its_neighbours(serve: Serve, service: str) -> No
 def test_a_part_is_drawn_inside_a_mask(serve: Serve, service: str) -> None:
     server, renderer = serve()
     if service != "openai":
-        assert not isinstance(renderer, Inpaints)
+        assert not can(renderer, Renderer.inpaint_frame)
         return
-    assert isinstance(renderer, Inpaints)
+    assert can(renderer, Renderer.inpaint_frame)
     old, mask = picture("old", (1024, 1024)), Image.new("L", (1024, 1024))
     mask.paste(255, (0, 0, 512, 1024))
     hole = io.BytesIO()
@@ -602,7 +602,7 @@ def test_a_bridge_has_its_neighbours_its_characters_and_its_layout(serve: Serve,
 def test_services_say_how_they_follow_a_layout_beside_their_specification(serve: Serve) -> None:
     _, renderer = serve()
     assert renderer.capabilities.guide
-    assert isinstance(renderer, FollowsGuides)
+    assert can(renderer, Renderer.guided_spec)
     assert list(renderer.guided_spec()) == ["prompt"]
     assert len(renderer.spec()["prompts"]) == 3, "frames without a layout keep their keys"
 

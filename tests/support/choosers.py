@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 
 
-class HashChooser:
+class HashChooser(Judge):
     """Chooses the same option for the same question and condition, whatever the pictures show."""
 
-    price: Mapping[str, float] = {"input": 1.0, "output": 1.0}
+    price = {"input": 1.0, "output": 1.0}
 
     def spec(self) -> Mapping[str, Any]:
         return {"name": "hash-chooser"}

@@ -241,13 +241,11 @@ class ResidentPlanner(ScenePlanner):
 class ResidentRenderer(BlockRenderer):
     """Draws with a model of its own. dies_at: with so many frames drawn a person ends the command."""
 
+    exclusive = True
+
     def __init__(self, resident: Resident, *, log: Path | None = None, dies_at: int | None = None) -> None:
         super().__init__(log=log)
         self.resident, self.dies_at = resident, dies_at
-
-    @property
-    def exclusive(self) -> bool:
-        return True
 
     def _draw(self, request: FrameRequest) -> bytes:
         self.resident.use()

@@ -18,7 +18,19 @@ from katha.agents.context import Plugins
 from katha.errors import TransientJudgeError, TransientRenderError
 from katha.eval_bridge.questions.build import fill_options
 from katha.eval_bridge.questions.halves import assign_roles
-from katha.protocols import BoardContext, Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
+from katha.protocols import (
+    BoardContext,
+    Capabilities,
+    Evidence,
+    FrameRequest,
+    Judge,
+    JudgePrompt,
+    JudgeReply,
+    Planner,
+    PlanRequest,
+    Renderer,
+    Similarity,
+)
 from katha.schema import Answer, Character, Panel, Plan, Question, Scene, StoryRecord, Transition
 
 
@@ -34,7 +46,7 @@ def note(path: Path | None, line: str) -> None:
 
 
 @dataclass
-class BlockRenderer:
+class BlockRenderer(Renderer):
     """Draws 4x4 blocks of colour that depend on prompt and seed; `log` gets a line for every frame drawn."""
 
     capabilities: Capabilities = field(default_factory=lambda: Capabilities(default_size=(64, 48)))
@@ -82,7 +94,7 @@ def _pixels(png: bytes) -> NDArray[np.float64]:
 
 
 @dataclass
-class PixelJudge:
+class PixelJudge(Judge):
     """Chooses an option by the pixels it is shown: right answers are likelier the more pictures there are."""
 
     name: str = "pixel"
@@ -150,7 +162,7 @@ class KeptAnswers(dict[str, Answer]):
         return nullcontext()
 
 
-class PixelSimilarity:
+class PixelSimilarity(Similarity):
     """Unit vectors of shape (48,): a picture's blocks, a text's hash."""
 
     def spec(self) -> Mapping[str, Any]:
@@ -166,7 +178,7 @@ class PixelSimilarity:
 
 
 @dataclass
-class ScenePlanner:
+class ScenePlanner(Planner):
     """Plans the scenes that the record brings; `calls` counts."""
 
     calls: int = 0

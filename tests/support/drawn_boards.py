@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from katha.models.base import Completion, Turn
-from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, FrameRequest, Judge, JudgePrompt, JudgeReply
 from katha.schema import Character, Gaze, Panel, Plan, Prop, Question, Seen, StoryRecord, Transition, Visual
 
 CAST = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 1240"><defs>
@@ -64,7 +64,7 @@ def requests(seed: int = 42) -> list[FrameRequest]:
     ]  # fmt: skip
 
 
-class Sees:
+class Sees(Judge):
     """A judge that can tell the change from three pictures and not from two."""
 
     def spec(self) -> Mapping[str, Any]:

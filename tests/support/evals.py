@@ -16,7 +16,7 @@ from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.engine import Retry
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate, name_judges
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Question, StoryRecord
 from katha.store import Store
 
@@ -30,7 +30,7 @@ def picture(number: int = 0, mode: str = "RGB", form: str = "PNG", **options: ob
     return buffer.getvalue()
 
 
-class Watcher:
+class Watcher(Judge):
     """Right by text; by images right for every second question. `faults` makes calls go wrong in turn."""
 
     price = {"input": 1.0, "output": 1.0}

@@ -20,7 +20,7 @@ from benchmarks.diffusion import measure_work
 from katha.agents.run import run_story
 from katha.config import Settings, cache_folder
 from katha.errors import UsageError
-from katha.protocols import BoardContext, FrameRequest, InsertsTogether
+from katha.protocols import BoardContext, FrameRequest, Renderer, can
 from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.memory import process_pool
@@ -338,7 +338,7 @@ def run_with(renderer: Any, out: Path) -> Any:
 
 def test_the_bridges_of_all_seeds_are_asked_for_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     together = Together()
-    assert isinstance(together, InsertsTogether)
+    assert can(together, Renderer.insert_frames)
     done = run_with(together, tmp_path / "together")
     assert [sorted(seeds) for seeds in together.asked] == [[1, 2, 3]]
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "other"))

@@ -13,7 +13,7 @@ from PIL import Image
 
 from katha.errors import InputFileError
 from katha.eval_bridge.packets.packets import clean_image, make_packet
-from katha.protocols import JudgePrompt, SeesAhead, Similarity
+from katha.protocols import JudgePrompt, Similarity, can
 from katha_sketch.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts, sketch_reader
 from katha_sketch.reader import sketch_reader as readings
 from katha_sketch.reader.similarity import ReaderSimilarity
@@ -120,7 +120,7 @@ def test_each_frame_is_read_once(table: TableReader) -> None:
 
 def test_a_frame_foreseen_is_read_once_and_fails_when_it_is_asked_for(table: TableReader) -> None:
     psi, plain = ReaderSimilarity(table), ReaderSimilarity(TableReader())
-    assert isinstance(psi, SeesAhead)
+    assert can(psi, Similarity.foresee)
     for data in (ASLEEP, b"no picture", FOX):
         psi.foresee(data)
     assert (psi.encode_image(FOX) == plain.encode_image(FOX)).all()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from katha.errors import BudgetError
-from katha.schema import AnswerStatus, StoryRecord
+from katha.schema import AnswerStatus
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,6 @@ class TextModel(Protocol):
         """
 
 
-@runtime_checkable
-class UsesTextModel(Protocol):
-    """A planner that works with a language model, which may write the story's questions too."""
-
-    @property
-    def question_writer(self) -> TextModel | None:
-        """Return the model that writes questions; None where none is to be written."""
-
-
 class Purse(Protocol):
     """What calls are paid from: asked before each, told what it did cost (US dollars)."""
 
@@ -75,28 +66,6 @@ class Purse(Protocol):
 
     def give_back(self, count: int, each: float) -> None:
         """Take back granted calls that were not paid for after all."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What a piece of work is reckoned at: calls of a model, and their tokens by kind."""
-
-    calls: int
-    tokens: Mapping[str, int]
-
-
-@runtime_checkable
-class PaysForCalls(Protocol):
-    """A planner whose calls of a language model cost money."""
-
-    def expected(self, story: StoryRecord, panels: int) -> Expected:
-        """Return what planning `story` in so many panels is reckoned at, its questions included."""
-
-    def cost(self, tokens: Mapping[str, int]) -> float | None:
-        """Return US dollars for tokens by kind; None where the price is unknown."""
-
-    def pay_from(self, purse: Purse, each: float) -> None:
-        """Ask `purse` before every call from now on, each of which is expected to cost `each`."""
 
 
 class PaidModel:

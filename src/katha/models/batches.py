@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from katha.protocols import FrameRequest, Renderer
 
@@ -89,25 +90,24 @@ class Batcher(Protocol):
         ...
 
 
-@runtime_checkable
-class DrawsInBatches(Renderer, Protocol):
+class DrawsInBatches(Renderer):
     """A renderer whose vendor also draws whole files of requests, within a day and at a lower price."""
 
+    @abstractmethod
     def batchers(self) -> Mapping[str, Batcher]:
         """Return the vendor's batches by the kind of request that they take."""
-        ...
 
+    @abstractmethod
     def batch_request(self, request: FrameRequest) -> tuple[str, Mapping[str, Any]]:
         """Return the kind and the body of one call: the same picture as a call of its own would ask for."""
-        ...
 
+    @abstractmethod
     def batch_frame(self, result: BatchResult, request: FrameRequest) -> bytes:
         """Return the PNG that a batch brought; its receipt has the batch's price.
 
         Raises:
             RenderError: there is none in it.
         """
-        ...
 
 
 class OpenAIBatches:

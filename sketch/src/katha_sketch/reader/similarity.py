@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.packets.packets import clean_image
+from katha.protocols import Similarity
 from katha_sketch.english import read_story
 from katha_sketch.reader.claims import Term, claim_of, term_for
 from katha_sketch.reader.network import ACT
@@ -36,7 +37,7 @@ _HASH_BITS = 256
 Vector = NDArray[np.float64]
 
 
-class ReaderSimilarity:
+class ReaderSimilarity(Similarity):
     """`Similarity` over what the embedded reader sees. Each frame is read once, by the judge or here."""
 
     def __init__(self, reader: Reader | None = None) -> None:

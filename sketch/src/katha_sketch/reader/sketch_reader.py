@@ -12,7 +12,7 @@ from typing import Any
 from katha.errors import UsageError
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.jsonio import sha256_hex
-from katha.protocols import Evidence, JudgePrompt, JudgeReply
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Confidence
 from katha_sketch.english import read_story
 from katha_sketch.reader import FrameReading, Reader, load_reader
@@ -99,7 +99,7 @@ _SUPPORTED = 0.16
 _CONTRADICTED = (0.65, 0.3)
 
 
-class SketchReaderJudge:
+class SketchReaderJudge(Judge):
     """Reads sketches by their pixels and chooses among fixed answers; refuses other pictures.
 
     With images it sees nothing but their pixels, the question and its options. A story's text is read with the same
