@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
-from katha.protocols import Planner, PlanRequest, tokens_of
+from katha.protocols import WIDE, Planner, PlanRequest, tokens_of
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
 _LONGEST_STORY = 200_000
