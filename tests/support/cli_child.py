@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from doubles import BlockRenderer, PixelJudge, PixelSimilarity
 
-from katha.compass import similarity
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
+from katha_sketch.reader import similarity
 
 if TYPE_CHECKING:
     import pytest
