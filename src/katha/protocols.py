@@ -46,8 +46,10 @@ WIDE = 0x2E80
 
 
 def can(plugin: object, method: Callable[..., object]) -> bool:
-    """Return whether a plug-in overrides a method of its base: `can(renderer, Renderer.inpaint_frame)`."""
-    return getattr(type(plugin), method.__name__) is not method
+    """Return whether a plug-in, or a class of plug-ins, overrides a method of its base: `can(renderer,
+    Renderer.inpaint_frame)`."""
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    return getattr(kind, method.__name__, method) is not method
 
 
 def tokens_of(text: str) -> int:
@@ -313,6 +315,11 @@ class Renderer(ABC):
 
     def source(self) -> bytes | None:
         """Return the drawing (self-contained SVG) of the frame that this thread got last; None where there is none."""
+        return None
+
+    def vectors(self, request: FrameRequest) -> str | None:
+        """Return the layered drawing (self-contained SVG) of a frame that `request` asks for, where it is drawn anew
+        from the request alone; None where there is none."""
         return None
 
     def cast_source(self) -> bytes | None:

@@ -99,6 +99,13 @@ class SketchRenderer(Renderer):
             while ahead:
                 yield ahead.popleft().result()
 
+    def vectors(self, request: FrameRequest) -> str | None:
+        """Return what is drawn of a request in layers (`layered_svg`); None in a style that is not known."""
+        try:
+            return layered_svg(request, LOOSE if self._loose else self._style)
+        except UsageError:
+            return None
+
     def remarks(self) -> Sequence[str]:
         """What the frames since the last call asked for and the sketch cannot draw, once for each word."""
         words = list(self._unsaid)
