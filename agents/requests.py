@@ -11,9 +11,9 @@ from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
 from katha.composing import Count, Family, compose, load_family
 from katha.planners.base import WORD, tokens_of, worded
-from katha.planners.narrated import raw_sentences
 from katha.protocols import Capabilities, CountsTokens, FrameRequest, KnowsItsLimits, Renderer
 from katha.schema import Frame, FrameKind, Panel, Plan, Prop, Seen
+from katha.sentences import raw_sentences
 
 __all__ = [
     "frame_request",

@@ -20,6 +20,7 @@ from katha.schema import (
     Board,
     Candidate,
     CandidateScore,
+    Character,
     CompassSettings,
     Frame,
     Panel,
@@ -29,9 +30,6 @@ from katha.schema import (
     Transition,
     TransitionScore,
 )
-from katha_sketch.english import read_story
-from katha_sketch.english.words import load_words
-from katha_sketch.vocabulary import load_vocabulary
 
 # The annotation of T scenes has T-1 transitions whatever the number of displayed frames is. Coverage (Eq. 25)
 # averages over the annotated transitions; a frame inserted in a transition counts for it, so the maximum runs over t,
@@ -239,7 +237,6 @@ MASTER_SEED = 42
 _CHANGE = re.compile(r"(.+?) (?:(?:changes|goes|turns) from .+? to|becomes|stays) (.+)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
-_MARKS = re.compile(r"[,;:.()]")
 
 
 @dataclass(frozen=True)
@@ -274,8 +271,8 @@ def transition_text(transition: Transition) -> str:
 def insertion(content: Content, plan: Plan, transition: Transition, story_id: str) -> Insertion:
     """Return the frame that `content` puts into `transition`.
 
-    Where a plan says how it is seen (`Plan.visual`), a prompt calls everybody by their name and tells what happens
-    alone: looks, place and time stand beside it when it is composed.
+    Where a plan says how it is seen (`Plan.visual`), a prompt tells what happens alone: looks, place and time stand
+    beside it when it is composed. Else it says them itself, as the plan's fields have them.
     """
     panels = {panel.index: panel for panel in plan.panels}
     pair = before, after = panels[transition.from_scene], panels[transition.to_scene]
@@ -290,22 +287,37 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
         told = [_sentences([panel.caption or panel.prompt]) for panel in pair]
         prompt = load_prompt("bridge/captions").render(before=told[0], after=told[1])
         return Insertion(prompt, after.negative_prompt, names, scene=after.index)
+    seen = plan.visual is not None
+    people = [item for item in plan.characters if item.name in names]
     about = before if content == "establishing" else after
-    place, time = ("", "") if plan.visual is not None else _where(about)
+    setting = [] if seen else [part for part in (about.place, about.time_of_day) if part]
     if content == "establishing":
-        people = [item for item in plan.characters if item.name in names]
-        looks = [within(item.name) if plan.visual is not None else item.appearance or item.name for item in people]
+        looks = [within(item.name) if seen else item.appearance or item.name for item in people]
         listed = " and ".join([", ".join(looks[:-1]), looks[-1]] if len(looks) > 1 else looks)
-        prompt = load_prompt("bridge/establishing").render(characters=listed or "nobody", place=place, time=time)
+        prompt = load_prompt("bridge/establishing").render(characters=listed or "nobody", setting=setting)
         return Insertion(prompt, before.negative_prompt, names, scene=about.index)
-    where = " ".join(part for part in (place, f"by {time}" if time else "") if part)
-    moods = _moods(transition, names) if plan.visual is not None else ()
-    shown = transition.model_copy(update={"emotion": ""}) if plan.visual is not None else transition
-    events = told_transition(shown)
-    prompt = load_prompt("bridge/transition").render(place=_sentences([_capital(where)]), events=events)
-    plain = " ".join(prompt.split())
-    dressed = _dressed(plain, plan, pair, names) if plan.visual is None else plain
-    return Insertion(dressed, after.negative_prompt, names, scene=about.index, moods=moods)
+    shown = transition.model_copy(update={"emotion": ""}) if seen else transition
+    where = _sentences([_capital(", ".join(setting))])
+    told = " ".join(load_prompt("bridge/transition").render(place=where, events=told_transition(shown)).split())
+    moods = _moods(transition, names) if seen else ()
+    prompt = told if seen else _dressed(told, people)
+    return Insertion(prompt, after.negative_prompt, names, scene=about.index, moods=moods)
+
+
+def _dressed(text: str, people: Sequence[Character]) -> str:
+    """Return `text` with the look of each of `people`, to the letter, where it is first called by a kind that is its
+    alone ("the mouse": "the small grey mouse").
+
+    A look that is more than that noun with what belongs to it can be part of no sentence; it stands beside them when
+    the prompt is composed, as all looks do.
+    """
+    kinds = [one.kind for one in people]
+    for one in people:
+        look, kind = _ARTICLE.sub("", one.appearance), re.escape(one.kind)
+        found = re.search(rf"\b(the) {kind}\b(?!['\u2019-])", text, re.IGNORECASE)
+        if found and kinds.count(one.kind) == 1 and re.fullmatch(rf"[^;:.()]*\b{kind}\b[^,;:.()]*", look):
+            text = f"{text[: found.end(1)]} {look}{text[found.end() :]}"
+    return text
 
 
 def _moods(transition: Transition, names: Sequence[str]) -> tuple[Seen, ...]:
@@ -321,8 +333,8 @@ def _moods(transition: Transition, names: Sequence[str]) -> tuple[Seen, ...]:
 def told_transition(transition: Transition) -> list[str]:
     """Return what a picture of `transition` has to show, as sentences, without those that an earlier one says.
 
-    What is done, what comes of it, how they feel, and last what caused it: a drawing gives a character the first thing
-    that is said of it, so the cause shows in those that do nothing else.
+    What is done, what comes of it, how they feel, and last what caused it: a prompt that is too long loses its end, and
+    the cause is what the scene before shows already.
     """
     feeling = _CHANGE.sub(r"\1 is \2", transition.emotion or "")
     cause = transition.causality.rsplit(" because ", 1)[-1]
@@ -338,52 +350,12 @@ def _capital(text: str) -> str:
     return text.strip()[:1].upper() + text.strip()[1:]
 
 
-def _dressed(text: str, plan: Plan, pair: tuple[Panel, Panel], names: Sequence[str]) -> str:
-    """Return `text` with each character as the panels describe it ("the mouse": "the small grey mouse"), so that the
-    inserted frame shows the same ones. A look that is more than a noun with what belongs to it has no place there."""
-    for character in plan.characters:
-        if character.name not in names:
-            continue
-        look = _ARTICLE.sub("", character.appearance) or character.kind
-        known = set(_WORD.findall(look.lower()))
-        more = [word for panel in pair for word in _adjectives(panel.prompt, character.kind) if word not in known]
-        phrase = look.replace(character.kind, " ".join([*dict.fromkeys(more), character.kind]), 1)
-        if character.kind in look and phrase != character.kind and not _MARKS.search(look):
-            text = re.sub(rf"\b([Tt]he|[Aa]n?) {re.escape(character.kind)}\b", rf"\1 {phrase}", text)
-    return text
-
-
-def _adjectives(prompt: str, kind: str) -> list[str]:
-    """Return the lasting attributes (not feelings) that `prompt` puts before `kind`."""
-    found = re.findall(rf"\b(?:the|an?) ((?:\w+ ){{1,3}}){re.escape(kind)}\b", prompt.lower())
-    words = load_vocabulary()
-    return [word for run in found for word in run.split() if words.find(word, "attribute")]
-
-
-def _where(panel: Panel) -> tuple[str, str]:
-    """Return the place and the time of day of a panel, else those that its prompt names, in plain words; blank when it
-    names none.
-
-    In a prompt the place where it ends counts before a heading's: "Forest by night. The lion sleeps."
-    """
-    if panel.place or panel.time_of_day:
-        return panel.place or "", panel.time_of_day or ""
-    told, words = read_story(panel.prompt).sentences, load_words()
-    heads = [word for one in told if not one.events for word in _WORD.findall(one.text.lower())]
-    places = [one.place.noun for one in told[-1:] if one.place is not None]
-    times = [one.time for one in told[-1:] if one.time is not None]
-    places += [word for word in heads if words.is_place(word) and word not in _NO_PLACES]
-    times += [time for word in heads if (time := words.group("times", word)) is not None]
-    return next(iter(places), ""), next(iter(times), "")
-
-
 def _sentences(parts: Sequence[str]) -> str:
     """Return `parts` as sentences: blank ones dropped, repeated ones once, each ended by a full stop."""
     clean = dict.fromkeys(part.strip() for part in parts if part.strip())
     return " ".join(part if part[-1] in ".!?" else f"{part}." for part in clean)
 
 
-_NO_PLACES = ("inside", "outside")
 _TOKENS_A_WORD = 1.4
 
 

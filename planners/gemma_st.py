@@ -30,9 +30,10 @@ from katha.planners.draft import (
     reply_schema,
     within,
 )
-from katha.planners.narrated import cut, raw_sentences
+from katha.planners.narrated import cut
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition, Visual
+from katha.sentences import raw_sentences
 from katha.stories import scene_texts
 
 # The story, whole or in parts.

@@ -7,9 +7,8 @@ is planned anew there: the constraints are the plan's own fields, so that every 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 from katha.border import checked, spec_of
@@ -20,18 +19,7 @@ from katha.reading import story_reader
 from katha.registry import default_registry
 from katha.schema import Panel, Plan, StoryRecord
 from katha.schema.narratives import narrative_of, serialise
-
-_END = re.compile(
-    r"(?:[.!?\u2026]+[\"'\u2019\u201d\u00bb)\]]*(?=\s|$)|[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*|\n\s*\n)\s*"
-)
-"""Where a sentence ends: Latin, Devanagari and East Asian marks with what closes after them, or an empty line; and the
-blanks after that."""
-
-
-def raw_sentences(text: str) -> list[str]:
-    """Return the sentences of `text` with the blanks after them: joined, they are `text` again."""
-    bounds = sorted({0, *(found.end() for found in _END.finditer(text)), len(text)})
-    return [text[start:stop] for start, stop in pairwise(bounds)]
+from katha.sentences import raw_sentences
 
 
 def cut(pieces: Sequence[str], parts: int) -> list[list[str]]:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from katha.agents.editor.edits import ChangeCharacter, PanelWords
 from katha.schema import Character, Panel
-from katha_sketch.english import read_story
 
 WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
 _ALWAYS = frozenset(Character.model_fields)
 SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
 _SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
-_LEADS = re.compile(r"^(?:in|on|at|by|inside|outside|near|under|behind|beside)\b", re.IGNORECASE)
+_PLACED = "in|on|at|by|inside|outside|near|under|behind|beside"
+_LEADS = re.compile(rf"^(?:{_PLACED})\b", re.IGNORECASE)
+_PLACE_ALONE = re.compile(rf"(?:{_PLACED}) (?:the|an?) [\w-]+", re.IGNORECASE)
 _CLOSE = re.compile(r"\b(close)-(?=up\b)", re.IGNORECASE)
 _SHOT = re.compile(
     r"\b(?:close[- ]?up|(?:wide|medium|long|full|close|establishing)[- ]shot|(?:low|high|eye)[- ](?:angle|level))\b",
     re.IGNORECASE,
 )
-_TIME = re.compile(
-    r"(?:^|,? )(?:by|at|in the|before|after|around) "
-    r"(?P<time>day|night|dawn|dusk|morning|noon|midday|afternoon|evening|sunset|sunrise|midnight|twilight)\b",
-    re.IGNORECASE,
-)
-_LIVING = ("person", "animal", "being", "group")
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+_TIMED = "by|at|in the|before|after|around"
+_TIMES = "day|night|dawn|dusk|morning|noon|midday|afternoon|evening|sunset|sunrise|midnight|twilight"
+_WORD = re.compile(r"[\w'\u2019-]+")
+_SMALL = frozenset((*re.split(r"\W", f"{_PLACED}|{_TIMED}|{_TIMES}"), *("a", "an", "of", "from", "over")))
+"""The words of a sentence that says where and when, beside those of the place itself."""
 
 
 def listed(value: object) -> object:
@@ -59,54 +54,67 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
             del left[name]
     if not left:
         return prompt
-    leads: list[str] = []
-    while (found := _SENTENCE.match(prompt)) is not None and found.end() < len(prompt) and _sets(found[0]):
-        leads.append(found[0].strip())
-        prompt = prompt[found.end() :]
+    shots, settings, prompt = _led(prompt, panel, changed)
     shot = ", ".join(left[name] for name in ("shot_size", "shot_angle") if left.get(name))
-    shot = _CLOSE.sub(r"\1 ", shot)  # with a hyphen, at the head of a sentence, it is read as somebody's name
-    kept = [lead for lead in leads if not (shot and _SHOT.search(lead))]
+    if shot:
+        shots = [_CLOSE.sub(r"\1 ", shot)]  # with a hyphen, at the head of a sentence, it is read as somebody's name
     if "place" in left or "time_of_day" in left:
-        where = [lead for lead in kept if not _SHOT.search(lead)]
-        kept = [lead for lead in kept if lead not in where]
-        kept.append(_where(left, " ".join(where)))
-    return " ".join(part for part in (_sentence(shot), *kept, prompt) if part)
+        settings = [_where(left, *_place_and_time(settings, panel))]
+    return " ".join(part for part in (*map(_sentence, (*shots, *settings)), prompt) if part)
 
 
-@dataclass(frozen=True)
-class _Lead:
-    """A sentence that says where and when, with its preposition: "In the kitchen", "night"."""
-
-    place: str
-    time: str
-
-
-def _lead(text: str) -> _Lead:
-    """What of where and when stands in such a sentence; empty words where it says neither."""
-    told = text.strip().rstrip(".!?")
-    time = _TIME.search(told)
-    place = (_TIME.sub("", told) if time is not None else told).strip(" ,")
-    return _Lead(place if _LEADS.match(place) else "", time["time"].lower() if time is not None else "")
-
-
-def _sets(text: str) -> bool:
-    """Whether a sentence says where, when or how near, and nothing else."""
-    if _SHOT.search(text):
-        return not read_story(text).events
-    found = _lead(text)
-    if not found.place and not found.time:
-        return False
-    reading = read_story(text)
-    return not reading.events and not any(one.kind in _LIVING for one in reading.entities)
+def _led(prompt: str, panel: Panel, changed: Mapping[str, str]) -> tuple[list[str], list[str], str]:
+    """What the first sentences say of the shot, and of where and when, as far as they say nothing else; and the rest
+    of the prompt."""
+    new = (changed.get(name, "") for name in ("place", "time_of_day"))
+    known = _SMALL.union(_words(" ".join((panel.place, panel.time_of_day, *new))))
+    shots: list[str] = []
+    settings: list[str] = []
+    while (found := _SENTENCE.match(prompt)) is not None and found.end() < len(prompt):
+        setting = re.sub(r"^of ", "", _SHOT.sub("", found[0]).strip(" ,;:.!?\n"))
+        unknown = [word for word in _words(setting) if word not in known]
+        if unknown and (panel.place or not _place_alone(setting, panel)):
+            break
+        shots += _SHOT.findall(found[0])
+        settings += [setting] if setting else []
+        prompt = prompt[found.end() :]
+    return shots, settings, prompt
 
 
-def _where(changed: Mapping[str, str], old: str) -> str:
-    lead = _lead(old)
-    place = changed.get("place", lead.place).replace("_", " ").strip()
-    time = changed.get("time_of_day", lead.time).replace("_", " ").strip()
-    if place and not _LEADS.match(place):
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _place_alone(setting: str, panel: Panel) -> bool:
+    """Whether a setting that no field knows has one word for the place, and that is nobody of the cast: "In the
+    meadow", "Meadow by day"."""
+    place, time = _place_and_time([setting], panel)
+    cast = _words(" ".join(panel.characters))
+    alone = _PLACE_ALONE.fullmatch(place) is not None or (bool(time) and len(_words(place)) == 1)
+    return alone and _words(place)[-1] not in cast
+
+
+def _place_and_time(settings: Sequence[str], panel: Panel) -> tuple[str, str]:
+    """Where, with its preposition, and when: "In the kitchen", "night"; empty words where they say neither."""
+    times = "|".join((*([re.escape(panel.time_of_day)] if panel.time_of_day else []), _TIMES))
+    pattern = re.compile(
+        rf"(?:(?:^|,? )(?:{_TIMED}) |^|, )(?P<time>{times})(?=$|,| (?:{_PLACED})\b)", re.IGNORECASE
+    )  # "in the night market" says no time
+    places: list[str] = []
+    hours: list[str] = []
+    for told in settings:
+        hours += [found["time"].lower() for found in pattern.finditer(told)]
+        places += [place] if (place := pattern.sub("", told).strip(" ,")) else []
+    return next(iter(places), ""), next(iter(hours), "")
+
+
+def _where(changed: Mapping[str, str], place: str, time: str) -> str:
+    place, time = (
+        changed.get(name, old).replace("_", " ").strip() for name, old in (("place", place), ("time_of_day", time))
+    )
+    if "place" in changed and place and not _LEADS.match(place):
         place = f"in {place}" if _ARTICLE.match(place) else f"in the {place}"
-    return _sentence(" ".join(part for part in (place, f"by {time}" if time else "") if part))
+    return " ".join(part for part in (place, f"by {time}" if time else "") if part)
 
 
 def _sentence(text: str) -> str:

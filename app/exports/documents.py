@@ -192,7 +192,7 @@ def _registered(number: int, font: Path) -> str:
 
 
 def _unframed(svg: str) -> str:
-    """Return a frame without the border that the sketch draws: a page has lines of its own, or is cut there."""
+    """Return a frame without a border of its own: a page has lines, or is cut there."""
     root = svg_root(svg)
     for layer in [item for item in root if item.get("id") == "border"]:
         root.remove(layer)

@@ -10,11 +10,15 @@ from xml.etree import ElementTree
 from katha.app.exports.board import ExportOptions, Sheet, Shot
 from katha.app.exports.pictures import listing
 from katha.app.reports.page import open_picture
-from katha.errors import UsageError
+from katha.border import named_failures
+from katha.errors import RenderError, UsageError
 from katha.jsonio import read_bytes
+from katha.pictures import decode
+from katha.protocols import DrawsVectors
+from katha.registry import default_registry
 from katha.renderers.vector import svg as drawings
+from katha.renderers.vector.raster import rasterise
 
-_NAME = "sketch"
 _SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
 _MOST_BYTES = 4_000_000
 _BARE = "shape"
@@ -24,7 +28,7 @@ _BARE = "shape"
 def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     """Write a folder with the frames that were drawn as vectors, in named layers, and a list of all frames.
 
-    A frame that was made otherwise, or by another version of the sketch, has no vectors: it is written as it is, and
+    A frame that was made otherwise, or by another version of its renderer, has no vectors: it is written as it is, and
     its `layers` in the list are empty.
 
     Raises:
@@ -33,7 +37,7 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     drawn = {shot.number: drawn_as_vectors(shot) for shot in sheet.shots}
     if not any(drawn.values()):
         raise UsageError(
-            f"No frame of {sheet.story_id!r} was drawn as vectors (by `vector`, or by this version of the sketch).",
+            f"No frame of {sheet.story_id!r} was drawn as vectors, by the renderers that are installed.",
             hint="Use --to png.",
         )
     target.mkdir()
@@ -52,25 +56,37 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
 def drawn_as_vectors(shot: Shot) -> str | None:
     """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel, or
     its drawing holds what may not be drawn."""
-    from katha_sketch.drawing import layered_svg, rasterise
-
     if shot.source is not None:
         try:  # the run may be somebody else's: only what may be drawn is handed on
             drawing = drawings.read_svg(read_bytes(shot.source), most_bytes=_MOST_BYTES, lenient=True)
         except drawings.DrawingFault:
             return None
         return labelled(drawings.write_svg(drawing.root))
-    name, _, own = shot.drawn_by.partition(":")
-    if name != _NAME:
+    renderer = _redraws(shot.drawn_by)
+    if renderer is None:
         return None
     with open_picture(shot.picture) as kept:
         width, height = kept.size
         pixels = kept.convert("RGB").tobytes()
+    with named_failures(f"renderer {shot.drawn_by!r}", RenderError):
+        svg = renderer.vectors(replace(shot.asked, width=width, height=height))
     try:
-        svg = layered_svg(replace(shot.asked, width=width, height=height), own)
-    except UsageError:  # a style that another version drew
+        return svg if svg is not None and decode(rasterise(svg, width, height)).tobytes() == pixels else None
+    except drawings.DrawingFault:
         return None
-    return svg if _pixels(rasterise(svg, width, height)) == pixels else None
+
+
+def _redraws(name: str) -> DrawsVectors | None:
+    """Return the renderer of that name, if it can draw its frames as vectors again; others are not even made."""
+    registry = default_registry("renderers")
+    try:
+        registry.refuse_code(name, "The board")
+        factory, _ = registry.load(name)
+        able = isinstance(factory, type) and issubclass(factory, DrawsVectors)
+        made: object = registry.create(name) if able else None
+    except UsageError:  # it is not installed here, or is code that a file names
+        return None
+    return made if isinstance(made, DrawsVectors) else None
 
 
 def svg_root(svg: str) -> ElementTree.Element:
@@ -90,12 +106,6 @@ def labelled(svg: str) -> str:
             if item.tag.rpartition("}")[2] == "g":
                 item.set(f"{{{_INKSCAPE}}}groupmode", "layer")
     return ElementTree.tostring(root, "unicode")
-
-
-def _pixels(png: bytes) -> bytes:
-    from katha.pictures import decode
-
-    return decode(png).tobytes()
 
 
 def _layers(svg: str) -> list[str]:

@@ -20,7 +20,7 @@ from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import need
 from katha.schema import StoryRecord
-from katha_sketch.english.sentences import clean, pieces_of
+from katha.sentences import whole_sentences
 
 _EXAMPLES = 4
 _MAUVE = "MAUVE (mauve-text)"
@@ -81,7 +81,7 @@ def continue_stories(
     written: list[StoryRecord] = []
     failed: dict[str, str] = {}
     for story in closed:
-        sentences = _sentences(story.story_text)
+        sentences = whole_sentences(story.story_text) or [story.story_text]
         chance = random.Random(f"{seed} {story.story_id}")
         others = [item for item in mixed.stories if item.story_id != story.story_id]
         shown = chance.sample(others, min(_EXAMPLES, len(others)))
@@ -107,13 +107,6 @@ def continue_stories(
             )
         )
     return written, failed
-
-
-def _sentences(text: str) -> list[str]:
-    found: dict[int, list[str]] = {}
-    for piece in pieces_of(clean(text)):
-        found.setdefault(piece.sentence, []).append(piece.text)
-    return [" ".join(pieces) for pieces in found.values()] or [text]
 
 
 def _written(model: TextModel, told: str, field: str) -> tuple[str | None, str]:

@@ -348,6 +348,15 @@ class KeepsSources(Protocol):
         ...
 
 
+class DrawsVectors:
+    """The base of renderers that draw a frame as vectors, and can do so again whenever they are asked."""
+
+    def vectors(self, request: FrameRequest) -> str | None:
+        """Return the layered drawing (self-contained SVG) of a frame that `request` asks for; None where there is
+        none."""
+        return None
+
+
 @runtime_checkable
 class InsertsTogether(Protocol):
     """A renderer that adds frames to a board with less work when it draws several of them at once."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from katha.agents.editor.edits import (
     SplitFrame,
     TakeFrame,
 )
-from katha.agents.editor.rewording import recast
+from katha.agents.editor.rewording import recast, resettled
 from katha.agents.editor.steps import Edited
 from katha.agents.editor.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.agents.folder import RunFolder
@@ -42,7 +44,7 @@ from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities
-from katha.schema import Plan
+from katha.schema import Panel, Plan
 from katha_sketch.drawing import SketchRenderer
 from katha_sketch.english.reading import read_story
 
@@ -140,6 +142,43 @@ def test_a_new_place_goes_into_the_prompt_and_is_drawn(out: Path) -> None:
     edit(out, ChangeFrame(frame=1, place="a forest", shot_size="close-up"))
     assert prompts(out)[0] == "Close up. In the forest by night. The lion walks past tree number 1."
     assert "person" not in {one.kind for one in read_story(prompts(out)[0]).entities}  # "Close-up" was somebody's name
+
+
+ZORBLAX = {"place": "the Zorblax"}
+AT_DUSK = {"time_of_day": "dusk"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fields", "changed", "after"),
+    [
+        # The words of the panel's own place and time say where and when, whether or not anybody knows them.
+        ("In the Zorblax. Pip runs.", ZORBLAX, AT_DUSK, "In the Zorblax by dusk. Pip runs."),
+        ("Zorblax by day. Pip runs.", ZORBLAX, AT_DUSK, "Zorblax by dusk. Pip runs."),
+        ("By night. In the Zorblax. Pip runs.", ZORBLAX, AT_DUSK, "In the Zorblax by dusk. Pip runs."),
+        ("In the day care. Pip runs.", {"place": "day care"}, AT_DUSK, "In the day care by dusk. Pip runs."),
+        ("At the blorp at tea. Pip runs.", {"time_of_day": "tea"}, ZORBLAX, "In the Zorblax by tea. Pip runs."),
+        ("Wide shot of the Zorblax, night. Pip runs.", ZORBLAX, {**AT_DUSK, "shot_size": "full shot"},
+         "Full shot. The Zorblax by dusk. Pip runs."),
+        # One noun behind a preposition or before an hour is a place, unless it is somebody.
+        ("At the blorp. Pip runs.", {}, ZORBLAX, "In the Zorblax. Pip runs."),
+        ("Near the lion. Pip runs.", {"characters": ["lion"]}, ZORBLAX, "In the Zorblax. Near the lion. Pip runs."),
+        # A sentence that says anything else stays, whether or not anything happens in it.
+        ("In the garden Mila. Pip runs.", {}, ZORBLAX, "In the Zorblax. In the garden Mila. Pip runs."),
+        ("Low angle, Mila. Pip runs.", {}, {"shot_size": "full shot"}, "Full shot. Low angle, Mila. Pip runs."),
+        ("In the Zorblax.", ZORBLAX, AT_DUSK, "By dusk. In the Zorblax."),
+    ],
+)  # fmt: skip
+def test_a_setting_is_known_by_the_panel_s_own_fields(
+    prompt: str, fields: dict[str, Any], changed: dict[str, str], after: str
+) -> None:
+    assert resettled(Panel(index=1, prompt=prompt, **fields), changed) == after
+
+
+def test_neither_bridges_nor_edits_need_a_reader_of_english() -> None:
+    told = "import katha.compass.repair, katha.agents.editor.rewording, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert "katha.compass.repair" in done.stdout.split()
+    assert not [name for name in done.stdout.split() if name.startswith("katha_sketch")]
 
 
 def test_a_character_changes_in_every_prompt(out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import sys
 import wave
 import zipfile
 from pathlib import Path
@@ -35,7 +36,8 @@ from katha.app.exports import FORMATS, ExportOptions, export_board, read_sheet
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
-from katha.protocols import FrameRequest
+from katha.protocols import DrawsVectors, FrameRequest
+from katha.registry import ALLOW_CODE, default_registry
 from katha.renderers.vector.raster import rasterise
 from katha_sketch.drawing import SketchRenderer
 
@@ -672,6 +674,58 @@ def test_svg_is_the_frame_in_named_layers(run: Path, style: str) -> None:
         who = next(item for item in root if item.attrib["id"] in ("character-fox", "character-lion", "character-fish"))
         root.remove(who)  # a layer that is taken away leaves what lies behind it
         assert shown(ElementTree.tostring(root)).tobytes() != given.tobytes()
+
+
+BLOT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 64">
+<rect width="96" height="64" fill="#cc3333"/></svg>"""
+
+
+class Blots(DrawsVectors):
+    """Draws the first frame of the run, whatever it is asked for."""
+
+    asked: list[FrameRequest] = []
+
+    def vectors(self, request: FrameRequest) -> str | None:
+        self.asked.append(request)
+        return BLOT
+
+
+class Costly:
+    """What cannot draw vectors is not made."""
+
+    def __init__(self) -> None:
+        raise AssertionError("It was made.")
+
+
+def drawn_by(run: Path, *renderers: str) -> None:
+    """Have each frame drawn by another renderer."""
+    board = json.loads((run / "storyboard.json").read_text("utf-8"))
+    for frame, renderer in zip(board["frames"], renderers, strict=True):
+        frame["renderer"] = renderer
+    (run / "storyboard.json").write_text(json.dumps(board), "utf-8")
+
+
+def test_whoever_drew_a_frame_is_asked_for_its_vectors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = default_registry("renderers")
+    monkeypatch.setattr(known, "_local", {"blots": Blots, "costly": Costly})
+    monkeypatch.setattr(Blots, "asked", [])
+    drawn_by(run, "blots", "costly", "blots", "nobody")
+    rows = json.loads((made(run, "svg", "vectors") / "frames.json").read_text("utf-8"))["frames"]
+    # The third is another picture than what is drawn now.
+    assert [row["file"].rpartition(".")[2] for row in rows] == ["svg", "png", "png", "png"]
+    assert (run.parent / "vectors" / rows[0]["file"]).read_text("utf-8") == BLOT
+    assert [(one.scene, one.width, one.height) for one in Blots.asked] == [(1, 96, 64), (None, 96, 64)]
+    assert DrawsVectors().vectors(Blots.asked[0]) is None
+
+
+def test_code_that_a_board_names_is_not_run_for_vectors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run.parent / "unasked.py").write_text("class Renderer: ...\n")
+    monkeypatch.syspath_prepend(str(run.parent))
+    monkeypatch.delenv(ALLOW_CODE, raising=False)
+    drawn_by(run, *["unasked:Renderer"] * 4)
+    with pytest.raises(UsageError, match="No frame of 'kite' was drawn as vectors"):
+        made(run, "svg", "vectors")
+    assert "unasked" not in sys.modules
 
 
 def test_svg_is_refused_where_no_frame_has_vectors(run: Path) -> None:

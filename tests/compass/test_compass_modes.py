@@ -6,9 +6,11 @@ import pytest
 from doubles import story
 from pydantic import ValidationError
 
+from katha.agents.requests import in_words
 from katha.compass.modes import Mode, load_mode, load_modes
 from katha.compass.repair import insertion, random_pair, transition_text
 from katha.errors import UnknownPluginError
+from katha.protocols import Capabilities, FrameRequest
 from katha.schema import Character, Panel, Plan, Seen, Transition, Visual
 
 TABLE = {
@@ -53,6 +55,7 @@ def test_candidate_seeds() -> None:
     assert load_mode("base").candidate_seeds((42, 123)) == (42,)
 
 
+WHERE = {"place": "the forest", "time_of_day": "night"}
 PLAN = Plan(
     story_id="s",
     planner="p",
@@ -61,8 +64,8 @@ PLAN = Plan(
         Character(name="mouse", kind="mouse", appearance="a small grey mouse"),
     ],
     panels=[
-        Panel(index=1, prompt="Forest by night. The lion sleeps.", caption="The lion sleeps", characters=["lion"]),
-        Panel(index=2, prompt="Forest by night. The mouse runs.", caption="A mouse runs.", characters=["mouse"]),
+        Panel(index=1, prompt="The lion sleeps.", caption="The lion sleeps", characters=["lion"], **WHERE),
+        Panel(index=2, prompt="The mouse runs.", caption="A mouse runs.", characters=["mouse"], **WHERE),
     ],
 )
 CHANGE = Transition(
@@ -78,7 +81,7 @@ CHANGE = Transition(
 def test_a_bridge_is_drawn_from_the_annotation() -> None:
     found = insertion("transition", PLAN, CHANGE, "s")
     assert found.prompt == (
-        "Forest by night. The small grey mouse wakes the lion. The lion is angry. The small grey mouse is careless."
+        "The forest, night. The small grey mouse wakes the lion. The lion is angry. The mouse is careless."
     )
     assert found.characters == ("lion", "mouse")
     assert not found.other_seed
@@ -94,7 +97,7 @@ def test_a_bridge_says_nothing_twice_and_shows_the_cause() -> None:
         }
     )
     prompt = insertion("transition", PLAN, change, "s").prompt
-    assert prompt == "Forest by night. The lion is angry and takes the small grey mouse. The small grey mouse runs."
+    assert prompt == "The forest, night. The lion is angry and takes the small grey mouse. The mouse runs."
 
 
 def test_a_caption_bridge_sees_the_captions_only() -> None:
@@ -103,7 +106,7 @@ def test_a_caption_bridge_sees_the_captions_only() -> None:
 
 def test_an_establishing_shot_shows_place_and_characters_and_nothing_that_happens() -> None:
     prompt = insertion("establishing", PLAN, CHANGE, "s").prompt
-    assert prompt == "Wide shot: a lion and a small grey mouse standing in the forest, night."
+    assert prompt == "Wide shot: a lion and a small grey mouse standing, the forest, night."
 
 
 def test_a_plan_of_what_is_seen_calls_everybody_by_name() -> None:
@@ -114,10 +117,64 @@ def test_a_plan_of_what_is_seen_calls_everybody_by_name() -> None:
     assert insertion("establishing", seen, CHANGE, "s").prompt == "Wide shot: the lion and the mouse standing."
 
 
-def test_a_look_that_is_a_list_is_put_into_no_sentence() -> None:
-    mouse = PLAN.characters[1].model_copy(update={"appearance": "a grey mouse, long ears, no clothes"})
-    plan = PLAN.model_copy(update={"characters": [PLAN.characters[0], mouse]})
-    assert insertion("transition", plan, CHANGE, "s").prompt.startswith("Forest by night. The mouse wakes the lion.")
+def with_mouse(name: str, appearance: str, kind: str = "mouse") -> Plan:
+    """The plan with another mouse, an owl that is in neither scene, and panels that tell more than the sheets."""
+    owl = Character(name="owl", kind="owl", appearance="a snowy owl")
+    cast = [PLAN.characters[0], Character(name=name, kind=kind, appearance=appearance), owl]
+    told = {"prompt": "By day a big angry mouse runs past the owl in the kitchen.", "characters": [name]}
+    return PLAN.model_copy(
+        update={"characters": cast, "panels": [PLAN.panels[0], PLAN.panels[1].model_copy(update=told)]}
+    )
+
+
+def sent(plan: Plan, prompt: str) -> str:
+    """What a renderer is sent that draws from the prompt alone."""
+    people = tuple(one for one in plan.characters if one.name != "owl")
+    return in_words(FrameRequest(prompt, 1, 64, 48, characters=people), Capabilities()).prompt
+
+
+def test_a_bridge_keeps_a_look_to_the_letter_and_shows_nobody_else() -> None:
+    plan = with_mouse("mouse", "a freckled one-eyed mouse")
+    prompt = insertion("transition", plan, CHANGE, "s").prompt
+    assert prompt == (
+        "The forest, night. The freckled one-eyed mouse wakes the lion. The lion is angry. The mouse is careless."
+    )
+    assert sent(plan, prompt) == prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "appearance", "told"),
+    [
+        ("mouse", "a freckled, one-eyed mouse", "The freckled, one-eyed mouse wakes the lion."),
+        ("mouse", "a freckled one-eyed rodent", "The mouse wakes the lion."),
+        ("mouse", "a grey mouse, freckled one-eyed face, no clothes", "The mouse wakes the lion."),
+        ("Pip", "a freckled one-eyed animal", "The mouse wakes the lion."),
+    ],
+)
+def test_a_look_that_is_no_part_of_a_sentence_stands_beside_it(name: str, appearance: str, told: str) -> None:
+    plan = with_mouse(name, appearance)
+    prompt = insertion("transition", plan, CHANGE, "s").prompt
+    assert prompt == f"The forest, night. {told} The lion is angry. The mouse is careless."
+    assert sent(plan, prompt).count("one-eyed") == 1
+    assert appearance in insertion("establishing", plan, CHANGE, "s").prompt
+
+
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [("lion", "The lion wakes the lion."), ("mouse", "The mouse's tail falls."), ("ant", "The elephant sits.")],
+)
+def test_a_look_is_given_to_nobody_else(kind: str, action: str) -> None:
+    plan = with_mouse("Pip", f"a one-eyed {kind}", kind)
+    change = CHANGE.model_copy(update={"action": action, "causality": "", "emotion": "", "consequence": ""})
+    assert insertion("transition", plan, change, "s").prompt == f"The forest, night. {action}"
+
+
+def test_a_bridge_is_nowhere_where_the_plan_names_no_place() -> None:
+    panels = [panel.model_copy(update={"place": "", "time_of_day": ""}) for panel in PLAN.panels]
+    panels = [panel.model_copy(update={"prompt": f"Forest by night. {panel.prompt}"}) for panel in panels]
+    plan = PLAN.model_copy(update={"panels": panels})
+    assert insertion("transition", plan, CHANGE, "s").prompt.startswith("The small grey mouse wakes the lion.")
+    assert insertion("establishing", plan, CHANGE, "s").prompt.endswith("mouse standing.")
 
 
 def test_another_generation_needs_another_seed() -> None:

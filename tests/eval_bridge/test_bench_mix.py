@@ -25,6 +25,7 @@ from katha.eval_bridge.metrics import MetricBoard
 from katha.eval_bridge.metrics.vistory_characters import character_tags, shot_script
 from katha.models.base import Completion, Heard, Turn
 from katha.schema import StoryRecord
+from katha.sentences import whole_sentences
 from katha.stories import load_stories, record_problems
 
 
@@ -93,6 +94,17 @@ def test_a_model_goes_on_from_each_closed_beginning() -> None:
     assert "has 3 sentences in all" in model.asked[0]
     assert model.asked[0].count("Story: ") == len(written[0].provenance["shown"]) >= 2
     assert written[0].provenance["mixed_from"] == "closed0"
+
+
+def test_a_beginning_is_a_whole_sentence_in_any_language() -> None:
+    told = {
+        '"Stop!" said\n Mr. Fox. He ran. Then... nothing.': '"Stop!" said Mr. Fox.|He ran.|Then... nothing.',
+        "他跑了。他睡了。": "他跑了。|他睡了。",
+        "सिंह सोया। चूहा भागा।": "सिंह सोया।|चूहा भागा।",
+        "The Fox\n\nHe ran": "The Fox|He ran",
+        " ": "",
+    }
+    assert {text: "|".join(whole_sentences(text)) for text in told} == told
 
 
 def test_mauve_is_the_package_of_its_authors_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,11 @@ from katha.eval_bridge.matching.match import match_text
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt
 from katha.eval_bridge.questions.build import prepare_questions
 from katha.planners.base import ALLOWED, fit, fits, restrict, tokens_of, validate_plan
-from katha.planners.narrated import cut, raw_sentences
+from katha.planners.narrated import cut
 from katha.protocols import Evidence, Planner, PlanRequest
 from katha.registry import default_registry
 from katha.schema import Frame, Plan, StoryRecord
+from katha.sentences import raw_sentences
 from katha.stories import load_story
 from katha.testing import check_planner
 from katha_sketch.reader.sketch_reader import SketchReaderJudge

@@ -13,7 +13,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from katha.errors import UsageError
-from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.protocols import BoardContext, Capabilities, DrawsVectors, FrameRequest
 from katha.schema import Character
 from katha_sketch.drawing.rasters import MOST, shared_rasters
 from katha_sketch.drawing.scenes import Told, frame_scene, tell
@@ -40,7 +40,7 @@ _TABLES = (
 """Packages whose data say what words mean and how things are drawn."""
 
 
-class SketchRenderer:
+class SketchRenderer(DrawsVectors):
     """Draws what each prompt and panel says and nothing else; the seed chooses the shot. Every frame stands alone.
 
     `argument` names a style (`sketch:ink`) used for requests that bring none, or `loose`: framing as careless as a
@@ -102,6 +102,13 @@ class SketchRenderer:
     def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
         """The PNG of one more frame; the others are not needed and do not change."""
         return self._draw(request)
+
+    def vectors(self, request: FrameRequest) -> str | None:
+        """Return what is drawn of a request in layers (`layered_svg`); None in a style that is not known."""
+        try:
+            return layered_svg(request, LOOSE if self._loose else self._style)
+        except UsageError:
+            return None
 
     def remarks(self) -> Sequence[str]:
         """What the frames since the last call asked for and the sketch cannot draw, once for each word."""
