@@ -144,8 +144,6 @@ def win_rate(wins: int, ties: int, responses: int) -> WinRate:
     """
     if responses < 1 or wins < 0 or ties < 0 or wins + ties > responses:
         raise ValueError(f"{wins} wins and {ties} ties of {responses} responses cannot be")
-    from scipy.stats import binomtest
-
     chance = (1 - ties / responses) / 2
-    p = float(binomtest(wins, responses, chance, alternative="greater").pvalue)
+    p = float(need("scipy.stats", "A win rate's test").binomtest(wins, responses, chance, alternative="greater").pvalue)
     return WinRate(wins / responses, chance, p, responses)

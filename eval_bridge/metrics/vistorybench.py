@@ -15,6 +15,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.models.checkpoints import need
+
 Aspect = Literal["scene", "shot", "interaction", "action"]
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 """The four of prompt alignment (App. H): setting, camera, the characters' interaction, one character's own action."""
@@ -100,9 +102,8 @@ def match_characters(similarity: Mapping[str, Floats]) -> dict[str, int]:
     names = [name for name, row in similarity.items() if len(row)]
     if not names:
         return {}
-    from scipy.optimize import linear_sum_assignment
-
-    rows, columns = linear_sum_assignment(np.stack([similarity[name] for name in names]), maximize=True)
+    matched = need("scipy.optimize", "Matching characters", "local").linear_sum_assignment
+    rows, columns = matched(np.stack([similarity[name] for name in names]), maximize=True)
     return {names[row]: int(column) for row, column in zip(rows, columns, strict=True)}
 
 
@@ -205,13 +206,11 @@ class InceptionSum:
 
     def add(self, probabilities: Floats) -> None:
         """Add rows of class probabilities, (N, classes)."""
-        from scipy.special import xlogy
-
         rows = np.asarray(probabilities, dtype=np.float64)
         if not len(rows):
             return
         self.count += len(rows)
-        self._negentropy += float(xlogy(rows, rows).sum())
+        self._negentropy += _negentropy(rows)
         total = rows.sum(axis=0)
         self._rows = total if self._rows is None else self._rows + total
 
@@ -219,10 +218,13 @@ class InceptionSum:
         """Return the score: 1 where all rows are alike, at most their number; None without rows."""
         if self._rows is None:
             return None
-        from scipy.special import xlogy
-
         mean = self._rows / self.count
-        return max(1.0, math.exp(self._negentropy / self.count - float(xlogy(mean, mean).sum())))
+        return max(1.0, math.exp(self._negentropy / self.count - _negentropy(mean)))
+
+
+def _negentropy(shares: Floats) -> float:
+    """Return the sum of p log p, in which a share of nothing is nothing."""
+    return float((shares * np.log(np.where(shares > 0, shares, 1.0))).sum())
 
 
 def inception_score(probabilities: Floats) -> float | None:

@@ -14,6 +14,7 @@ from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
 from katha.eval_bridge.people.resampling import Given
 from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
+from katha.eval_bridge.scoring.ranks import mean_ranks
 from katha.eval_bridge.scoring.statistics import averages, share_interval, story_counts
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
@@ -39,12 +40,10 @@ def agreement(judge: Sequence[str], human: Sequence[str]) -> float | None:
 
 
 def rank_correlation(judge: Sequence[float], human: Sequence[float]) -> float | None:
-    """Eqs. 46 and 61: Spearman's rank correlation (SciPy); None for fewer than two items or a constant side."""
+    """Eqs. 46 and 61: Spearman's rank correlation; None for fewer than two items or a constant side."""
     if len(human) < 2 or len(set(human)) < 2 or len(set(judge)) < 2:
         return None
-    from scipy import stats
-
-    return _finite(stats.spearmanr(judge, human).statistic)
+    return _finite(float(np.corrcoef(mean_ranks(judge), mean_ranks(human))[1, 0]))
 
 
 def pairwise_agreement(judge: Sequence[float], human: Sequence[float]) -> float | None:
@@ -64,16 +63,15 @@ def rank_agreement(judge: Sequence[float], human: Sequence[float]) -> RankAgreem
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = 10) -> float | None:
-    """Eqs. 48 and 62: expected calibration error over `bins` bins of equal width (SciPy's binned means)."""
+    """Eqs. 48 and 62: expected calibration error over `bins` bins of equal width from 0 to 1."""
     if not confidence:
         return None
-    from scipy import stats
-
-    values = [np.asarray(right, dtype=float), np.asarray(confidence, dtype=float)]
-    means, _, _ = stats.binned_statistic(confidence, values, statistic="mean", bins=bins, range=(0.0, 1.0))
-    counts, _, _ = stats.binned_statistic(confidence, values[0], statistic="count", bins=bins, range=(0.0, 1.0))
+    said, edges = np.asarray(confidence, dtype=float), np.linspace(0.0, 1.0, bins + 1)
+    place = np.clip(np.digitize(said, edges) - 1, 0, bins - 1)  # 1 itself is in the last
+    counts = np.bincount(place, minlength=bins)
     filled = counts > 0
-    gaps = np.abs(means[0][filled] - means[1][filled])
+    sums = [np.bincount(place, weights=values, minlength=bins)[filled] for values in (np.asarray(right, float), said)]
+    gaps = np.abs(sums[0] / counts[filled] - sums[1] / counts[filled])
     return float((counts[filled] * gaps).sum() / counts.sum())
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from katha.configs import load_config
 from katha.eval_bridge.people.agreement import krippendorff_alpha
 from katha.eval_bridge.people.resampling import Given
+from katha.eval_bridge.scoring.ranks import mean_ranks, normal_tail, signed_rank_z
 from katha.eval_bridge.scoring.statistics import Floats, bonferroni
 from katha.schema.people import PreferencePair, PreferenceTest
 
@@ -40,16 +41,14 @@ def signed_rank_p(values: Sequence[float]) -> float | None:
     """Return the one-sided p of Wilcoxon's signed-rank test against a median of zero (Eqs. 64 and 70).
 
     Zeros are dropped. Exact, ties included, up to 400 values: every pattern of signs is as likely, and the sums of
-    doubled mid-ranks are whole numbers, so their distribution is counted. Beyond that SciPy's normal approximation.
+    doubled mid-ranks are whole numbers, so their distribution is counted. Beyond that the normal approximation.
     """
-    from scipy import stats
-
     kept = np.array([value for value in values if value], dtype=float)
     if not kept.size:
         return None
     if kept.size > _MOST_EXACT:
-        return float(stats.wilcoxon(kept, alternative="greater", zero_method="wilcox", method="asymptotic").pvalue)
-    doubled = np.rint(2 * stats.rankdata(np.abs(kept))).astype(int)
+        return normal_tail(signed_rank_z(kept))
+    doubled = np.rint(2 * mean_ranks(np.abs(kept))).astype(int)
     chances: Floats = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
     for rank in doubled:
@@ -61,12 +60,10 @@ def signed_rank_p(values: Sequence[float]) -> float | None:
 
 def rank_biserial(values: Sequence[float]) -> float | None:
     """Return (W+ - W-) / (W+ + W-) of the values that are not zero (Eqs. 66 and 72)."""
-    from scipy import stats
-
     kept = np.array([value for value in values if value], dtype=float)
     if not kept.size:
         return None
-    ranks = stats.rankdata(np.abs(kept))
+    ranks = mean_ranks(np.abs(kept))
     return float((ranks[kept > 0].sum() - ranks[kept < 0].sum()) / ranks.sum())
 
 

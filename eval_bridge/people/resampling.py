@@ -15,10 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from katha.eval_bridge.scoring.statistics import Floats, resample_counts
+from katha.models.checkpoints import need
 from katha.schema.scores import Interval
 
 _LEVELS = (2.5, 97.5)
 _NOTHING = 1e-12
+_WHAT = "An interval over stories and participants"
 
 
 @dataclass(frozen=True)
@@ -105,20 +107,16 @@ class Crossed:
 
     def interval(self) -> Interval | None:
         """Return the 95% interval; None where nothing varies."""
-        from scipy import stats
-
         if self.error == 0.0:
             return None
-        reach = float(stats.t.ppf(0.975, self.freedom)) * self.error
+        reach = float(need("scipy.stats", _WHAT).t.ppf(0.975, self.freedom)) * self.error
         return self.estimate - reach, self.estimate + reach
 
     def p_greater(self) -> float | None:
         """Return the one-sided p that the estimate is above zero; None where nothing varies."""
-        from scipy import stats
-
         if self.error == 0.0:
             return None
-        return float(stats.t.sf(self.estimate / self.error, self.freedom))
+        return float(need("scipy.stats", _WHAT).t.sf(self.estimate / self.error, self.freedom))
 
     def p_differs(self) -> float | None:
         """Return the two-sided p that the estimate is not zero; None where nothing varies."""

@@ -1,6 +1,6 @@
 """What holds STG up (Table 4): other blocks of questions, other judges, half of the stories, groups of stories.
 
-Methods are ranked by STG and rankings compared by Spearman's correlation (SciPy's ranks, ties shared). Everything is
+Methods are ranked by STG and rankings compared by Spearman's correlation (ties share their ranks). Everything is
 made from the counts that `scores.json` is made of, with the same resampled stories.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from katha.eval_bridge.scoring import statistics
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, Outcomes
+from katha.eval_bridge.scoring.ranks import mean_ranks
 from katha.eval_bridge.scoring.rows import row_counts, row_numbers
 from katha.eval_bridge.scoring.scores import BLOCKS, HEADLINE
 from katha.eval_bridge.scoring.statistics import IMAGE, TEXT, Floats, points, story_gaps
@@ -89,9 +90,7 @@ class Measured:
 
 def rank_rho(first: Floats, second: Floats) -> Floats:
     """Return Spearman's correlation along the last axis: (..., n) to (...); NaN where a side is flat or has a NaN."""
-    from scipy import stats
-
-    ranks = [stats.rankdata(np.round(side, _DIGITS), axis=-1) for side in (first, second)]
+    ranks = [mean_ranks(np.round(side, _DIGITS)) for side in (first, second)]
     left, right = (side - side.mean(axis=-1, keepdims=True) for side in ranks)
     below = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
     known = ~(np.isnan(first).any(axis=-1) | np.isnan(second).any(axis=-1)) & (below > 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from katha.eval_bridge.scoring.ranks import mean_ranks, normal_tail, signed_rank_z
 from katha.schema import DIMENSIONS
 from katha.schema.scores import Interval, WilcoxonTest
 
@@ -140,23 +141,20 @@ def wilcoxon(differences: Floats) -> WilcoxonTest:
     """Return the two-sided Wilcoxon signed-rank test over stories, zero_method "wilcox" (zero differences are dropped).
 
     The effect is (W+ - W-) / (W+ + W-) (Eq. 49); it and p are None without a nonzero difference. Up to 200 differences
-    p is exact, ties included (see `signed_rank_p`); above it is SciPy's normal approximation with its tie correction.
+    p is exact, ties included (see `signed_rank_p`); above it is the normal approximation with its tie correction.
     """
     nonzero = differences[np.abs(differences) > _NOTHING]
     if not nonzero.size:
         return WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
-    if nonzero.size == 1:  # whichever sign it has; said here so that one story does not wait for SciPy's import
+    if nonzero.size == 1:  # whichever sign it has
         return WilcoxonTest(p=1.0, n_nonzero=1, rank_biserial=float(np.sign(nonzero[0])))
-    from scipy import stats
-
     sizes = np.round(np.abs(nonzero), 12)
-    ranks = stats.rankdata(sizes)
+    ranks = mean_ranks(sizes)
     plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
     if nonzero.size <= _EXACT_STORIES:
         p = signed_rank_p(ranks, plus)
     else:
-        rounded = np.sign(nonzero) * sizes
-        p = float(stats.wilcoxon(rounded, alternative="two-sided", method="asymptotic").pvalue)
+        p = min(1.0, 2.0 * normal_tail(abs(signed_rank_z(np.sign(nonzero) * sizes))))
     return WilcoxonTest(p=p, n_nonzero=int(nonzero.size), rank_biserial=(plus - minus) / (plus + minus))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.matching.rules import archived_rule
 from katha.eval_bridge.scoring.outcomes import collect
+from katha.eval_bridge.scoring.ranks import mean_ranks
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.statistics import story_gaps
 from katha.experiments.metrics.sources import Source
@@ -87,9 +88,7 @@ def rank_correlation(x: Floats, y: Floats) -> float | None:
 def _spearman(x: Floats, y: Floats) -> Floats:
     """Return Spearman's rank correlation of each row, of shape (rows,); NaN where a side is constant. Ties share the
     mean of their ranks."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(side, axis=1) for side in (x, y)]
+    ranks = [mean_ranks(side) for side in (x, y)]
     first, second = (side - side.mean(axis=1, keepdims=True) for side in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
         made: Floats = (first * second).sum(axis=1) / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
@@ -139,8 +138,6 @@ def rank_table(columns: Sequence[str], values: Values) -> dict[str, dict[str, fl
 
 def disagreements(columns: Sequence[MetricColumn], values: Values, gaps: Sequence[GapRow]) -> list[Disagreement]:
     """Return, for each column with a good direction, the boards that it and STG (filtered) rank farthest apart."""
-    from scipy.stats import rankdata
-
     stg = {(gap.method, gap.story_id): gap.filtered for gap in gaps if gap.filtered is not None}
     found = []
     for column in columns:
@@ -148,8 +145,8 @@ def disagreements(columns: Sequence[MetricColumn], values: Values, gaps: Sequenc
         if column.better == "neither" or len(keys) < 3:
             continue
         sign = 1.0 if column.better == "higher" else -1.0
-        own = rankdata([sign * values[column.name][key] for key in keys])
-        other = rankdata([-(stg[key] or 0.0) for key in keys])
+        own = mean_ranks([sign * values[column.name][key] for key in keys])
+        other = mean_ranks([-(stg[key] or 0.0) for key in keys])
         first, second = ((ranks - 1.0) / (len(keys) - 1.0) for ranks in (own, other))
         apart = sorted(range(len(keys)), key=lambda at: (-abs(first[at] - second[at]), keys[at]))
         found += [
