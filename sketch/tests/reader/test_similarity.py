@@ -12,11 +12,9 @@ import pytest
 from PIL import Image
 
 from katha.errors import InputFileError
-from katha.eval_bridge.judges import sketch_reader
-from katha.eval_bridge.judges import sketch_reader as readings
 from katha.eval_bridge.packets.packets import clean_image, make_packet
 from katha.protocols import JudgePrompt, Similarity, can
-from katha_sketch.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts
+from katha_sketch.reader import FigureReading, FrameReading, PropReading, Reader, load_concepts, sketch_reader
 from katha_sketch.reader.similarity import ReaderSimilarity
 from katha_sketch.reader.sketch_reader import Readings, SketchReaderJudge
 
@@ -133,7 +131,6 @@ def test_a_frame_foreseen_is_read_once_and_fails_when_it_is_asked_for(table: Tab
 
 def test_judge_and_similarity_share_one_reading(table: TableReader, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = Readings(table)
-    monkeypatch.setattr(readings, "shared_readings", lambda: shared)
     monkeypatch.setattr(sketch_reader, "shared_readings", lambda: shared)
     _, evidence = make_packet("s", "image", [TRAPPED, ASLEEP])
     question = JudgePrompt("What does the lion do?", "action_visibility", "", ("The lion sleeps", "The lion eats"))
@@ -144,7 +141,7 @@ def test_judge_and_similarity_share_one_reading(table: TableReader, monkeypatch:
 
 
 def test_the_longest_unused_reading_is_forgotten_first(table: TableReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "_KEPT", 2)
+    monkeypatch.setattr(sketch_reader, "_KEPT", 2)
     shared = Readings(table)
     for data in (TRAPPED, ASLEEP, TRAPPED, FOX, TRAPPED, ASLEEP):
         shared.read_many([data])
