@@ -284,6 +284,7 @@ class Antecedents:
     # ---- he and she
 
     def _person(self, mention: Mention, speaking: Speaking) -> Known | None:
+        """Return whom "he" or "she" means."""
         sex = _SEX[mention.pronoun]
         going = {
             e.id
@@ -291,51 +292,10 @@ class Antecedents:
             if e.last is not None and e.last.pronoun == mention.pronoun and e.told_sex == sex
         }
         barred = self._barred(mention) | ({speaking.speaker} if speaking.speaker else set()) | set(speaking.addressees)
-        asked = self._asked_for(mention) if not mention.quoted else None
-        if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
-            asked.votes[sex] += 1.0
-            return asked
-        mine = self._own_body(mention, sex, barred)
-        if mine is not None:
-            return mine
-        told = self._told(mention, barred, lambda e: e.sex in (sex, None) and not (e.narrator or e.plural or e.members))
-        if told is not None:
-            self.total += told[0]
-            told[1].votes[sex] += told[0]
-            return told[1]
-        scored = self._best(
-            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
-            for e in self.memory.recent(mention)
-            if (e.alive or (e.kind == "thing" and e.acts) or (e.kind in ("thing", "place") and e.told_sex))
-            if not e.narrator and e.id not in barred
-            if e.sex in (sex, None)
-        )
-        somebody = any(e.kind == "person" for _, e in scored)
-        scored = [(score, e) for score, e in scored if not (somebody and self._only_thing(e, mention))]
-        people = any(e.kind == "person" and e.told_sex == sex and score > _UNLIKELY for score, e in scored)
-        scored = self._best(
-            (
-                score
-                - self.weights["his"] * self._is_his(e, mention)
-                - 1.0 * _nameless(e)
-                - self.weights["beast"]
-                * (people and e.kind == "animal" and not (e.names or e.speaks or e.told_sex == sex)),
-                e,
-            )
-            for score, e in scored
-        )
-        owned = self.memory.owned.get(mention.key)
-        person = bool(scored) and scored[0][1].kind == "person"
-        if person and owned is not None and self.words.has("of_beasts", owned.noun):
-            # "He caught a fish in his beak": it is not the fish's.
-            beasts = {e.id for _, e in scored if e.kind in ("animal", "being") and e.sentences[0] < mention.sentence}
-            scored = self._best((score + 1.5 * (e.id in beasts), e) for score, e in scored)
-        if owned is not None and self.words.has("kin", owned.noun):
-            # "His father" is hardly the father's own.
-            unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
-            scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
-        if owned is not None and self.words.is_a("clothing", owned.noun):
-            scored = self._best((score - 1.0 * (e.kind == "animal"), e) for score, e in scored)
+        sure = self._shown(mention, sex, barred)
+        if sure is not None:
+            return sure
+        scored = self._by_owned(self._by_kind(self._able(mention, sex, barred, going), mention, sex), mention)
         opens = mention.form == "poss" and mention.token.head.dep_ == "pobj" and mention.token.head.head.i <= 1
         ahead = (
             self._later(mention) if opens and mention.key[1] <= _OPENS else None
@@ -358,6 +318,66 @@ class Antecedents:
         margin = score - scored[1][0] if len(scored) > 1 else 9.0
         best.votes[sex] += 1.0 if len(scored) == 1 else 0.6 if margin > 0.6 else 0.3
         return best
+
+    def _shown(self, mention: Mention, sex: str, barred: set[str]) -> Known | None:
+        """Return whom "he" or "she" must mean: who was asked for, whose body it is, whom the network takes it for."""
+        asked = self._asked_for(mention) if not mention.quoted else None
+        if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
+            asked.votes[sex] += 1.0
+            return asked
+        mine = self._own_body(mention, sex, barred)
+        if mine is not None:
+            return mine
+        told = self._told(mention, barred, lambda e: e.sex in (sex, None) and not (e.narrator or e.plural or e.members))
+        if told is not None:
+            self.total += told[0]
+            told[1].votes[sex] += told[0]
+            return told[1]
+        return None
+
+    def _able(self, mention: Mention, sex: str, barred: set[str], going: set[str]) -> list[tuple[float, Known]]:
+        """Return who may be "he" or "she", the likeliest first. going: who were it in the sentences before."""
+        scored = self._best(
+            (self._score(e, mention) + self._likes(e, sex) - self._left(e, going, mention), e)
+            for e in self.memory.recent(mention)
+            if (e.alive or (e.kind == "thing" and e.acts) or (e.kind in ("thing", "place") and e.told_sex))
+            if not e.narrator and e.id not in barred
+            if e.sex in (sex, None)
+        )
+        somebody = any(e.kind == "person" for _, e in scored)
+        return [(score, e) for score, e in scored if not (somebody and self._only_thing(e, mention))]
+
+    def _by_kind(self, scored: list[tuple[float, Known]], mention: Mention, sex: str) -> list[tuple[float, Known]]:
+        """Score again by what each is: a beast beside people is less likely, and who was just called "his"."""
+        people = any(e.kind == "person" and e.told_sex == sex and score > _UNLIKELY for score, e in scored)
+        return self._best(
+            (
+                score
+                - self.weights["his"] * self._is_his(e, mention)
+                - 1.0 * _nameless(e)
+                - self.weights["beast"]
+                * (people and e.kind == "animal" and not (e.names or e.speaks or e.told_sex == sex)),
+                e,
+            )
+            for score, e in scored
+        )
+
+    def _by_owned(self, scored: list[tuple[float, Known]], mention: Mention) -> list[tuple[float, Known]]:
+        """Score again by what is his or hers: a beak is a beast's, and a father hardly a father's."""
+        owned = self.memory.owned.get(mention.key)
+        if owned is None:
+            return scored
+        if scored and scored[0][1].kind == "person" and self.words.has("of_beasts", owned.noun):
+            # "He caught a fish in his beak": it is not the fish's.
+            beasts = {e.id for _, e in scored if e.kind in ("animal", "being") and e.sentences[0] < mention.sentence}
+            scored = self._best((score + 1.5 * (e.id in beasts), e) for score, e in scored)
+        if self.words.has("kin", owned.noun):
+            # "His father" is hardly the father's own.
+            unlike = (0.8 * (e.kind != "person" and not e.speaks) + 0.8 * (owned.noun in e.nouns) for _, e in scored)
+            scored = self._best((score - less, e) for (score, e), less in zip(scored, list(unlike), strict=True))
+        if self.words.is_a("clothing", owned.noun):
+            scored = self._best((score - 1.0 * (e.kind == "animal"), e) for score, e in scored)
+        return scored
 
     def _own_body(self, mention: Mention, sex: str, barred: Container[str]) -> Known | None:
         """Whose a part of the body is with which somebody acts: "The vicar, who had come out, shook his head"."""

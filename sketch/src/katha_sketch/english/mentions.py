@@ -217,28 +217,55 @@ def _pronoun(mention: Mention, token: Token, words: Words) -> None:
 
 
 def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
+    """Note what a noun and the words that hang from it say: who or what, how many, which, whose."""
     if _is_name(token, words, names):
-        mention.name, mention.titles, mention.noun = _name_parts(token, words)
-        known = mention.name.lower()
-        if any(known in words.sets[name] for name in ("kin", "animal", "being")):
-            mention.noun = mention.noun or token.lower_
-        if beast := beast_named(mention.name, mention.titles, words):
-            mention.noun, mention.adjectives = beast, looks_named(mention.name, mention.titles, words)
-        married = next((c for c in token.children if c.dep_ == "conj" and c.tag_ == "NNP"), None)
-        if married is not None and words.has("titles", known):
-            # "Mr and Mrs Tran"
-            mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
-        family = token.tag_ == "NNPS" or mention.name.removesuffix("s") in names - {mention.name}
-        mention.plural = family and any(c.lower_ == "the" for c in token.children)
+        _named(mention, token, words, names)
     else:
-        plain = _common_first(token, words)
-        mention.noun = plain or words.noun_lemma(token.lemma_.lower().removeprefix("great-").removeprefix("ex-"))
-        mention.plural = bool(plain) and plain != token.lower_
-        inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
-        goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
-        if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
-            mention.inner = (mention.key[0], goods.i)
+        _common(mention, token, words)
     mention.plural = mention.plural or token.tag_ == "NNS" or (token.tag_ == "NNPS" and not mention.name)
+    _determiners(mention, token, words)
+    mention.made = any(words.has("figures", child.lower_) for child in token.children if child.i < token.i)
+    beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
+    whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
+    thing = whole and words.sort(mention.noun) not in ("person", "animal", "being", "")
+    # A cuckoo clock is no cuckoo, and yet a robot arm may act.
+    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being")
+                 and (not thing or words.has("machines", word)))  # fmt: skip
+    mention.also = (*_also(token, words), *made)
+    machine = next((word for word in beside if words.has("machines", word)), None)
+    if machine is not None and words.sort(mention.noun) == "person":
+        mention.noun = machine  # a robot cleaner is no cleaner
+
+
+def _named(mention: Mention, token: Token, words: Words, names: Set[str]) -> None:
+    """Note a name with its titles, and what it says that somebody is: "Mr and Mrs Tran", "Wolf", "the Trans"."""
+    mention.name, mention.titles, mention.noun = _name_parts(token, words)
+    known = mention.name.lower()
+    if any(known in words.sets[name] for name in ("kin", "animal", "being")):
+        mention.noun = mention.noun or token.lower_
+    if beast := beast_named(mention.name, mention.titles, words):
+        mention.noun, mention.adjectives = beast, looks_named(mention.name, mention.titles, words)
+    married = next((c for c in token.children if c.dep_ == "conj" and c.tag_ == "NNP"), None)
+    if married is not None and words.has("titles", known):
+        # "Mr and Mrs Tran"
+        mention.name, mention.titles = _name_parts(married, words)[0], (token.text,)
+    family = token.tag_ == "NNPS" or mention.name.removesuffix("s") in names - {mention.name}
+    mention.plural = family and any(c.lower_ == "the" for c in token.children)
+
+
+def _common(mention: Mention, token: Token, words: Words) -> None:
+    """Note a common noun, and of what it is a part or an amount: "a cup of tea"."""
+    plain = _common_first(token, words)
+    mention.noun = plain or words.noun_lemma(token.lemma_.lower().removeprefix("great-").removeprefix("ex-"))
+    mention.plural = bool(plain) and plain != token.lower_
+    inner = next((c for c in token.children if c.dep_ == "prep" and c.lower_ == "of"), None)
+    goods = next((c for c in inner.children if c.dep_ == "pobj"), None) if inner is not None else None
+    if goods is not None and (words.has("quantity", mention.noun) or words.has("relational", mention.noun)):
+        mention.inner = (mention.key[0], goods.i)
+
+
+def _determiners(mention: Mention, token: Token, words: Words) -> None:
+    """Note what articles, numbers, adjectives and owners say of a noun."""
     for child in token.children:
         if child.dep_ in ("det", "predet"):
             mention.article = _ARTICLES.get(child.lower_, mention.article)
@@ -259,17 +286,6 @@ def _noun_phrase(mention: Mention, token: Token, words: Words, names: Set[str]) 
         mention.plural = False  # "a trout"
     if mention.plural and mention.count == 1:
         mention.count = 2 if mention.noun == "twin" else 0
-    mention.made = any(words.has("figures", child.lower_) for child in token.children if child.i < token.i)
-    beside = [child.lower_ for child in token.children if child.dep_ == "compound" and child.text.islower()]
-    whole = words.sort(mention.noun) not in ("body", "clothing", "food")  # a chicken leg is no chicken
-    thing = whole and words.sort(mention.noun) not in ("person", "animal", "being", "")
-    # A cuckoo clock is no cuckoo, and yet a robot arm may act.
-    made = tuple(("noun", word) for word in beside if whole and words.sort(word) in ("person", "animal", "being")
-                 and (not thing or words.has("machines", word)))  # fmt: skip
-    mention.also = (*_also(token, words), *made)
-    machine = next((word for word in beside if words.has("machines", word)), None)
-    if machine is not None and words.sort(mention.noun) == "person":
-        mention.noun = machine  # a robot cleaner is no cleaner
 
 
 def _also(token: Token, words: Words) -> list[tuple[str, str]]:

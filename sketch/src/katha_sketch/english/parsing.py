@@ -179,7 +179,7 @@ class Parser:
         """What to put in place of a noun that must be a deed without a tense: "heard the door slam", "made the baby
         laugh", "a coin lying in the grass", "They sat there, singing", "went swimming", "his scarf flapping"."""
         words, before, low = self._words, token.nbor(-1), token.lower_
-        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        after = _after(token)
         alive = words.sort(before.lemma_) in ("person", "animal", "being", "body")
         lives = before.tag_ == "NNP" or (before.tag_ in ("NN", "NNS") and alive)
         thing = words.sort(low) not in ("", "abstract", "time", "feeling") and not words.has("things_do", base)
@@ -205,49 +205,55 @@ class Parser:
         return Hint("take" if wants else "go", "VB", base) if doer and shown and able and low == base else None
 
     def _hint(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
-        """What to put in place of one word, if it must be a verb.
+        """Return what to put in place of one word, if it must be another part of speech.
 
         named: a name stands before it. told: the sentence has a verb.
         """
-        before, tag, low, words = token.nbor(-1), token.tag_, token.lower_, self._words
-        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
-        noun = tag in ("NN", "NNS", "JJ", "NNP", "NNPS")
-        doer = any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
-        bare = not any(child.dep_ in ("aux", "cop") for child in token.children)
-        things = before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not doer)
-        things = things and not _numbers(before)
-        if tag == "VBZ" and told and not token.is_stop and things:
+        found = self._no_deed(token, base, told=told) or self._shown_beside(token, base)
+        found = found or self._told_deed(token, base, named=named, told=told)
+        return found or self._deed_of_now(token, base, named=named, told=told)
+
+    def _no_deed(self, token: Token, base: str, *, told: bool) -> Hint | None:
+        """Return what to put in place of a thing, a look or a "round" that was taken for a deed."""
+        before, after, tag, low = token.nbor(-1), _after(token), token.tag_, token.lower_
+        counted = before.tag_ in ("DT", "CD") or (before.dep_ == "pobj" and not _has_doer(token))
+        if tag == "VBZ" and told and not token.is_stop and counted and not _numbers(before):
             return Hint("things", "NNS", base)  # "both chairs", "from the church steps"
         if tag == "VBG" and before.text == "," and before.i > 1 and after is not None and after.tag_ == "NN":
             first, opens_it = before.nbor(-1), before.nbor(-2)
             if first.tag_ == "JJ" and opens_it.tag_ in ("DT", "PRP$"):
                 return Hint("big", "JJ", low)  # "the cold, driving rain"
-        if (
-            tag == "VBZ"
-            and before.text == ","
-            and words.sort(base) == "body"
-            and after is not None
-            and after.tag_ == "IN"
-        ):
+        held = tag == "VBZ" and before.text == "," and self._words.sort(base) == "body"
+        if held and after is not None and after.tag_ == "IN":
             return Hint("things", "NNS", base)  # "She waited, hands behind her back"
         if tag == "VB" and before.lower_ == "to" and before.i and before.nbor(-1).lower_ == low:
             return Hint("place", "NN", low)  # "from side to side", "from hedge to hedge"
         if tag in ("VB", "VBP") and self._is_joined_thing(token):
             return Hint("paint", "NN", low)
-        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP", "RB", ",", "CC") and (
-            tag in ("VB", "VBP") or _determines(after)
-        )
+        placed = before.tag_ in ("NN", "NNS", "VBD", "VBN", "VBG", "PRP", "RB", ",", "CC")
+        placed = placed and (tag in ("VB", "VBP") or _determines(after))
         if low == "round" and tag != "IN" and placed and after is not None:
             return Hint("around", "IN", low)  # "a towel round his neck", "crowded round the bench"
-        thing = words.sort(low[:-1]) not in ("", "abstract", "time", "feeling") if low.endswith("s") else False
+        return Hint("things", "NNS", low[:-1]) if self._is_row_of_things(token) else None
+
+    def _is_row_of_things(self, token: Token) -> bool:
+        """Tell whether what stands in a told past as if it were a deed of now is one of several things: "the lifeboat,
+        the crab pots and the mast"."""
+        low = token.lower_
+        thing = low.endswith("s") and self._words.sort(low[:-1]) not in ("", "abstract", "time", "feeling")
         thing |= low.endswith(("ers", "ors"))
+        if not (token.tag_ == "VBZ" and thing and token.nbor(-1).tag_ == "NN" and low not in _HELPS):
+            return False
         tags = {one.tag_ for one in token.doc if one != token}
-        row = tag == "VBZ" and thing and before.tag_ == "NN" and low not in _HELPS and "``" not in tags
-        if row and "VBD" in tags and not tags & {"VBZ", "VBP"}:
-            return Hint("things", "NNS", low[:-1])  # "the lifeboat, the crab pots and the mast"
-        if tag == "JJ" and low.endswith("ing") and not bare:
+        return "VBD" in tags and not tags & {"``", "VBZ", "VBP"}
+
+    def _shown_beside(self, token: Token, base: str) -> Hint | None:
+        """Return what to put in place of a look or a noun of which the words beside it show what it is."""
+        before, after, tag, low, words = token.nbor(-1), _after(token), token.tag_, token.lower_, self._words
+        helped = _has_helper(token)
+        if tag == "JJ" and low.endswith("ing") and helped:
             return Hint("walking", "VBG", base)  # "had been diving"
-        if tag == "JJ" and low.endswith("ed") and doer and bare and token.dep_ in ("conj", "ROOT"):
+        if tag == "JJ" and low.endswith("ed") and _has_doer(token) and not helped and token.dep_ in ("conj", "ROOT"):
             return Hint("walked", "VBD", base)  # "somebody tittered"
         if self._known_thing(token, base):
             return Hint("thing", "NN", low)
@@ -259,32 +265,40 @@ class Parser:
         schooled = tag == "JJ" and low.endswith("ed") and words.sort(before.lower_) == "person" and _opens(before)
         if schooled and after is not None and after.tag_ in ("VBG", "TO", "DT"):
             return Hint("began", "VBD", base)  # "a schoolgirl tried barking"
-        opens = after is None or after.tag_ in _AFTER_VERB
-        wants = after is not None and after.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
-        pronoun = before.lower_ in _DOERS and before.tag_ == "PRP"
+        return None
+
+    def _told_deed(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
+        """Return what to put in place of a past form that was taken for a noun or a look."""
+        before, after, tag, low = token.nbor(-1), _after(token), token.tag_, token.lower_
+        noun, put = tag in _NOUNS, "took" if _takes(after) else "walked"
         beside = before.tag_ in ("CC", ",", "NN", "NNS", "CD") or before.lower_ in _SOME
-        if noun and low in self._past and (named or pronoun or beside):
-            return Hint("took" if wants else "walked", "VBD", self._past[low])
+        if noun and low in self._past and (named or _is_doer(before) or beside):
+            return Hint(put, "VBD", self._past[low])
         whole = _opens(before) is not None and (after is None or after.is_punct) and base == low
-        if noun and whole and doer and bare and (token.dep_ == "advcl" or (token.dep_ == "ROOT" and not told)):
+        whole = whole and noun and _has_doer(token) and not _has_helper(token)
+        if whole and (token.dep_ == "advcl" or (token.dep_ == "ROOT" and not told)):
             return Hint("fell", "VBD", base)  # "The balloon burst"
-        if tag == "VBN" and token.dep_ == "acl" and not told and opens and low not in _CALLED:
-            return Hint("took" if wants else "walked", "VBD", self._past.get(low) or base)
-        around = _segment(token)
-        if not base or not noun or any(one.tag_ in _FINITE for one in around):
+        if tag == "VBN" and token.dep_ == "acl" and not told and _may_follow(after) and low not in _CALLED:
+            return Hint(put, "VBD", self._past.get(low) or base)
+        return None
+
+    def _deed_of_now(self, token: Token, base: str, *, named: bool, told: bool) -> Hint | None:
+        """Return what to put in place of a present form that was taken for a noun or a look."""
+        before, after, tag, low = token.nbor(-1), _after(token), token.tag_, token.lower_
+        around, opens, wants = _segment(token), _may_follow(after), _takes(after)
+        if not base or tag not in _NOUNS or any(one.tag_ in _FINITE for one in around):
             return None
-        third = low.endswith("s") and low != base
+        third, joined = low.endswith("s") and low != base, before.tag_ == "CC" and token.dep_ == "conj"
+        bare = joined and tag == "NN" and base == low and not list(token.lefts)
+        if bare and opens and _opens(token.head) is not None and token.doc[:].root.tag_ == "VBP":
+            return Hint("go", "VBP", base)  # "I open my mouth and roar"
+        if _is_doer(before):
+            return Hint("take" if wants else "go", "VBP", base)
         subject = (before.tag_ == "NN" and (tag == "NNS" or not told)) or (before.tag_ == "JJ" and not told)
         subject = subject and any(one.tag_ in ("DT", "PRP$") for one in around)
         subject = subject and not any(one.tag_ == "VBD" for one in token.doc)
-        joined = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NNS"
-        joined = joined and (_determined(token.head) or wants or token.head.tag_ == "VBZ")
+        joined = joined and tag == "NNS" and (_determined(token.head) or wants or token.head.tag_ == "VBZ")
         joined = joined and any(one.tag_ == "VBZ" for one in token.doc)
-        bare = before.tag_ == "CC" and token.dep_ == "conj" and tag == "NN" and base == low and not list(token.lefts)
-        if bare and opens and _opens(token.head) is not None and token.doc[:].root.tag_ == "VBP":
-            return Hint("go", "VBP", base)  # "I open my mouth and roar"
-        if pronoun:
-            return Hint("take" if wants else "go", "VBP", base)
         if third and ((opens and (named or subject)) or joined):
             return Hint("takes" if wants else "goes", "VBZ", base)
         row = not told and not third and tag in ("NN", "NNS") and any(one.tag_ == "CC" for one in token.doc[: token.i])
@@ -305,7 +319,7 @@ class Parser:
         seal pup on the stones", "found a hermit, old and blind"."""
         low, tag, before, words = token.lower_, token.tag_, token.nbor(-1), self._words
         sort, first = words.sort(low), _opens(before) if before.tag_ in _PHRASE else None
-        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        after = _after(token)
         if first is None or (after is not None and after.tag_[:2] == "NN"):
             return False
         if tag in ("VB", "VBP") and before.tag_ == "JJ" and first.tag_ == "DT":
@@ -351,6 +365,7 @@ _AFTER_VERB = frozenset(
 )
 _DOERS = frozenset(("i", "he", "she", "we", "they"))
 _APART = frozenset(("advcl", "appos", "dep", "conj", "prep", "npadvmod"))
+_NOUNS = frozenset(("NN", "NNS", "JJ", "NNP", "NNPS"))
 _PHRASE = frozenset(("DT", "PRP$", "JJ", "NN", "POS", "NNP"))
 _SOME = frozenset(("some", "others", "all", "both"))
 _SHORT = 2
@@ -387,6 +402,36 @@ def _opens(noun: Token) -> Token | None:
         first = first.nbor(-1)
     bare = first == noun and first.i and first.nbor(-1).text == ","  # "rain dripping from his hat"
     return first if bare or first.tag_ in ("DT", "PRP$", "NNP") else None
+
+
+def _after(token: Token) -> Token | None:
+    """Return the word behind one."""
+    return token.nbor(1) if token.i + 1 < len(token.doc) else None
+
+
+def _has_doer(token: Token) -> bool:
+    """Tell whether a word has a subject."""
+    return any(child.dep_ in ("nsubj", "nsubjpass") for child in token.children)
+
+
+def _has_helper(token: Token) -> bool:
+    """Tell whether a word has a helping verb."""
+    return any(child.dep_ in ("aux", "cop") for child in token.children)
+
+
+def _is_doer(token: Token) -> bool:
+    """Tell whether a word is a pronoun that a deed follows."""
+    return token.lower_ in _DOERS and token.tag_ == "PRP"
+
+
+def _may_follow(token: Token | None) -> bool:
+    """Tell whether a word may stand right behind a verb, as the end of a sentence may."""
+    return token is None or token.tag_ in _AFTER_VERB
+
+
+def _takes(token: Token | None) -> bool:
+    """Tell whether a verb before a word has an object in it."""
+    return token is not None and token.tag_ in ("DT", "PRP$", "NNP", "PRP", "NNS", "CD", "JJ", "NN")
 
 
 def _determines(token: Token | None) -> bool:

@@ -72,52 +72,67 @@ def repair(doc: Doc, quoted: Sequence[bool], words: Words) -> None:
         _repair_subjects(token, words)
         if token.dep_ == "ROOT" and token.pos_ in ("NOUN", "PROPN") and words.has("past_forms", token.lower_):
             token.pos_, token.tag_, token.lemma_ = "VERB", "VBD", words.lemmas.get(token.lower_, token.lower_)
-        if token.lower_ == "home" and token.dep_ == "pobj" and (ride := child_of(token, "compound")) is not None:
-            ride.head, ride.dep_ = token.head, "pobj"
-            token.dep_ = "nmod"
-        moved = words.has("motion", lemma_of(token.head)) or words.has("carrying", lemma_of(token.head))
-        if (
-            token.lower_ == "home"
-            and token.dep_ == "dobj"
-            and moved
-            and (load := child_of(token, "compound")) is not None
-        ):
-            for child in [one for one in token.children if one.i < load.i]:
-                child.head = load
-            load.head, load.dep_, token.dep_ = token.head, "dobj", "advmod"  # "carried the sack home"
-        finite = token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP")
-        if finite and not quoted[token.i] and words.has("say", lemma_of(token)):
-            for child in token.children:
-                if child.dep_ == "nsubj" and quoted[child.i]:
-                    child.dep_ = "intj"
-        bare = not any(
-            child.dep_ in _SUBJECTS and (child.dep_ != "expl" or lemma_of(token) == "be") for child in token.children
-        )
-        if finite and bare:
-            _find_subject(token, words)
-        if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN"):
-            owner = child_of(token, "nsubj")
-            if owner is not None and owner.lower_ == "her" and not words.has("give", lemma_of(token.head)):
-                owner.dep_, owner.tag_, token.dep_ = "poss", "PRP$", "dobj"  # "turns her face up"
-            elif owner is not None and token.head.i < owner.i:
-                owner.head, owner.dep_ = token.head, "dative"
-                token.dep_ = "dobj"
+        _repair_home(token, words)
+        if token.pos_ in ("VERB", "AUX") and token.tag_ in ("VBD", "VBZ", "VBP"):
+            _repair_doers(token, quoted, words)
+        _repair_clauses(token, words)
         if token.dep_ == "dobj" and words.has("give", lemma_of(token.head)):
             _split_objects(token)
         _repair_rows(token, words)
         _repair_objects(token, words)
-        if token.dep_ == "prep" and token.lower_ == "up" and (thing := child_of(token, "pobj")) is not None:
-            moves = any(words.has(name, lemma_of(token.head)) for name in ("motion", "look_verbs"))
-            if not moves and words.sort(lemma_of(thing)) == "thing" and child_of(token.head, "dobj") is None:
-                token.dep_, thing.head, thing.dep_ = "prt", token.head, "dobj"  # "hung up the washing"
-        if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(doc):
-            thing = child_of(token.head, "dobj")
-            passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
-            moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
-            moves = moves and (thing is None or not words.is_a("clothing", lemma_of(thing)))  # "rolled up her sleeves"
-            if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
-                token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
+        _repair_particles(token, words)
     _keep_tree(doc)
+
+
+def _repair_home(token: Token, words: Words) -> None:
+    """Part "home" from what stands before it, which was taken for one thing with it: "carried the sack home"."""
+    load = child_of(token, "compound") if token.lower_ == "home" and token.dep_ in ("pobj", "dobj") else None
+    if load is None:
+        return
+    moved = words.has("motion", lemma_of(token.head)) or words.has("carrying", lemma_of(token.head))
+    if token.dep_ == "pobj":
+        load.head, load.dep_ = token.head, "pobj"
+        token.dep_ = "nmod"
+    elif moved:
+        for child in [one for one in token.children if one.i < load.i]:
+            child.head = load
+        load.head, load.dep_, token.dep_ = token.head, "dobj", "advmod"
+
+
+def _repair_doers(verb: Token, quoted: Sequence[bool], words: Words) -> None:
+    """Take from a finite verb a doer that belongs to the quotes, and find one for a verb without any."""
+    if not quoted[verb.i] and words.has("say", lemma_of(verb)):
+        for child in verb.children:
+            if child.dep_ == "nsubj" and quoted[child.i]:
+                child.dep_ = "intj"
+    if not any(one.dep_ in _SUBJECTS and (one.dep_ != "expl" or lemma_of(verb) == "be") for one in verb.children):
+        _find_subject(verb, words)
+
+
+def _repair_clauses(token: Token, words: Words) -> None:
+    """Make objects again of a noun and its owner, which were taken for a small clause: "made her a crown"."""
+    owner = child_of(token, "nsubj") if token.dep_ == "ccomp" and token.pos_ in ("NOUN", "PROPN") else None
+    if owner is not None and owner.lower_ == "her" and not words.has("give", lemma_of(token.head)):
+        owner.dep_, owner.tag_, token.dep_ = "poss", "PRP$", "dobj"  # "turns her face up"
+    elif owner is not None and token.head.i < owner.i:
+        owner.head, owner.dep_ = token.head, "dative"
+        token.dep_ = "dobj"
+
+
+def _repair_particles(token: Token, words: Words) -> None:
+    """Put right a particle taken for a preposition, and the other way round: "hung up the washing", "chased up a
+    tree"."""
+    if token.dep_ == "prep" and token.lower_ == "up" and (thing := child_of(token, "pobj")) is not None:
+        moves = any(words.has(name, lemma_of(token.head)) for name in ("motion", "look_verbs"))
+        if not moves and words.sort(lemma_of(thing)) == "thing" and child_of(token.head, "dobj") is None:
+            token.dep_, thing.head, thing.dep_ = "prt", token.head, "dobj"  # "hung up the washing"
+    if token.dep_ == "prt" and words.has("not_particle", token.lower_) and token.i + 1 < len(token.doc):
+        thing = child_of(token.head, "dobj")
+        passive = any(child.dep_ == "nsubjpass" for child in token.head.children)
+        moves = words.has("motion", lemma_of(token.head)) and not words.has("carrying", lemma_of(token.head))
+        moves = moves and (thing is None or not words.is_a("clothing", lemma_of(thing)))  # "rolled up her sleeves"
+        if thing is not None and (passive or moves) and thing.left_edge.i == token.i + 1:
+            token.dep_, thing.head, thing.dep_ = "prep", token, "pobj"
 
 
 def _repair_measures(token: Token, words: Words) -> None:
@@ -198,59 +213,83 @@ def _keep_tree(doc: Doc) -> None:
 
 
 def _repair_tags(token: Token, words: Words) -> None:
-    """Put right a word that was taken for another part of speech: "took off her shoe, sat down and left", "put on her
-    goggles and her rubber boots", "made her brother Max cough", "found her asleep", "sheets of packing paper"."""
+    """Put right a word that was taken for another part of speech: "put on her goggles and her rubber boots", "made her
+    brother Max cough", "painted his toenails red"."""
     head, doer = token.head, child_of(token, "nsubj")
-    speaks = token.dep_ == "ccomp" and words.has("say", lemma_of(head))
-    speaks = (
-        speaks and head.i + 1 < len(token.doc) and token.doc[head.i + 1].text != '"'
-    )  # 'took a pen, wrote "no" and'
-    joined = token.dep_ in ("advcl", "ccomp", "parataxis") and head.tag_ in ("VBD", "VBZ", "VBP") and not speaks
-    joined = joined and child_of(head, *_SUBJECTS) is None
-    if joined and token.tag_ == head.tag_ and token.i < head.i and doer is not None and child_of(token, "mark") is None:
+    if doer is not None and _is_told_first(token, words):
         between = [one.text for one in token.doc[token.i : head.i]]
         if between[-1] == "," and not any(one.tag_ in ("WRB", "IN") for one in token.lefts):
             above, dep = head.head, head.dep_
             token.head, token.dep_ = (token, dep) if above == head else (above, dep)
             head.head, head.dep_ = token, "conj"
     elif token.tag_ == "JJ" and token.dep_ == "advcl" and token.lower_.endswith("ed") and head.tag_ == "VBD":
-        thing = child_of(token, "npadvmod", "dobj")
-        if thing is not None and thing.i > token.i > head.i and token.nbor(-1).text == ",":
-            token.pos_, token.tag_, token.dep_, token.lemma_ = "VERB", "VBD", "conj", token.lower_[:-2]
-            thing.dep_ = "dobj"
+        _make_deed(token)
     elif token.tag_ == "VBZ" and token.dep_ == "conj":
         _repair_plural(token)
     elif token.dep_ == "ccomp" and token.pos_ == "ADJ" and doer is not None and doer.i < token.i:
-        so = words.has("found_so", lemma_of(head)) or doer.left_edge.i == head.i + 1  # "wiped the table dry"
-        so = so and not any(words.has(name, lemma_of(head)) for name in ("report", "think", "make", "wish"))
-        if so and child_of(token, "mark", "aux") is None:
-            doer.head, doer.dep_, token.dep_ = head, "dobj", "oprd"
-            for one in [one for one in token.children if one.dep_ == "prep"]:
-                one.head = head
+        _make_result(token, doer, words)
     elif token.lower_ == "back" and token.pos_ == "ADV" and token.i and token.nbor(-1).lower_ in ("her", "his", "my"):
-        whose, turns = token.nbor(-1), token.nbor(-1).lower_ != "her" or words.has("turns_back", lemma_of(head))
-        if whose.dep_ == "pobj" or (
-            whose.dep_ == "dobj" and turns
-        ):  # "sat with her back against it", "turned his back"
-            token.pos_, token.tag_, token.head, token.dep_ = "NOUN", "NN", whose.head, whose.dep_
-            whose.head, whose.dep_, whose.tag_ = token, "poss", "PRP$"
+        _make_back(token, words)
     elif token.dep_ in ("advcl", "xcomp", "ccomp") and token.pos_ == "VERB" and words.has("colours", token.lower_):
         token.pos_, token.dep_ = "ADJ", "oprd"  # "painted his toenails red"
     elif token.dep_ == "pcomp" and token.pos_ == "VERB" and words.has("colours", token.lower_) and doer is not None:
         doer.head, doer.dep_, token.pos_, token.dep_, token.head = head, "pobj", "ADJ", "amod", doer
         # "with his lips blue with cold"
     elif token.dep_ == "pcomp" and token.tag_ == "VBG" and head.lower_ == "of":
-        stuff = child_of(token, "dobj")
-        some = words.has("quantity", lemma_of(head.head)) or words.sort(lemma_of(head.head)) not in ("abstract", "")
-        if some and stuff is not None and stuff.i == token.i + 1 and stuff.tag_ == "NN":
-            stuff.head, stuff.dep_ = head, "pobj"
-            token.head, token.dep_, token.pos_, token.tag_ = stuff, "amod", "ADJ", "JJ"
+        _make_stuff(token, words)
     elif token.dep_ == "acl" and token.tag_ == "VBD" and head.dep_ == "pobj" and head.head.head.dep_ == "conj":
         doer = head.head.head
         verb = next((up for up in doer.ancestors if up.pos_ == "VERB"), None)
         if verb is not None and doer.head.dep_ in (*_SUBJECTS, "ROOT") and verb.i < doer.i and list(doer.lefts):
             doer.head, doer.dep_ = token, "nsubj"  # "and a robot in a bow tie swept the floor"
             token.head, token.dep_ = verb, "conj"
+
+
+def _is_told_first(token: Token, words: Words) -> bool:
+    """Tell whether a verb hangs from a later one without a doer, with which it is told: "took off her shoe, sat down
+    and left"."""
+    head = token.head
+    speaks = token.dep_ == "ccomp" and words.has("say", lemma_of(head)) and head.i + 1 < len(token.doc)
+    speaks = speaks and token.doc[head.i + 1].text != '"'  # 'took a pen, wrote "no" and'
+    joined = token.dep_ in ("advcl", "ccomp", "parataxis") and head.tag_ in ("VBD", "VBZ", "VBP") and not speaks
+    joined = joined and child_of(head, *_SUBJECTS) is None and child_of(token, "mark") is None
+    return joined and token.tag_ == head.tag_ and token.i < head.i
+
+
+def _make_deed(token: Token) -> None:
+    """Make a deed of a look that has an object and stands behind a comma."""
+    thing = child_of(token, "npadvmod", "dobj")
+    if thing is not None and thing.i > token.i > token.head.i and token.nbor(-1).text == ",":
+        token.pos_, token.tag_, token.dep_, token.lemma_ = "VERB", "VBD", "conj", token.lower_[:-2]
+        thing.dep_ = "dobj"
+
+
+def _make_result(look: Token, thing: Token, words: Words) -> None:
+    """Make what somebody finds or makes a thing of a clause about it: "found her asleep", "wiped the table dry"."""
+    head = look.head
+    so = words.has("found_so", lemma_of(head)) or thing.left_edge.i == head.i + 1  # "wiped the table dry"
+    so = so and not any(words.has(name, lemma_of(head)) for name in ("report", "think", "make", "wish"))
+    if so and child_of(look, "mark", "aux") is None:
+        thing.head, thing.dep_, look.dep_ = head, "dobj", "oprd"
+        for one in [one for one in look.children if one.dep_ == "prep"]:
+            one.head = head
+
+
+def _make_back(back: Token, words: Words) -> None:
+    """Make a part of the body of "back": "sat with her back against it", "turned his back"."""
+    whose, turns = back.nbor(-1), back.nbor(-1).lower_ != "her" or words.has("turns_back", lemma_of(back.head))
+    if whose.dep_ == "pobj" or (whose.dep_ == "dobj" and turns):
+        back.pos_, back.tag_, back.head, back.dep_ = "NOUN", "NN", whose.head, whose.dep_
+        whose.head, whose.dep_, whose.tag_ = back, "poss", "PRP$"
+
+
+def _make_stuff(token: Token, words: Words) -> None:
+    """Make a look of what was taken for a deed with stuff: "sheets of packing paper"."""
+    of, stuff = token.head, child_of(token, "dobj")
+    some = words.has("quantity", lemma_of(of.head)) or words.sort(lemma_of(of.head)) not in ("abstract", "")
+    if some and stuff is not None and stuff.i == token.i + 1 and stuff.tag_ == "NN":
+        stuff.head, stuff.dep_ = of, "pobj"
+        token.head, token.dep_, token.pos_, token.tag_ = stuff, "amod", "ADJ", "JJ"
 
 
 def _repair_saying(said: Token, quoted: Sequence[bool]) -> None:
@@ -469,30 +508,51 @@ def _repair_inverted(token: Token, words: Words) -> None:
 
 
 def _repair_series(token: Token, words: Words) -> None:
-    """Make one deed of several what was taken for a state or a noun: "took off the panel, put on his glasses and
-    shone a lamp", "turned left because the road ended, and found a gate", "a smell of paint, and rain"."""
-    doc, head = token.doc, token.head
+    """Make one deed of several what was taken for a state or a noun, and a noun or a state of what was taken for a
+    deed: "took off the panel, put on his glasses and shone a lamp", "a smell of paint, and rain"."""
+    head = token.head
     if token.tag_ == "VBZ" and token.dep_ == "dobj":
         token.pos_, token.tag_, token.lemma_ = "NOUN", "NNS", token.lower_[:-1]  # "hung sheets"
     bare = not any(child.dep_ in (*_SUBJECTS, "aux", "auxpass", "agent") for child in token.children)
-    if not bare or not token.i:
-        return
-    beside = token.nbor(-1) if token.nbor(-1).dep_ != "advmod" or token.i == 1 else token.nbor(-2)
-    held = token.tag_ in ("VBG", "VBN") and token.dep_ in ("advcl", "acl") and beside.dep_ == "pobj"
-    if held and token.nbor(-1) == beside and beside.head.lower_ == "with" and child_of(beside, "poss") is not None:
-        token.dep_, token.head = "advcl", beside.head.head  # "with her nose touching it", "with their boots braced"
-        beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
-        return
-    felt = token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings
-    if felt and head.i < token.i and token.nbor(-1).text == "," and token.nbor(1).is_punct:
-        token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"  # "came back, ashamed, carrying a bar"
-        for child in [one for one in token.children if one.dep_ == "advcl"]:
-            child.head = head
+    if not bare or not token.i or _tells_how(token) or _tells_feeling(token, words):
         return
     alike = token.tag_ == "VBD" or (token.dep_ == "dep" and token.tag_ == "VB" and token.lower_ == lemma_of(token))
     stray = token.dep_ in ("dep", "ccomp") and alike and head.tag_ == "VBD" and head.i < token.i
-    if stray and "," in doc[head.i : token.i].text:
+    if stray and "," in token.doc[head.i : token.i].text:
         token.dep_, token.tag_ = "conj", "VBD"  # "ate it, then took a picture out"
+    _join_deed(token)
+
+
+def _tells_how(token: Token) -> bool:
+    """Make a clause of what somebody has or does with a part: "with her nose touching it", "with their boots braced";
+    tell whether it is one."""
+    beside = token.nbor(-1) if token.nbor(-1).dep_ != "advmod" or token.i == 1 else token.nbor(-2)
+    held = token.tag_ in ("VBG", "VBN") and token.dep_ in ("advcl", "acl") and beside.dep_ == "pobj"
+    held = held and token.nbor(-1) == beside and beside.head.lower_ == "with"
+    if not held or child_of(beside, "poss") is None:
+        return False
+    token.dep_, token.head = "advcl", beside.head.head
+    beside.head.head, beside.head.dep_, beside.head, beside.dep_ = token, "mark", token, "nsubj"
+    return True
+
+
+def _tells_feeling(token: Token, words: Words) -> bool:
+    """Make a state of a feeling that was taken for a deed: "came back, ashamed, carrying a bar"; tell whether it is
+    one."""
+    head = token.head
+    felt = token.pos_ == "VERB" and token.dep_ in ("advcl", "conj") and token.lower_ in words.feelings
+    if not (felt and head.i < token.i and token.nbor(-1).text == "," and token.nbor(1).is_punct):
+        return False
+    token.pos_, token.tag_, token.dep_ = "ADJ", "JJ", "acomp"
+    for child in [one for one in token.children if one.dep_ == "advcl"]:
+        child.head = head
+    return True
+
+
+def _join_deed(token: Token) -> None:
+    """Hang one deed of several from the first, and not from what stands between: "turned left because the road ended,
+    and found a gate"."""
+    doc, head = token.doc, token.head
     if token.tag_ == "VBN" and token.dep_ in ("advcl", "acl", "conj") and token.nbor(-1).text in (",", "and"):
         first = head if head.pos_ == "VERB" else next((up for up in token.ancestors if up.pos_ == "VERB"), head)
         told = first.tag_ == "VBD" and first.i < token.i and child_of(first, "auxpass") is None
@@ -624,48 +684,65 @@ def _repair_subjects(token: Token, words: Words) -> None:
         token.head = token.head.head
     subjects = [child for child in token.children if child.dep_ == "nsubj"]
     _join_name(token, subjects, words)
-    but = next((c for c in subjects[0].children if c.lower_ == "but"), None) if subjects else None
-    other = (child_of(subjects[0], "conj") or next(iter(subjects[1:]), None)) if but is not None else None
-    done = next((c for c in subjects[0].children if (c.tag_, c.dep_) == ("VBN", "acl")), None) if subjects else None
-    if done is not None and other is not None:  # "The hunter aimed at the stag, but his hands shook"
-        done.tag_, done.dep_, done.head = "VBD", "ccomp", token
-        subjects[0].head, other.head, other.dep_ = done, token, "nsubj"
+    if not subjects or _parts_but(token, subjects):
         return
-    if len(subjects) == 1 and token.tag_ == "VBD" and child_of(subjects[0], "cc") and not child_of(subjects[0], "conj"):
-        acls = [one for one in subjects[0].subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > subjects[0].i]
+    first = subjects[0]
+    if len(subjects) == 1 and token.tag_ == "VBD" and child_of(first, "cc") and not child_of(first, "conj"):
+        acls = [one for one in first.subtree if (one.tag_, one.dep_) == ("VBN", "acl") and one.i > first.i]
         if acls and not child_of(acls[-1], "agent"):  # "A girl with a red cap paddled over and waved"
             acls[-1].head, acls[-1].dep_, acls[-1].tag_ = token, "advcl", "VBD"
     thing = child_of(token, "dobj") if lemma_of(token) == "go" else None
-    if thing is not None and subjects and words.has("sounds", subjects[0].lower_):
-        thing.dep_, subjects[0].dep_ = "nsubj", "advmod"  # "Crash went the ball"
+    if thing is not None and words.has("sounds", first.lower_):
+        thing.dep_, first.dep_ = "nsubj", "advmod"  # "Crash went the ball"
     if len(subjects) > 1:
-        first, second = subjects[:2]
-        if first.lower_ in ("last", "first", "next") and second.i > token.i:
-            first.dep_ = "advmod"  # "Last of all came a large man"
-            for one in [one for one in first.children if one.lower_ == "of"]:
-                one.dep_ = "dep"
-        elif first.i + 2 == second.i and second.tag_ == "PRP" and is_time(first.nbor(1), words):
-            first.dep_ = "dep"  # "One windy Tuesday he arrives"
-        if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:
-            first.dep_ = "dep"  # "Her arms full of books, Lucy pushed the door"
-        elif first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
-            _name_it(first, second)  # "Mr Haddad the tailor cut"
-        elif child_of(first, "nummod") is not None and second.i < token.i and child_of(second, "det") is not None:
-            first.dep_ = "dep"  # "Two streets from the office a dog ran out"
-        between = first.doc[first.i + 1 : second.i].text
-        if between == "and" and second.tag_ == "PRP" and child_of(first, "conj") is None:
-            second.head, second.dep_ = first, "conj"  # "Mr Pym and I stopped"
-        if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
-            second.head, second.dep_ = first, "appos"
-    if token.dep_ == "ccomp" and subjects and token.head.i < subjects[0].i and token.tag_ in ("VBD", "VBZ", "VBP"):
-        other = child_of(subjects[0], "conj")
-        known = any(
-            words.has(name, lemma_of(token.head)) for name in ("fact", "report", "say", "think", "wish", "make")
-        )
-        known = known or words.has("have", lemma_of(token)) or child_of(token.head, "dobj") is not None
-        if other is not None and not known:
-            subjects[0].head, subjects[0].dep_ = token.head, "dobj"
-            other.head, other.dep_, token.dep_ = token, "nsubj", "conj"
+        _part_subjects(token, first, subjects[1], words)
+    if token.dep_ == "ccomp" and token.head.i < first.i and token.tag_ in ("VBD", "VBZ", "VBP"):
+        _part_told(token, first, words)
+
+
+def _parts_but(verb: Token, subjects: Sequence[Token]) -> bool:
+    """Part two clauses whose doers were taken for one with "but" in it: "The hunter aimed at the stag, but his hands
+    shook"; tell whether there were two."""
+    first = subjects[0]
+    but = next((c for c in first.children if c.lower_ == "but"), None)
+    other = (child_of(first, "conj") or next(iter(subjects[1:]), None)) if but is not None else None
+    done = next((c for c in first.children if (c.tag_, c.dep_) == ("VBN", "acl")), None)
+    if done is None or other is None:
+        return False
+    done.tag_, done.dep_, done.head = "VBD", "ccomp", verb
+    first.head, other.head, other.dep_ = done, verb, "nsubj"
+    return True
+
+
+def _part_subjects(verb: Token, first: Token, second: Token, words: Words) -> None:
+    """Say what each of two doers of one verb is: a time, a measure, a name with what it is called, or one of a pair."""
+    if first.lower_ in ("last", "first", "next") and second.i > verb.i:
+        first.dep_ = "advmod"  # "Last of all came a large man"
+        for one in [one for one in first.children if one.lower_ == "of"]:
+            one.dep_ = "dep"
+    elif first.i + 2 == second.i and second.tag_ == "PRP" and is_time(first.nbor(1), words):
+        first.dep_ = "dep"  # "One windy Tuesday he arrives"
+    if child_of(first, "poss") is not None and first.doc[second.left_edge.i - 1].text == "," and first.i < second.i:
+        first.dep_ = "dep"  # "Her arms full of books, Lucy pushed the door"
+    elif first.tag_ == "NNP" and second.left_edge.i == first.i + 1 and child_of(second, "det") is not None:
+        _name_it(first, second)  # "Mr Haddad the tailor cut"
+    elif child_of(first, "nummod") is not None and second.i < verb.i and child_of(second, "det") is not None:
+        first.dep_ = "dep"  # "Two streets from the office a dog ran out"
+    between = first.doc[first.i + 1 : second.i].text
+    if between == "and" and second.tag_ == "PRP" and child_of(first, "conj") is None:
+        second.head, second.dep_ = first, "conj"  # "Mr Pym and I stopped"
+    if second.tag_ == "NNP" and (not between or (between == "," and first.tag_ == "NNS")):
+        second.head, second.dep_ = first, "appos"
+
+
+def _part_told(verb: Token, doer: Token, words: Words) -> None:
+    """Part what is done to the first of two from what the other does: "held the string and Bo ran"."""
+    above, other = verb.head, child_of(doer, "conj")
+    known = any(words.has(name, lemma_of(above)) for name in ("fact", "report", "say", "think", "wish", "make"))
+    known = known or words.has("have", lemma_of(verb)) or child_of(above, "dobj") is not None
+    if other is not None and not known:
+        doer.head, doer.dep_ = above, "dobj"
+        other.head, other.dep_, verb.dep_ = verb, "nsubj", "conj"
 
 
 def _take_subject(verb: Token) -> None:

@@ -115,6 +115,7 @@ class _Track:
         return not who or flows or any(entity.character or (goes and entity.sort == "vehicle") for entity in who)
 
     def _role(self, role: Role, event: Event) -> None:
+        """Take the place that one role of an event names, if the story plays there from now on."""
         words, how = self.words, role.preposition
         whole = self.entities.get(role.entity or "")
         if words.has("relational", role.head):
@@ -128,21 +129,33 @@ class _Track:
         there = words.has("motion", event.verb) or words.has("stays", event.verb)
         if self._at_door(role, event) or (role.head == "water" and (how == "on" or not there)):
             return  # who slips on water or washes in it is not at the water
-        if words.sort(role.head) == "vehicle" and words.has("prep_by", how) and role.role == "place":
-            return  # who sits under a van is where the van is
-        inside = words.sort(role.head) == "vehicle" and how in ("in", "inside", "into", "aboard")
-        if words.sort(role.head) == "vehicle" and words.has("beside_only", how):
-            return  # who lies under a car is where the car is
+        if self._beside_vehicle(role):
+            return
         trade = words.group("trade_places", role.head) if how in ("to", "at") else None
         goes = event.verb == "go" or words.has("carrying", event.verb)
         if trade is not None and goes and self._moves(event) and whole is not None and not whole.named:
             self.place = Place(trade, role.text, event.sentence, None, "at", words.sort(trade))
             return
+        if self._holds_a_scene(role):
+            self._arrive(role, event)
+
+    def _beside_vehicle(self, role: Role) -> bool:
+        """Tell whether somebody sits under a van or lies under a car, and is where that is."""
+        by = role.role == "place" and self.words.has("prep_by", role.preposition)
+        beside = by or self.words.has("beside_only", role.preposition)
+        return beside and self.words.sort(role.head) == "vehicle"
+
+    def _holds_a_scene(self, role: Role) -> bool:
+        """Tell whether a story may play at or in what a role names: a place, or a vehicle that somebody is in."""
+        words = self.words
+        inside = words.sort(role.head) == "vehicle" and role.preposition in ("in", "inside", "into", "aboard")
         named = words.is_place(role.head) or words.has("here", role.head) or words.has("outdoors", role.head)
         inside = inside and not words.has("movable", role.head)
-        if not (named or inside) or words.has("anywhere", role.head) or words.has("parts", role.head):
-            return
-        to = event.all("goal")
+        return (named or inside) and not (words.has("anywhere", role.head) or words.has("parts", role.head))
+
+    def _arrive(self, role: Role, event: Event) -> None:
+        """Take the place to which an event brings somebody, at which it happens, or which somebody leaves."""
+        words, how = self.words, role.preposition
         arrives = words.has("arrive", event.verb) or words.has("motion", event.verb)
         if role.role == "patient" and words.has("enter", event.verb) and self._moves(event):
             self._set(role, event, outside=event.verb == "leave")
@@ -166,7 +179,7 @@ class _Track:
             and self._moves(event)
             and not words.has("arrive", event.verb)
             and not (words.has("fetching", event.verb) and event.who("patient"))  # who fetches something comes back
-            and (self.place is None or (how == "out" and not to))
+            and (self.place is None or (how == "out" and not event.all("goal")))
         ):
             self._set(role, event, outside=how == "out" and words.sort(role.head) not in ("water", "land"))
 
