@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from katha.planners import placing
+from katha_sketch.planner import placing
 from katha_sketch.english import read_story
 from katha_sketch.planner.heard import Heard, heard
 from katha_sketch.planner.moments import Story

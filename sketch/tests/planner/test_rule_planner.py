@@ -17,7 +17,7 @@ from katha.schema import Plan, StoryRecord
 from katha_sketch.english import read_story
 from katha_sketch.planner.rule import RulePlanner, panels_for
 
-FABLES = sorted((Path(__file__).parents[1] / "data" / "fables").glob("*.txt"))
+FABLES = sorted((Path(__file__).parents[3] / "tests" / "data" / "fables").glob("*.txt"))
 PRONOUNS = {"he", "she", "it", "they", "him", "her", "them", "his", "its", "their"}
 
 

@@ -19,9 +19,9 @@ from katha_sketch.planner.rule import RulePlanner
 from katha_sketch.questions.wording import other_actions, swaps
 from katha_sketch.reader.sketch_reader import choose, from_story
 
-ROOT = Path(__file__).parents[1]
-FABLES = sorted((ROOT / "data" / "fables").glob("*.txt"))
-EXAMPLES = sorted((ROOT.parent / "examples").glob("*.json"))
+ROOT = Path(__file__).parents[3]
+FABLES = sorted((ROOT / "tests" / "data" / "fables").glob("*.txt"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.json"))
 SMALL = {"the", "a", "an", "is", "are", "to"}
 
 
