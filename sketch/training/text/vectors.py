@@ -22,7 +22,7 @@ from katha_sketch.matching.lemmas import lexicon
 from katha_sketch.matching.wordnet import verb_form, wordnet
 from katha_sketch.reader.words import load_words as meanings
 
-OUT = Path(__file__).parents[2] / "src" / "katha" / "text" / "nearness.npz"
+OUT = Path(__file__).parents[2] / "src" / "katha_sketch" / "english" / "nearness.npz"
 KEPT = 30_000
 DIRECTIONS = 64
 TYPICAL = 6_000  # the words by which directions are found
