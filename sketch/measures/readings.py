@@ -29,7 +29,6 @@ from katha.agents.requests import frame_request
 from katha.protocols import FrameRequest
 from katha.schema import Frame, Panel, Plan
 from katha_sketch.drawing.scenes import SceneActor, tell
-from training.text.told import stems
 
 __all__ = ["Counted", "compare", "main", "readings"]
 
@@ -45,6 +44,11 @@ _PEOPLE = {
     "girl": {"girl", "teen_girl", "child", "baby"},
 }
 """What a person of the gold reading may be drawn as, beside a figure of unknown sex and age."""
+_SMALL = frozenset(
+    ("the", "a", "an", "of", "his", "her", "their", "my", "our", "old", "young", "little", "big", "mr", "mrs", "ms",
+     "dr")
+)  # fmt: skip
+"""Words that tell nobody from another."""
 _SHARES = {
     "who": "who_all",
     "with": "with_all",
@@ -74,6 +78,19 @@ def readings(folder: Path = READINGS) -> list[dict[str, Any]]:
     """Return the gold readings, in order of their names."""
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
     return [json.loads(line) for line in lines if line.strip()]
+
+
+def stems(text: str) -> set[str]:
+    """Return the words of a text without plural endings; titles and sizes tell nobody from another."""
+    found = {_singular(word) for word in _WORD.findall(text.lower().replace("'s", "").replace("_", " "))}
+    return found - _SMALL or found
+
+
+def _singular(word: str) -> str:
+    for ending, less, more in (("men", 3, "man"), ("ies", 3, "y"), ("ses", 2, ""), ("xes", 2, ""), ("hes", 2, "")):
+        if word.endswith(ending) and len(word) > 4:
+            return word[:-less] + more
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
 
 
 def _request(plan: Plan, panel: Panel) -> FrameRequest:

@@ -53,9 +53,8 @@ def test_a_wrong_label_is_noticed() -> None:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story["name"])
 def test_a_story_is_read_as_a_person_reads_it(story: dict[str, Any]) -> None:
-    """`misread` lists what is known to be read wrongly; that it is mended is noticed as well."""
     wrong = {what: found for what, right, found in stories.checks(story) if not right}
-    assert list(wrong) == story.get("misread", []), wrong
+    assert not wrong
 
 
 def test_a_wrong_reading_of_a_story_is_noticed() -> None:
@@ -74,13 +73,13 @@ def test_the_held_out_sentences_are_read_about_as_well_as_was_reported() -> None
 def test_the_late_stories_are_read_about_as_well_as_was_reported() -> None:
     found = [right for story in labels.load("held_out_stories.yaml") for _, right, _ in stories.checks(story)]
     assert len(found) == 142
-    assert sum(found) >= 122
+    assert sum(found) >= 124
 
 
 def test_the_held_out_modern_stories_are_read_about_as_well_as_was_reported() -> None:
     found = [right for story in labels.load("held_out_modern.yaml") for _, right, _ in stories.checks(story)]
     assert len(found) == 500
-    assert sum(found) >= 417
+    assert sum(found) >= 428
 
 
 def test_a_label_that_names_somebody_else_is_noticed() -> None:

@@ -14,17 +14,16 @@ from katha.schema import Answer, Question
 from katha_sketch.matching.families import in_plain_words
 from katha_sketch.matching.statements import _shelf
 
-PARSED = Path(__file__).parents[1] / "data" / "lemma4_pairs.jsonl"
+DATA = Path(__file__).parents[3] / "tests" / "data"
+PARSED = DATA / "lemma4_pairs.jsonl"
 INDEPENDENT = PARSED.with_name("lemma4_independent_pairs.jsonl")
 LAST = PARSED.with_name("lemma4_last_pairs.jsonl")
 DOERS = PARSED.with_name("lemma4_doer_pairs.jsonl")
 NEWEST = PARSED.with_name("lemma4_newest_pairs.jsonl")
 SIXTH = PARSED.with_name("lemma4_sixth_pairs.jsonl")
 SEVENTH = PARSED.with_name("lemma4_seventh_pairs.jsonl")
-LABELLED = Path(__file__).parents[1] / "data" / "answer_pairs.jsonl"
-PAIRS = [
-    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "eval_pairs.jsonl").read_text().splitlines()
-]
+LABELLED = DATA / "answer_pairs.jsonl"
+PAIRS = [json.loads(line) for line in (DATA / "eval_pairs.jsonl").read_text().splitlines()]
 
 
 def made(**changes: object) -> Question:

@@ -19,9 +19,9 @@ from katha_sketch.planner.rule import RulePlanner
 from katha_sketch.questions.wording import other_actions, swaps
 from katha_sketch.reader.sketch_reader import choose, from_story
 
-ROOT = Path(__file__).parents[3] / "tests"
-FABLES = sorted((ROOT / "data" / "fables").glob("*.txt"))
-EXAMPLES = sorted((ROOT.parent / "examples").glob("*.json"))
+ROOT = Path(__file__).parents[3]
+FABLES = sorted((ROOT / "tests" / "data" / "fables").glob("*.txt"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.json"))
 SMALL = {"the", "a", "an", "is", "are", "to"}
 
 
@@ -124,8 +124,8 @@ def test_where_a_question_looks(question: str, dimension: Dimension, options: tu
 def test_records_own_questions_are_answered_from_the_text() -> None:
     """The examples' own free questions: chance is a quarter; some golds are drawn, not told.
 
-    The grammar that was written beside these ten fables answered 73%; `english`, which knows no story, 67% (81 of
-    121), and 65% (79) since a network resolves pronouns: its bound is lower, and the difference is a loss.
+    The grammar that was written beside these ten fables answered 73%; `english`, which knows no story, 66% (80 of
+    121).
     """
     right = total = 0
     for path in EXAMPLES:
@@ -135,7 +135,7 @@ def test_records_own_questions_are_answered_from_the_text() -> None:
             said = choose(item.question, item.question_type, item.options or [], told).answer
             right += said in {item.gold_answer, *item.accepted_answers}
             total += 1
-    assert right / total >= 0.65
+    assert right / total >= 0.66
 
 
 def plain(text: str, panels: int = 3) -> tuple[StoryRecord, Plan]:

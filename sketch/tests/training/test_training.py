@@ -72,7 +72,7 @@ def test_a_toy_run_trains_exports_and_writes_its_card(made: Path) -> None:
 
 def test_moments_of_stories_are_drawn_beside_random_ones(module: Any, made: Path, tmp_path: Path) -> None:
     """As planned; a split without stories has none, and the same stories are planned once."""
-    from training.text.told import FOLDER, told
+    from training.reader.told import FOLDER, told
 
     drawing, scenes = module("drawing"), module("scenes")
     file = drawing.told_file(made / "data", "train")

@@ -25,8 +25,8 @@ from training.reader.gallery import gallery_bytes, make_gallery
 from training.reader.labels import person_classes
 from training.reader.measure import alike_groups, calibrate, sharpest
 from training.reader.scenes import creatures, drawn_pictograms, held_out, tell_stories
+from training.reader.told import FOLDER, told
 from training.reader.words import words_table
-from training.text.told import FOLDER, told
 
 __all__ = ["drawn_concepts", "main", "train"]
 

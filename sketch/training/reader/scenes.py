@@ -30,8 +30,8 @@ from katha_sketch.drawing.places import TIMES, WEATHERS, place_ids
 from katha_sketch.drawing.scenes import Scene, SceneActor, SceneThing, tell
 from katha_sketch.drawing.svg import el, group
 from katha_sketch.vocabulary import load_vocabulary
+from training.reader.told import Told
 from training.reader.windows import CLOSE, ROOM
-from training.text.told import Told
 
 __all__ = [
     "creature_deeds",

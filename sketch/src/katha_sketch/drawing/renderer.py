@@ -22,7 +22,7 @@ from katha_sketch.drawing.svg import canvas, rasterise
 
 __all__ = ["LOOSE", "SketchRenderer", "layered_svg"]
 
-_VERSION = "13"
+_VERSION = "14"
 LOOSE = "loose"
 _SMALLEST, _LARGEST = 64, 4096
 _MOST_READ = 256

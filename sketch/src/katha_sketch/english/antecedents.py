@@ -7,8 +7,6 @@ drives or teaches is alive, what is eaten is food. Weights were set on the stori
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Antecedents"]
 
 _SEX = {"he": "male", "she": "female"}
-_HARDLY = 0.02
-"""How likely what the network does not think of is all the same."""
 _UNLIKELY = -1.6
 _DOUBTFUL = -0.5
 _ASIDE = 0.5
@@ -137,28 +133,7 @@ class Antecedents:
                 taken = self._taken_from(mention)
                 who = 0.5 if last.role == "agent" else weights["own"]  # "with a boy who was gripping his leg"
                 score += (-weights["own"] if taken else who) if any(token.i == last.key[1] for token in agents) else 0.0
-        share = self._shares(mention).get(entity.id, 0.0)
-        return score + self._wanted(entity, mention) + self.weights["told"] * math.log(_HARDLY + share)
-
-    def _shares(self, mention: Mention) -> Mapping[str, float]:
-        """Whom and what the network may take a pronoun for, and how likely each is."""
-        mentions, found = self.memory.mentions, defaultdict[str, float](float)
-        for key, share in self.memory.context.meant(mention.key).items():
-            known = self.memory.of(mentions.get(key))
-            if known is not None:
-                found[known.id] += share
-        return found
-
-    def _told(self, mention: Mention, barred: set[str], fits: Callable[[Known], bool]) -> tuple[float, Known] | None:
-        """Whom or what the network takes a pronoun for, if that can be, and how likely it is."""
-        sure = self.weights["sure" if mention.pronoun in _SEX else "sure_it"]
-        for key, share in self.memory.context.meant(mention.key).items():
-            one = self.memory.mentions.get(key)
-            if one is not None and one.entity is None and one.quoted and not one.pronoun and share >= sure:
-                self.noun(one)  # what somebody spoke of
-        able = [(share, self.memory.entities[key]) for key, share in self._shares(mention).items() if key not in barred]
-        best = max((one for one in able if fits(one[1])), key=lambda one: (one[0], one[1].id), default=None)
-        return best if best is not None and best[0] >= sure else None
+        return score + self._wanted(entity, mention)
 
     def _clause_of(self, mention: Mention) -> Clause | None:
         """The clause that holds what a possessive owns."""
@@ -320,20 +295,12 @@ class Antecedents:
         return best
 
     def _shown(self, mention: Mention, sex: str, barred: set[str]) -> Known | None:
-        """Return whom "he" or "she" must mean: who was asked for, whose body it is, whom the network takes it for."""
+        """Return whom "he" or "she" must mean: who was asked for, or whose body it is."""
         asked = self._asked_for(mention) if not mention.quoted else None
         if asked is not None and asked.sex in (sex, None) and asked.id not in barred:
             asked.votes[sex] += 1.0
             return asked
-        mine = self._own_body(mention, sex, barred)
-        if mine is not None:
-            return mine
-        told = self._told(mention, barred, lambda e: e.sex in (sex, None) and not (e.narrator or e.plural or e.members))
-        if told is not None:
-            self.total += told[0]
-            told[1].votes[sex] += told[0]
-            return told[1]
-        return None
+        return self._own_body(mention, sex, barred)
 
     def _able(self, mention: Mention, sex: str, barred: set[str], going: set[str]) -> list[tuple[float, Known]]:
         """Return who may be "he" or "she", the likeliest first. going: who were it in the sentences before."""
@@ -478,10 +445,6 @@ class Antecedents:
         if told is not None:
             return told
         barred, words = self._barred(mention), self.words
-        likely = self._told(mention, barred, lambda e: e.kind != "person" and not (e.narrator or e.plural))
-        if likely is not None:
-            likely[1].its = True
-            return likely[1]
         scored: list[tuple[float, Known]] = []
         for entity in self.memory.recent(mention, 4):
             if entity.plural or entity.id in barred:
@@ -623,10 +586,6 @@ class Antecedents:
         states = mention.clause.state if mention.clause is not None and mention.clause.lemma == "be" else []
         things = any(self.words.sort(one.lemma_) in ("thing", "food", "clothing", "text") for one in states)
         best = self._best(self._several(mention, barred))
-        able = {e.id for _, e in best}
-        many = self._told(mention, barred, lambda e: e.id in able)
-        if many is not None:
-            return many[1]
         doing = mention.token.head.subtree if mention.role == "agent" else ()
         done = any(one.dep_ in ("dobj", "nsubj") and one.lower_ in _WHOM[:2] for one in doing)
         # "They pushed him": he is none of them. "They were his invitations."

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from katha_sketch.english.antecedents import Antecedents
 from katha_sketch.english.beasts import apart, beast_named
 from katha_sketch.english.clauses import is_row
-from katha_sketch.english.context import Context
 from katha_sketch.english.known import ALIVE, Known, Memory, Speaking
 from katha_sketch.english.mentions import Key, Mention
 from katha_sketch.english.repairs import lemma_of
@@ -36,13 +35,11 @@ _INITIALS = re.compile(r"(?:[A-Z]\.? ?)+")
 class Resolver:
     """One pass over a text's mentions."""
 
-    def __init__(
-        self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str], context: Context
-    ) -> None:
+    def __init__(self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str]) -> None:
         """Begin. sexes: what this pass supposes of those first named by a word."""
         self.mentions = mentions
         self.words = words
-        self.memory = Memory(mentions, words, sexes, context)
+        self.memory = Memory(mentions, words, sexes)
         self.entities = self.memory.entities
         self.pronouns = Antecedents(self.memory, self.resolve)
         self.towns = _named_places(mentions.values(), words)

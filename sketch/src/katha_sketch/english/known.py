@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from katha_sketch.english.context import Context
 from katha_sketch.english.mentions import Key, Mention
 from katha_sketch.english.types import Entity, EntityKind, Kin
 from katha_sketch.english.words import Words
@@ -101,11 +100,8 @@ class Speaking:
 class Memory:
     """The entities found so far. sexes: of whoever is first named by a word, as this pass supposes."""
 
-    def __init__(
-        self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str], context: Context
-    ) -> None:
+    def __init__(self, mentions: Mapping[Key, Mention], words: Words, sexes: Mapping[Key, str]) -> None:
         self.mentions = mentions
-        self.context = context
         self.words = words
         self.sexes = sexes
         self.entities: dict[str, Known] = {}

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from katha_sketch.english.ages import tell_ages
 from katha_sketch.english.beasts import beasts_of
 from katha_sketch.english.clauses import Clause, clauses_of, phrase_of
-from katha_sketch.english.context import Context, Spot, kind_of
 from katha_sketch.english.entities import Resolver
 from katha_sketch.english.known import ALIVE, Speaking, finish
 from katha_sketch.english.listeners import Listeners
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from katha_sketch.english.clauses import Clause
 
-__all__ = ["Scene", "joint_of", "namings", "read_story"]
+__all__ = ["Scene", "joint_of", "read_story"]
 
 _FINITE = ("VBD", "VBZ", "VBP")
 _SUBJECTS = ("nsubj", "nsubjpass", "expl")
@@ -112,8 +111,7 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     title, plain = _titled(clean(text))
     words = about(load_words(), plain)
     parsed = _parse(pieces_of(plain))
-    context = _context(title, plain, parsed, mentions_of(parsed, words, frozenset()))
-    mentions, resolver = _resolved(parsed, words, context)
+    mentions, resolver = _resolved(parsed, words)
     speaking, told_to = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
     tell_ages(parsed, mentions, resolver.entities, words)
@@ -130,11 +128,9 @@ def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     sentences = [_sentence(index, parsed, events, mentions, plain, words) for index in range(count)]
     headings = {_first(sentences, scene.start): scene for scene in scenes}
     settings = track(events, count, by_id, words, {at: _heading(at, one, words) for at, one in headings.items()})
-    named = {key: one.entity for key, one in mentions.items() if one.entity is not None and one.entity in by_id}
-    shown = context.seen(named)
     placed = [
-        replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season, seen=seen)
-        for one, at, seen in zip(sentences, settings, shown, strict=True)
+        replace(one, place=at.place, time=at.time, weather=at.weather, season=at.season)
+        for one, at in zip(sentences, settings, strict=True)
     ]
     order = sorted(entities, key=lambda entity: (entity.sentences[:1] or (count,), int(entity.id[1:])))
     return Reading(plain, tuple(placed), tuple(events), tuple(order), tuple(speeches), title)
@@ -161,47 +157,13 @@ def _without_circles(entities: Sequence[Entity]) -> list[Entity]:
     return list(known.values())
 
 
-def namings(text: str) -> tuple[str, str, list[tuple[int, int]], list[tuple[int, Mention]]]:
-    """Return the title of a text, the rest of it, where each sentence begins and ends, and what is named in it, each
-    with where its word stands."""
-    title, plain = _titled(clean(text))
-    parsed = _parse(pieces_of(plain))
-    found = mentions_of(parsed, about(load_words(), plain), frozenset())
-    return title, plain, _spans(parsed), [(_start(parsed, one), one) for _, one in sorted(found.items())]
-
-
-def _start(parsed: Sequence[Parsed], mention: Mention) -> int:
-    """Where the word of a mention stands in the text."""
-    start: int = parsed[mention.key[0]].piece.start + mention.token.idx
-    return start
-
-
-def _spans(parsed: Sequence[Parsed]) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends."""
-    found = dict[int, tuple[int, int]]()
-    for part in parsed:
-        begin, end = part.piece.start, part.piece.start + len(part.piece.text)
-        found[part.piece.sentence] = (found.get(part.piece.sentence, (begin, end))[0], end)
-    return [found[at] for at in sorted(found)]
-
-
-def _context(title: str, text: str, parsed: Sequence[Parsed], mentions: Mapping[Key, Mention]) -> Context:
-    """The text as the network reads it, with what is named in it."""
-    keys = sorted(mentions)
-    spots = [
-        Spot(_start(parsed, one), one.sentence, one.role, kind_of(one.pronoun, named=bool(one.name)))
-        for one in map(mentions.__getitem__, keys)
-    ]
-    return Context(text, title, _spans(parsed), spots, keys)
-
-
-def _resolved(parsed: Sequence[Parsed], words: Words, context: Context) -> tuple[dict[Key, Mention], Resolver]:
+def _resolved(parsed: Sequence[Parsed], words: Words) -> tuple[dict[Key, Mention], Resolver]:
     """What the narrator tells of, with those sexes for whom the text names none with which its pronouns fit best."""
     mentions: dict[Key, Mention] = {}
 
     def once(names: frozenset[str], sexes: Mapping[Key, str]) -> Resolver:
         mentions.update(mentions_of(parsed, words, names))
-        resolver = Resolver(mentions, words, sexes, context)
+        resolver = Resolver(mentions, words, sexes)
         resolver.told()
         return resolver
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -213,7 +212,6 @@ class Sentence:
         read: something visible of it was understood: an event with somebody or something in it.
         understood, missed: its content words that have a place in what was read, and those that have none.
         place, time, weather, season: what holds at its end; None where the text has not said.
-        seen: how likely a picture of it shows whom and what has been named up to here, by entity.
     """
 
     index: int
@@ -230,7 +228,6 @@ class Sentence:
     time: str | None = None
     weather: str | None = None
     season: str | None = None
-    seen: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,27 @@
 """What is in a picture beside its events: what lasts of earlier deeds (clothes put on, a broken cup, who sits at the
-table, what somebody carries), what its words name (what somebody holds, what else lies or stands there), and what a
-deed is done to or with that its sentence does not name: the rope of "We pulled"."""
+table, what somebody carries), and what its words name (what somebody holds, what else lies or stands there)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from katha_sketch.data import load_config
-from katha_sketch.english import Entity, Event, Reading
-from katha_sketch.english.types import Role, Sentence
+from katha_sketch.english import Entity, Event
 from katha_sketch.english.words import load_words
 from katha_sketch.planner.acts import Beat, Told, planning
 
 __all__ = [
     "carried",
-    "company",
     "had",
     "held_fast",
-    "in_play",
     "inner",
     "is_gone",
     "standing_by",
     "still_so",
     "things_by",
-    "with_things",
     "worn",
 ]
 
@@ -39,9 +33,6 @@ _WHOLE = re.compile(
 """What sounds like breaking and breaks nothing."""
 _GARMENTS = frozenset(("glasses", "spectacles", "sunglasses", "helmet", "mask", "crown", "veil"))
 """What is worn and no clothing by WordNet."""
-_LIVING = frozenset(("person", "animal", "being", "group"))
-_PREPOSITIONS: Mapping[str, Literal["patient", "instrument", "place", "topic"]] = {"": "patient", "with": "instrument"}
-"""Which role a thing has behind a preposition; any other is a place."""
 
 
 def is_gone(event: Event) -> bool:
@@ -224,7 +215,7 @@ def _begun(story: Told, event: Event) -> dict[str, _Hold]:
 
 def carried(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
     """Return what those in a picture have in their hands since an earlier deed: "Ann holds the box."; nothing where the
-    main deed needs the hands, or tells of the thing, or a picture is unlikely to show it."""
+    main deed needs the hands, or tells of the thing."""
     table = planning("carrying")
     held: dict[str, tuple[str, int]] = {}
     for event in story.reading.events[: main.id]:
@@ -238,13 +229,12 @@ def carried(story: Told, main: Event, cast: Sequence[str]) -> list[str]:
         for who, key in _taken(story, event):
             held[who] = (key, event.sentence)
     seen = {role.entity for role in main.roles}
-    shares = story.reading.sentences[main.sentence].seen
     told = []
     for who in cast:
         what, since = held.get(who, ("", 0))
         in_use = who in story.doers(main) and _needs_hands(story, main)
         late = main.sentence - since > int(table["sentences"])
-        if what and what not in seen and not (in_use or late) and shares.get(what, 1.0) >= float(table["least"]):
+        if what and what not in seen and not (in_use or late):
             name, what = story.teller.name(who), story.teller.name(what)
             told.append(f"{name[:1].upper()}{name[1:]} holds {what}.")
     return told
@@ -279,8 +269,6 @@ def _can_be_carried(story: Told, thing: Entity) -> bool:
     return fits and not thing.character and not load_words().has("parts", thing.noun)
 
 
-_CROWDED = 4
-"""How many people a picture shows at most, of those who only stand by."""
 _QUOTED = re.compile(r'["\u201c][^"\u201d]*["\u201d]?')
 _LIKENED = re.compile(
     r"(?:\b(?:like|than|as \w+ as|without|no|not|neither|nor|instead of|called|named|if|would|could|should|never)\b"
@@ -321,10 +309,7 @@ def _things(story: Told, beats: Sequence[Beat]) -> Iterator[_Named]:
     told = _words(story, beats)
     sentences = {beat.sentence.index for beat in beats}
     events = [event for at in sentences for event in story.reading.of(at)]
-    seen = {key: share for at in sentences for key, share in story.reading.sentences[at].seen.items()}
-    likely = {key for key, share in seen.items() if share >= float(planning("named")["aimed"])}
-    aims = {role.entity for event in events if _is_aim(event) for role in event.roles}
-    real = {role.entity for event in events if _is_there(event) for role in event.roles} | (aims & likely)
+    real = {role.entity for event in events if _is_there(event) for role in event.roles}
     unreal = {role.entity for event in events for role in event.roles} - real
     found: list[_Named] = []
     for entity in story.reading.entities:
@@ -349,12 +334,6 @@ def _is_there(event: Event) -> bool:
     return event.happens and event.speech is None
 
 
-def _is_aim(event: Event) -> bool:
-    """Whether it is what a deed is done for ("to light the lamp"): the lamp is there."""
-    plain = not event.negated and not event.modality and event.speech is None
-    return plain and event.standing == "intended" and event.within is None
-
-
 def _can_be_seen(entity: Entity) -> bool:
     """Whether a picture can show it as a thing by itself."""
     table: Any = planning("named")
@@ -366,24 +345,8 @@ def _can_be_seen(entity: Entity) -> bool:
 
 def things_by(story: Told, beats: Sequence[Beat], told: str) -> list[str]:
     """Return what else the words of a picture name, unless `told` has it: "the small paper bags" of a drawer."""
-    seen = {key: share for beat in beats for key, share in beat.sentence.seen.items()}
     found = [one.entity for one in _things(story, beats) if not re.search(rf"\b{re.escape(one.entity.noun)}", told)]
-    likely = [one for one in dict.fromkeys(found) if seen.get(one.id, 1.0) >= float(planning("named")["unlikely"])]
-    return [_bare(one) for one in likely][: int(planning("named")["most"])]
-
-
-def in_play(story: Told, sentence: int, told: str) -> list[str]:
-    """Return the things that a sentence does not name and that a picture of it shows all the same, unless `told` has
-    them: the piano on the stairs, the letter that was opened."""
-    table = planning("named")
-    found = [
-        (share, entity)
-        for key, share in story.reading.sentences[sentence].seen.items()
-        if share >= float(table["in_play"]) and _can_be_seen(entity := story.reading.entity(key))
-        and sentence not in entity.sentences and key not in story.teller.names and not _is_clothing(entity)
-        and not re.search(rf"\b{re.escape(entity.noun)}", told)
-    ]  # fmt: skip
-    return [_bare(one) for _, one in sorted(found, key=lambda pair: (-pair[0], pair[1].id))[: int(table["carried_on"])]]
+    return [_bare(one) for one in dict.fromkeys(found)][: int(planning("named")["most"])]
 
 
 def _is_clothing(entity: Entity) -> bool:
@@ -433,40 +396,6 @@ def _whose(story: Told, thing: _Named, lead: str, cast: Sequence[str]) -> str | 
     return next((key for key in doers if key in cast), None)
 
 
-def company(story: Told, main: Event, cast: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who else a picture shows: "X stands by.", of those in its sentence who are likely seen, and where
-    somebody speaks those whom the story names often and who are very likely seen."""
-    at, table = main.sentence, planning("named")
-    sentence = story.reading.sentences[at]
-    seen = {} if is_gone(main) else sentence.seen
-    heard = any(speech.sentence == at for speech in story.reading.speeches)
-    found = list[tuple[str, str]]()
-    for key in sorted((one for one in seen if one not in cast), key=lambda one: -seen[one]):
-        entity = story.reading.entity(key)
-        last = max((one for one in entity.sentences if one < at), default=at)
-        goes = any(
-            is_gone(event) and key in event.who("agent") for one in (last, at) for event in story.reading.of(one)
-        )
-        here = at in entity.sentences
-        near = heard and entity.named and len(entity.sentences) > int(table["often"])
-        likely = (here or near) and seen[key] >= float(table["company" if here else "company_near"])
-        noun = re.search(rf"\b{_stem(entity.noun)}", sentence.text) if entity.noun else None
-        # an "it" that once did something is no company
-        lives = entity.kind != "thing" or entity.named or noun is not None
-        alone = key in story.teller.names and entity.character and not entity.members and not goes
-        if (
-            alone
-            and lives
-            and _is_somebody(story, entity)
-            and likely
-            and not (here and _only_told_of(story, entity, sentence))
-            and len(cast) + len(found) < _CROWDED
-        ):
-            name = story.teller.name(key)
-            found.append((key, f"{name[:1].upper()}{name[1:]} {'stand' if entity.count != 1 else 'stands'} by."))
-    return found
-
-
 def _is_somebody(story: Told, entity: Entity) -> bool:
     """Whether a name is of somebody who does anything or is "he" or "she" anywhere, and not of a town or a day."""
     if not entity.named or entity.noun or entity.titles or entity.kin or entity.narrator or entity.sex is not None:
@@ -474,21 +403,6 @@ def _is_somebody(story: Told, entity: Entity) -> bool:
     spoke = any(speech.speaker == entity.id for speech in story.reading.speeches)
     told = (event for event in story.reading.events if event.speech is None)
     return spoke or any(entity.id in event.who("agent", "recipient", "companion") for event in told)
-
-
-def _only_told_of(story: Told, entity: Entity, sentence: Sentence) -> bool:
-    """Whether a sentence names somebody only in what is said, wished or had been in it, as whose son or aunt another
-    is, or as what another is like."""
-    roles = [(event, role) for event in story.reading.of(sentence.index) for role in event.roles]
-    own = [(event, role) for event, role in roles if role.entity == entity.id]
-    if own:
-        return not any(_is_there(event) and not event.perfect and role.role != "topic" for event, role in own)
-    kin = [one for one in story.reading.entities if sentence.index in one.sentences and one.character and one != entity]
-    if any(one.owner == entity.id or any(tie.other == entity.id for tie in one.kin) for one in kin):
-        return not any(story.reading.entity(role.entity).sort == "body" for _, role in roles if role.entity is not None
-                       and story.reading.entity(role.entity).owner == entity.id)  # fmt: skip
-    noun = None if entity.named or not entity.noun else re.search(rf"\b{_stem(entity.noun)}", sentence.text)
-    return noun is not None and _LIKENED.search(sentence.text[: noun.start()]) is not None
 
 
 def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list[tuple[str, str]]:
@@ -506,78 +420,3 @@ def standing_by(story: Told, beats: Sequence[Beat], cast: Sequence[str]) -> list
                 if key not in cast and _is_somebody(story, story.reading.entity(key)):
                     found.setdefault(key, story.teller.sentence(event) if does else by)
     return list(found.items())[: int(planning("named")["people"])]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """The things that afford some verbs, and what stands before them then."""
-
-    things: frozenset[str]
-    preposition: str
-
-
-@lru_cache(maxsize=1)
-def _rows() -> Mapping[str, tuple[_Row, ...]]:
-    """The rows of a verb or predicate, in the table's order."""
-    found: dict[str, tuple[_Row, ...]] = {}
-    for row in planning("affords")["rows"]:
-        things = frozenset(one.replace("_", " ") for one in row["things"].split())
-        one = _Row(things, row.get("before", ""))
-        for verb in row["verbs"].split():
-            name = verb.replace("_", " ")
-            found[name] = (*found.get(name, ()), one)
-    return found
-
-
-def with_things(reading: Reading) -> Reading:
-    """Return the reading in which deeds without an object are done to or with what is in play and affords them:
-    "We pulled" the rope that was lowered two sentences before."""
-    events = list(reading.events)
-    for event in reading.events:
-        if _is_bare(reading, event) and (role := _afforded(reading, event)) is not None:
-            events[event.id] = replace(event, roles=(*event.roles, role))
-    return replace(reading, events=tuple(events))
-
-
-def _is_bare(reading: Reading, event: Event) -> bool:
-    """Whether somebody is seen to do something, and nothing says to what or with what."""
-    if not event.happens or event.speech is not None or event.passive or event.modality or event.perfect:
-        return False
-    doers = [reading.entity(key) for key in event.who("agent")]
-    if not doers or not all(one.kind in _LIVING for one in doers):
-        return False
-    if event.all("patient", "instrument", "topic") or event.state:
-        return False
-    where = [reading.entity(key) for key in event.who("goal", "place", "source")]
-    return all(one.kind != "thing" or one.sort in ("furniture", "building", "vehicle") for one in where)
-
-
-def _afforded(reading: Reading, event: Event) -> Role | None:
-    """The thing in play that an event is done with, as its role; the likeliest to be seen of those of the first row
-    that has any."""
-    placed = bool(event.all("place"))
-    for row in _rows().get(event.predicate, ()):
-        if placed and row.preposition not in ("", "with"):
-            continue  # who sits on the bed sits on nothing else
-        found = [(share, at, one) for share, at, one in _near_things(reading, event) if one.noun in row.things]
-        if found:
-            thing = max(found, key=lambda item: item[:2])[2]
-            role = _PREPOSITIONS.get(row.preposition, "place")
-            return Role(role, f"the {thing.noun}", thing.noun, thing.id, row.preposition, event.start)
-    return None
-
-
-def _near_things(reading: Reading, event: Event) -> Iterator[tuple[float, int, Entity]]:
-    """The things that were named before an event and may be seen in a picture of it: how likely, and since when."""
-    least = float(planning("affords")["least"])
-    doers = {*event.who("agent")}
-    for key, share in reading.sentences[event.sentence].seen.items():
-        thing = reading.entity(key)
-        here = [role.start for one in reading.of(event.sentence) for role in one.roles if role.entity == key]
-        if share < least or thing.kind != "thing" or thing.character or thing.members or not thing.noun:
-            continue
-        if key in doers or (here and min(here) > event.start):
-            continue
-        last = max((at for at in thing.sentences if at <= event.sentence), default=-1)
-        if last >= 0 and (last < event.sentence or here):
-            yield share, last, thing

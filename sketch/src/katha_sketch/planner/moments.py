@@ -15,16 +15,13 @@ from katha_sketch.english.words import load_words
 from katha_sketch.planner.acts import Beat, acts_of, planning
 from katha_sketch.planner.lasting import (
     carried,
-    company,
     had,
     held_fast,
-    in_play,
     inner,
     is_gone,
     standing_by,
     still_so,
     things_by,
-    with_things,
     worn,
 )
 
@@ -75,7 +72,7 @@ class Story:
     """A reading with names, beats, and the worth of every event."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading = reading = with_things(_with_errands(reading))
+        self.reading = reading = _with_errands(reading)
         self.teller = Teller(reading)
         self.title = reading.title or ""
         self.beats = [self._beat(sentence) for sentence in reading.sentences]
@@ -440,9 +437,7 @@ class Moment:
     @cached_property
     def bystanders(self) -> list[tuple[str, str]]:
         """Who else is in the words of the picture, and what they do there."""
-        told = self._taking_part
-        named = standing_by(self.story, self.shown(), told)
-        return [*named, *company(self.story, self.main, [*told, *(key for key, _ in named)])]
+        return standing_by(self.story, self.shown(), self._taking_part)
 
     @property
     def voices(self) -> list[Aside]:
@@ -612,8 +607,7 @@ class Moment:
         told = [self.said(text) for text in dict.fromkeys(found) if text]
         key = [one for one in lives_from(self._near(), self.story.reading.text) if one not in " ".join(told)]
         said = " ".join((*told, *self.prompt())).lower()
-        beside = [*things_by(self.story, self.shown(), said), *in_play(self.story, self.main.sentence, said)]
-        told += [self.said(text) for text in beside]
+        told += [self.said(text) for text in things_by(self.story, self.shown(), said)]
         return [*told, *key]
 
     def source(self) -> tuple[int, int]:

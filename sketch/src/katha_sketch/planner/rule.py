@@ -32,7 +32,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 16
+    version = 17
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""

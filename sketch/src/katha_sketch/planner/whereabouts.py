@@ -40,7 +40,6 @@ from katha_sketch.planner.heard import (
     under_way,
 )
 from katha_sketch.planner.moments import Moment, Story
-from katha_sketch.planner.placing import Chance, likeliest
 from katha_sketch.planner.settings import Setting, named, opened_by, plain, settings, stood_in, words_of
 
 __all__ = ["conditions", "hours_of", "main_places", "places_of", "usual_place", "worded"]
@@ -69,11 +68,6 @@ for it, or all together as much each; else a picture is where those of whom the 
 since what contradicts the text is worse."""
 _OWN_WORDS, _LIKELY = 3, 0.2
 """It is shown as well if so many words of the story belong there and it is as likely to be the main one."""
-_CERTAIN, _SURE, _SHARED = 0.9, 0.75, 0.3
-"""How likely a place has to be that goes before what the text tells, before what the rules infer, and one that they
-infer as well."""
-_FEW = 5
-"""So few sentences tell too little to who has learned from stories of ten: there the rules stay."""
 _YARDS = ("yard", "courtyard")
 _BY_SIDE = {
     "outside": True,
@@ -137,15 +131,10 @@ def _states(story: Story) -> list[tuple[str, ...]]:
 
 @lru_cache(maxsize=4)
 def _way(story: Story) -> list[str]:
-    """The place of each sentence of a story: as its rules and as the stories that were learned from tell it."""
+    """The place of each sentence of a story."""
     known: set[str] = set()
     told = [heard(story, at, known) for at in range(len(story.reading.sentences))]
-    said = [(one.said, one.firm) for one in told]
-    chances = likeliest(story, told) if len(told) > _FEW else []
-    found = _by_rules(story, told)
-    if len(told) <= _FEW:
-        return _in_words(told, found)
-    return _in_words(told, [_joined(*one) for one in zip(found, _by_text(found, said), chances, strict=True)])
+    return _in_words(told, _by_rules(story, told))
 
 
 def _by_rules(story: Story, told: Sequence[Heard]) -> list[Key | None]:
@@ -204,27 +193,6 @@ def _by_rules(story: Story, told: Sequence[Heard]) -> list[Key | None]:
     usual = usual_place(story)
     known_by |= {key for key in way if any(one.names(key) for one in told)}
     return [key if key in known_by else usual for key in way]
-
-
-def _by_text(way: Sequence[Key | None], said: Sequence[tuple[Key | None, bool]]) -> list[bool]:
-    """Whether the text tells where each sentence is: it says it there, or it never says firmly that somebody is in that
-    place or has left it, and speaks of it."""
-    firm, ever = {key for key, sure in said if sure}, {key for key, _ in said}
-    return [
-        key is not None and (key == own or key in ever - firm or isinstance(key, Said))
-        for key, (own, _) in zip(way, said, strict=True)
-    ]
-
-
-def _joined(key: Key | None, told: bool, chance: Chance) -> Key | None:
-    """The place of a sentence: what the text tells stays unless something else is as good as certain; what the rules
-    infer has to be likely to who has learned places from stories, and of two the likelier one has to be sure."""
-    place, share = chance
-    if told and (share < _CERTAIN or place is None):
-        return key
-    if place == key:
-        return key if share >= _SHARED else None
-    return place if share >= _SURE else None
 
 
 def _arrive(story: Story, told: Sequence[Heard]) -> None:

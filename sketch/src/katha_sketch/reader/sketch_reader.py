@@ -94,7 +94,7 @@ def shared_readings() -> Readings:
 
 
 _NO_SKETCH = "Not a sketch: frame {}. sketch-reader reads sketches only; other pictures need another --judge."
-_VERSION = "7"
+_VERSION = "8"
 _SUPPORTED = 0.16
 _CONTRADICTED = (0.65, 0.3)
 
