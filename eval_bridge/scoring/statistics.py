@@ -148,7 +148,7 @@ def wilcoxon(differences: Floats) -> WilcoxonTest:
         return WilcoxonTest(p=None, n_nonzero=0, rank_biserial=None)
     if nonzero.size == 1:  # whichever sign it has
         return WilcoxonTest(p=1.0, n_nonzero=1, rank_biserial=float(np.sign(nonzero[0])))
-    sizes = np.round(np.abs(nonzero), 12)
+    sizes = np.round(np.abs(nonzero), 12).astype(np.float64)
     ranks = mean_ranks(sizes)
     plus, minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
     if nonzero.size <= _EXACT_STORIES:
