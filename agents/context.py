@@ -17,7 +17,7 @@ from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
 from katha.config import UNMEASURED, Settings, require_chosen
-from katha.errors import STAND_IN, BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -302,12 +302,6 @@ def check_able(config: Settings, plugins: Plugins) -> None:
 
 def _check_unmeasured(mode: Mode, name: str, plugins: Plugins) -> None:
     """Refuse a mode that holds texts or pictures against each other, or that has nothing at all to choose by."""
-    if mode.replan == "weakest" or mode.place == "instead":
-        raise UsageError(
-            f"The mode {name!r} measures how like its transition a prompt or picture is, and no similarity is chosen.",
-            hint="Name one with --similarity open-clip:MODEL (pip install 'katha[local]'), or install the stand-in: "
-            f"{STAND_IN}.",
-        )
     if mode.steers and all(isinstance(plugins.judges[judge], NoJudge) for judge in plugins.asked("steering")):
         raise UsageError(
             f"The mode {name!r} chooses by what is measured, but nobody judges and no similarity is chosen.",

@@ -28,7 +28,7 @@ from katha.agents.pictures import (
 from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit, ignore_event
 from katha.border import named_failures
-from katha.compass.repair import Insertion, insertion, transition_text
+from katha.compass.repair import Insertion, insertion
 from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
@@ -697,7 +697,7 @@ def inserted_name(kind: str, board: Board, seed: int) -> str:
 
 
 def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
-    """Draw the board of `task` with one frame inserted, or with one replaced (`Mode.place`), by its `inserted_name`.
+    """Draw the board of `task` with one frame inserted, by its `inserted_name`.
 
     The other frames keep their images (Eq. 28).
     """
@@ -711,12 +711,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         for seed in (task["seed"], *others)
     )
     method = inserted_name(context.mode.insert, board, task["seed"])
-    replaced = _weaker(context, board, pair) if context.mode.place == "instead" else None
-    if replaced is not None:
-        board = board.model_copy(update={"frames": numbered(item for item in board.frames if item is not replaced)})
-        place = replaced.index - 1
-    else:
-        place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
+    place = next(number for number, frame in enumerate(board.frames) if frame.scene == second)
     guide, requests = context.plugins.guide_of(context.plugins.inserter), board_requests(context, board)
     if guide is not None:  # it adds its own frame among the layouts of the others, and this one follows that
         other, layouts = guided_by(context, guide), layouts_of(board)
@@ -726,8 +721,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
     drawn, sha256 = draw_inserted(context, request, board, requests, place, emit, alternatives=alternatives)
     frame = Frame(
         index=place + 1,
-        kind=kind if replaced is None else "scene",
-        scene=replaced.scene if replaced is not None else None,
+        kind=kind,
         transition=pair,
         image=f"panels/{sha256}.png",
         sha256=sha256,
@@ -747,16 +741,6 @@ def _seed_of(context: RunContext, board: Board, seed: int) -> int:
         return next_seed(seed)
     own = board.seed
     return next((other for other in context.config.seeds if other != own), next_seed(own))
-
-
-def _weaker(context: RunContext, board: Board, pair: tuple[int, int]) -> Frame:
-    """The scene of `pair` whose frame is less like the transition's text; of equals the later one."""
-    step = next(item for item in context.trajectory() if item.pair == pair)
-    text = context.plugins.similarity.encode_text(transition_text(step))
-    frames = [frame for frame in board.frames if frame.scene in pair]
-    pictures = images_of(context, board.model_copy(update={"frames": frames}))
-    worth = [float(context.plugins.similarity.encode_image(png) @ text) for png in pictures]
-    return min(zip(worth, frames, strict=True), key=lambda item: (item[0], -item[1].index))[1]
 
 
 def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:

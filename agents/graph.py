@@ -20,7 +20,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
-from katha.agents.critique import PATH, choose_path, judge_boards, measure, write_results
+from katha.agents.critique import judge_boards, measure, write_results
 from katha.agents.editor.found import words_of
 from katha.agents.frames import (
     draw_board,
@@ -43,7 +43,7 @@ from katha.agents.state import (
     ReviewRequest,
     RunState,
 )
-from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, replan, weakest_transition
+from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
 from katha.protocols import Similarity, can
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
@@ -64,11 +64,9 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     """Plan the story (or take the plan that was given) and prepare its questions."""
     context, ready = runtime.context, runtime.context.ready
     with _stage(runtime, "plan") as spent:
-        if ready.plan is not None and ready.story is not None:
-            ready.plan = _replanned(context, ready.plan)
-        else:
+        if ready.plan is None or ready.story is None:
             made = context.given_plan or _planned(context, runtime.stream_writer)
-            ready.story, ready.plan = prepare_story(context.record, made), _replanned(context, made)
+            ready.story, ready.plan = prepare_story(context.record, made), made
             ready.plan = with_stand_ins(context)
             context.folder.save_plan(ready.plan, ready.story)
             for said in ready.plan.renewed:
@@ -92,12 +90,6 @@ def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
         kept.write_text(error.raw, encoding="utf-8")
         message = f"{error.message} What it wrote is in {str(kept)!r}."
         raise ReplyError(message, hint=error.hint, status=error.status, raw=error.raw) from error
-
-
-def _replanned(context: RunContext, made: Plan) -> Plan:
-    """`made` with the mode's change of a prompt."""
-    limit, steps = context.plugins.renderer.capabilities.prompt_tokens, context.record.transitions or made.transitions
-    return replan(made, steps, context.mode, context.plugins.similarity, context.record.story_id, limit)
 
 
 def after_plan(state: RunState, runtime: Runtime[RunContext]) -> list[Send]:
@@ -148,12 +140,10 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     with _stage(runtime, "select") as spent:
         seeds = context.candidate_seeds
         candidates = [state["scored"][f"candidate:{seed}"] for seed in seeds]
-        composes = context.mode.select not in ("first", "best")
-        best = choose_path(context, candidates, runtime.stream_writer) if composes else best_candidate(candidates)
+        best = best_candidate(candidates)
         message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
         runtime.stream_writer(Event(stage="select", kind="decision", message=message))
-    found: RunState = {"selected": best.name, "timings": spent}
-    return {**found, "boards": {best.name: best.board}, "scored": {best.name: best}} if composes else found
+    return {"selected": best.name, "timings": spent}
 
 
 def after_select(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "decide"]:
@@ -430,13 +420,13 @@ def report(state: RunState, runtime: Runtime[RunContext]) -> RunState:
 def final_boards(state: RunState, context: RunContext) -> tuple[list[Candidate], Decision, Board]:
     """Return every measured board, the decision, and the board that it leaves, under the mode's name.
 
-    The seeds' boards come in their order (the first is the board before anything), then the composed one, then those
-    with a frame inserted, by round.
+    The seeds' boards come in their order (the first is the board before anything), then those with a frame inserted, by
+    round.
     """
     kind, scored, decision = context.mode.insert, state["scored"], state["decision"]
     base = [f"candidate:{seed}" for seed in context.candidate_seeds]
     rank = {str(seed): place for place, seed in enumerate(context.config.seeds)}
-    rest = [PATH]
+    rest: list[str] = []
     for number in range(1, context.mode.budget + 1):
         mark = f"{kind}:" if number == 1 else f"{kind}.{number}:"
         own = [name for name in scored if name.startswith(mark)]

@@ -28,15 +28,13 @@ class Mode(Data):
 
     name: str
     about: str
-    replan: Literal["none", "weakest", "random"] = "none"
-    select: Literal["first", "best", "path", "random_path"]
+    select: Literal["first", "best"]
     insert: Literal["none", "extra", "bridge"]
     content: Content | None = None
     at: Literal["random", "weakest"] | None = None
     when: Literal["always", "weak"] | None = None
     draws: Literal["single", "every"] | None = None
     accept: Literal["always", "improvement"] | None = None
-    place: Literal["between", "instead"] = "between"
     budget: int = Field(default=1, ge=1, le=8)
     report: Literal["selected", "mean_over_seeds"]
 
@@ -53,7 +51,7 @@ class Mode(Data):
     @property
     def steers(self) -> bool:
         """Whether a judge's answers decide anything about its boards."""
-        chosen = self.select in ("best", "path") or self.draws == "every" or self.at == "weakest"
+        chosen = self.select == "best" or self.draws == "every" or self.at == "weakest"
         return chosen or self.accept == "improvement" or self.when == "weak"
 
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,10 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.modes import Content, Mode
+from katha.compass.modes import Content
 from katha.composing import within
 from katha.configs import load_prompt
-from katha.protocols import Similarity
 from katha.schema import (
     Board,
     Candidate,
@@ -23,7 +22,6 @@ from katha.schema import (
     Character,
     CompassSettings,
     Frame,
-    Panel,
     Plan,
     Record,
     Seen,
@@ -357,46 +355,3 @@ def _sentences(parts: Sequence[str]) -> str:
 
 
 _TOKENS_A_WORD = 1.4
-
-
-def weakest_prompts(plan: Plan, transitions: Sequence[Transition], similarity: Similarity) -> tuple[int, int] | None:
-    """Return the scenes whose prompts are least like their transition: Eq. 25's maximum over prompts, not pictures."""
-    prompts = {panel.index: similarity.encode_text(panel.prompt) for panel in plan.panels}
-
-    def told(step: Transition) -> float:
-        text = similarity.encode_text(transition_text(step))
-        return max(float(prompts[scene] @ text) for scene in step.pair)
-
-    return min(transitions, key=lambda step: (told(step), step.pair)).pair if transitions else None
-
-
-def replan(
-    plan: Plan,
-    transitions: Sequence[Transition],
-    mode: Mode,
-    similarity: Similarity,
-    story_id: str,
-    limit: int | None = None,
-) -> Plan:
-    """Return `plan` with one panel's prompt telling a transition, as `mode.replan` says; once a plan.
-
-    limit: the renderer's prompt tokens; sentences that would not fit are left out.
-    """
-    if mode.replan == "none" or plan.replanned is not None or not transitions:
-        return plan
-    pairs = [step.pair for step in transitions]
-    weakest = weakest_prompts(plan, transitions, similarity)
-    pair = random_pair(pairs, story_id) if mode.replan == "random" or weakest is None else weakest
-    step = next(item for item in transitions if item.pair == pair)
-    panels = [_told(panel, step, limit) if panel.index == step.to_scene else panel for panel in plan.panels]
-    return plan.model_copy(update={"panels": panels, "replanned": pair})
-
-
-def _told(panel: Panel, step: Transition, limit: int | None) -> Panel:
-    template = load_prompt("bridge/replan")
-    events = [text for text in told_transition(step) if text.lower().rstrip(".") not in panel.prompt.lower()]
-    prompt = template.render(prompt=panel.prompt, events=events)
-    while events and limit is not None and len(prompt.split()) * _TOKENS_A_WORD > limit:
-        events.pop()
-        prompt = template.render(prompt=panel.prompt, events=events)
-    return panel.model_copy(update={"prompt": prompt})

@@ -133,15 +133,14 @@ class Shape:
 class Counts:
     """Frames drawn at once and inserted, boards that are measured for choosing, and boards that are reported.
 
-    edges: pairs of frames that are measured apart. texts: how often the text alone is asked. asked: how many questions
-    report a board; None: the story's reporting ones. own: whether the judges that choose are asked these, too.
+    texts: how often the text alone is asked. asked: how many questions report a board; None: the story's reporting
+    ones. own: whether the judges that choose are asked these, too.
     """
 
     frames: int = 0
     inserted: int = 0
     measured: int = 0
     reported: int = 0
-    edges: int = 0
     texts: int = 1
     asked: int | None = None
     own: bool = False
@@ -259,11 +258,9 @@ def _rows_counts(rows: Sequence[Row], shape: Shape, seeds: int, folds: int) -> C
         own, times = _mode_counts(mode, shape, seeds, boards=boards, plain=False), folds if mode.steers else 1
         total = replace(
             total,
-            frames=total.frames + (times * boards * shape.panels if mode.replan != "none" else 0),
             inserted=total.inserted + times * own.inserted,
             measured=total.measured + times * own.measured,
             reported=total.reported + times * own.reported * len(protocols),
-            edges=total.edges + times * own.edges,
         )
     return total
 
@@ -304,15 +301,11 @@ def _mode_counts(mode: Mode, shape: Shape, seeds: int, *, boards: int, plain: bo
     candidates = 1 if mode.select == "first" else seeds
     draws = (seeds if mode.draws == "every" else 1) if mode.insert != "none" else 0
     inserted = boards * mode.budget * draws
-    edges = seeds * seeds * (shape.panels - 1) if mode.select == "path" else 0
-    composed = 1 if mode.select in ("path", "random_path") else 0
-    replanned = shape.panels * candidates if mode.replan != "none" else 0
     own = Counts(
-        frames=candidates * shape.panels + replanned if plain else 0,
+        frames=candidates * shape.panels if plain else 0,
         inserted=inserted,
-        measured=(candidates if plain else 0) + inserted + composed,
-        reported=(1 if plain else 0) + (boards if inserted or composed or (plain and candidates > 1) else 0),
-        edges=edges,
+        measured=(candidates if plain else 0) + inserted,
+        reported=(1 if plain else 0) + (boards if inserted or (plain and candidates > 1) else 0),
     )
     return own
 
@@ -414,7 +407,7 @@ def _answers(
         if name in steer:
             asking.add(counts.measured, shape.steering, board)
             asking.spread(fresh, shape.bound, shape.joints, pair)
-            asking.add(2 * counts.inserted + counts.edges, shape.heaviest, pair + (frame if counts.inserted else 0))
+            asking.add(2 * counts.inserted, shape.heaviest, pair + (frame if counts.inserted else 0))
         price = price_of(judge)
         cost = None if price is None else expected_cost(price, asking.tokens, asking.replies)
         yield Need(
