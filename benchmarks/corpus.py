@@ -125,7 +125,8 @@ _SECOND = {
         ablate {R} --suite components --human inputs/labels.csv --out {o}/components
         ablate {R} --suite heldout --rows full_same,base_same,full_held_out,base_held_out --json --out {o}/heldout
         ablate {R} --suite matching --answers free --judge {M}:Scripted --judge {M}:Second --out {o}/matching""",
-    "limits": """ablate {R} --rows base,rerank_only --judge {M}:Scripted --seeds 42,7 --out {o}/limited --max-calls | 50 | 5000
+    "limits": """
+        ablate {R} --rows base,rerank_only --judge {M}:Scripted --seeds 42,7 --out {o}/limited --max-calls | 50 | 5000
         ablate {R} --rows base,rerank_only --judge {M}:Broken --seeds 42,7 --out {o}/bug
         ablate {R} --suite planners --judge {M}:Scripted --seeds 42 --out {o}/planners""",
     "compare": """compare {R} --planner rule --planner scene --mode base --mode full --seeds 42 --out {o}/crossed
