@@ -298,9 +298,9 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
         return Insertion(prompt, before.negative_prompt, names, scene=about.index)
     shown = transition.model_copy(update={"emotion": ""}) if seen else transition
     where = _sentences([_capital(", ".join(setting))])
-    told = " ".join(load_prompt("bridge/transition").render(place=where, events=told_transition(shown)).split())
+    prompt = " ".join(load_prompt("bridge/transition").render(place=where, events=told_transition(shown)).split())
+    prompt = prompt if seen else _dressed(prompt, people)
     moods = _moods(transition, names) if seen else ()
-    prompt = told if seen else _dressed(told, people)
     return Insertion(prompt, after.negative_prompt, names, scene=about.index, moods=moods)
 
 
