@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
 
-def mean_ranks(values: Floats | Sequence[float]) -> Floats:
+def mean_ranks(values: ArrayLike) -> Floats:
     """Return the ranks along the last axis, from 1; equal values share the mean of theirs."""
     given = np.asarray(values, dtype=np.float64)
     count = given.shape[-1]
