@@ -68,14 +68,19 @@ def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Pat
     page = DOCS / "howto" / "add-your-own.md"
     examples = {title: text for _, title, text in BLOCK.findall(page.read_text(encoding="utf-8")) if title}
     judge, mode = examples["overlap.py"], examples["captions.yaml"]
+    renderer, matcher = examples["discs.py"], examples["most_words.py"]
     section = examples["prompts.html.j2"] + examples["prompts_section.py"]
-    assert max(len(text.splitlines()) for text in (judge, mode, section)) < 30
+    assert max(len(text.splitlines()) for text in (judge, mode, section, renderer, matcher)) < 30
     check(page, tmp_path, cache)
     out = tmp_path / "work" / "out"
     answered = [json.loads(line)["judge"] for line in (out / "overlap" / "answers.jsonl").read_text().splitlines()]
     assert answered.count("overlap:Overlap") == answered.count("sketch-reader") > 0
     rows = [row["mode"] for row in json.loads((out / "captions" / "table.json").read_text())["rows"]]
     assert rows == ["base", "caption_bridge", "careful_captions"]
+    frames = json.loads((out / "discs" / "storyboard.json").read_text())["frames"]
+    assert len(frames) == 5
+    assert len({frame["sha256"] for frame in frames}) > 1  # frames with the same cast are the same
+    assert json.loads((out / "most_words.json").read_text())["matching"] == "most-words"
     report = (out / "overlap" / "report.html").read_text(encoding="utf-8")
     sections = re.findall(r'<section id="(\w+)"', report)
     assert sections[-2:] == ["prompts", "repeat"]
