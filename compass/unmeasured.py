@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from katha.config import UNMEASURED
 from katha.jsonio import sha256_hex
+from katha.protocols import Similarity
 
 _DIMENSIONS = 256
 
 
-class NoSimilarity:
+class NoSimilarity(Similarity):
     """Knows no picture and no text: coverage is 0, and a frame is like another only where it is the same picture."""
 
     def spec(self) -> Mapping[str, Any]:

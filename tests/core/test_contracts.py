@@ -12,8 +12,18 @@ import pytest
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, story
 
 import katha.testing as testing
-from katha.errors import PlanError, RenderError
-from katha.protocols import BoardContext, Capabilities, FrameRequest, JudgeReply, Planner, PlanRequest, Renderer
+from katha.errors import PlanError, RenderError, UsageError
+from katha.protocols import (
+    BoardContext,
+    Capabilities,
+    Evidence,
+    FrameRequest,
+    JudgeReply,
+    Planner,
+    PlanRequest,
+    Renderer,
+    can,
+)
 from katha.schema import Plan, StoryRecord
 from katha.testing import ContractError, ScriptedJudge, ScriptedPlanner, ScriptedRenderer, picture
 from katha_sketch.drawing import SketchRenderer
@@ -216,6 +226,42 @@ def test_what_ships_and_what_is_small_keeps_the_contract() -> None:
     assert testing.check_renderer(Good) == names
     assert testing.check_renderer(SketchRenderer, size=(192, 128)) == names
     assert testing.check_renderer(BlockRenderer) == names
+
+
+class Shortest(Renderer):
+    """What a renderer has to have, and nothing more."""
+
+    capabilities = Capabilities(default_size=SIZE)
+
+    def spec(self) -> Mapping[str, Any]:
+        return {"name": "shortest"}
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        return iter([picture(f"{one.seed} {one.prompt}", (one.width, one.height)) for one in requests])
+
+
+class AddsNothing(Shortest):
+    capabilities = Capabilities(default_size=SIZE, insertion="none")
+
+
+def test_what_a_base_gives_is_enough_and_what_it_only_names_is_refused() -> None:
+    assert testing.check_renderer(Shortest) == testing.check_renderer(AddsNothing) == testing.check_renderer(Good)
+    request, shortest = testing.sample_requests(SIZE)[0], Shortest()
+    both = list(shortest.insert_frames([request] * 2, BoardContext((), (), 0)))
+    assert both == [shortest.insert_frame(request, BoardContext((), (), 0))] * 2
+    assert (shortest.frame_price, shortest.metered, shortest.count_tokens("a red fox")) == (0.0, False, 4)
+    assert not can(shortest, Renderer.inpaint_frame)
+    assert can(BlockRenderer(), Renderer.inpaint_frame)
+    for refused in (
+        lambda: shortest.inpaint_frame(request, b"", b""),
+        lambda: shortest.amend_frame(request, b"", None, "larger"),
+        lambda: shortest.draw_cast(request),
+        lambda: AddsNothing().insert_frame(request, BoardContext((), (), 0)),
+        lambda: PixelJudge().ask_plainly(Evidence("text"), []),
+        lambda: PixelJudge().ask_together(Evidence("text"), []),
+    ):
+        with pytest.raises(UsageError, match=r"^(Shortest|AddsNothing|PixelJudge) \w+ .*\.$"):
+            refused()
 
 
 def test_all_breaches_are_listed_at_once() -> None:
