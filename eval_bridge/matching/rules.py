@@ -268,7 +268,7 @@ class KeptRule:
 
 def keeps_verdicts(rule: Rule) -> bool:
     """Return whether another version of a rule may decide otherwise, so that its verdicts are kept."""
-    return isinstance(rule, KeptRule) or (isinstance(rule, WordRule) and rule.changing)
+    return isinstance(rule, (KeptRule, RecordingRule)) or (isinstance(rule, WordRule) and rule.changing)
 
 
 def recording(rule: Rule) -> Rule:

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from benchmarks.synthetic import stories, variants
 from katha.app.cli.main import app
 from katha.errors import InputFileError, KathaError, RecordError, UsageError
-from katha.eval_bridge.matching import rules
-from katha.eval_bridge.matching.match import RULES, Verdict, WordRule
+from katha.eval_bridge.matching.match import Verdict, WordRule, named_rule
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX, PairScorer, pair_question
 from katha.eval_bridge.scoring.rows import power_estimate, stories_needed
+from katha.registry import default_registry
 from katha.schema import CONDITIONS, Answer, ContrastiveVariant, StoryRecord
 
 Row = dict[str, Any]
@@ -148,16 +148,17 @@ def test_verdicts_of_an_earlier_version_are_kept_and_explained(
     given = write(tmp_path / "answers.jsonl", rows)
     (tmp_path / "old").mkdir()
     with monkeypatch.context() as patch:
-        no = WordRule("lemma-set", "0", lambda answer, question: Verdict(False, "too long ago"))
-        patch.setattr(rules, "RULES", {"lemma-set": no})
+        no = WordRule("lemma-set", "0", lambda answer, question: Verdict(False, "too long ago"), changing=True)
+        patch.setitem(default_registry("matchers")._local, "lemma-set", lambda: no)
         run(told, "--answers", given, "--out", tmp_path / "old" / "scores.json")
     kept = (tmp_path / "old" / "verdicts.jsonl").read_text().splitlines()
     assert [json.loads(line).get("right") for line in kept] == [None, False, False]
     words = ("--answers", given, "--before", tmp_path / "old" / "scores.json", "--out", tmp_path / "new.json")
     shown = run(told, *words)
-    version = RULES["lemma-set"].version
+    rule = named_rule("lemma-set")
+    assert rule is not None
     assert "text: wrong -> right: 'a mouse bit the net': too long ago (lemma-set 0), says" in shown
-    assert f"(lemma-set {version})" in shown
+    assert f"(lemma-set {rule.version})" in shown
     changed = {row["condition"] for row in json.loads(run(told, *words, "--json"))["changes"]}
     assert "text" in changed
     assert "text+image" not in changed

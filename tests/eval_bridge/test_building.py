@@ -14,10 +14,8 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import ReplyError
 from katha.eval_bridge.questions.writing import (
-    EDITS,
     check_questions,
     check_variants,
-    rule_variants,
     write_questions,
     write_variants,
 )
@@ -27,6 +25,7 @@ from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlanReques
 from katha.registry import default_registry
 from katha.schema import ContrastiveVariant, Plan, Question, StoryRecord
 from katha.stories import load_story
+from katha_sketch.questions.variants import EDITS, rule_variants
 
 ROOT = Path(__file__).parents[2]
 TEXT = "The mouse chews the net. The lion escapes."
