@@ -155,7 +155,7 @@ def named_rule(name: str) -> WordRule | None:
         UnknownPluginError: the matcher of that name cannot be made.
     """
     registry = default_registry("matchers")
-    if name.partition(":")[0] in registry.names():
+    if name in registry.names():
         made: WordRule = checked(registry.create(name), WordRule, f"matcher {name!r}")
         return made
     return next((rule for rule in _LETTER if rule.name == name), None)

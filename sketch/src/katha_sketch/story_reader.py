@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from katha.errors import PlanError
-from katha.eval_bridge.matching.match import match_text
+from katha.eval_bridge.matching.match import accepted_set, literal_verdict, normalise
 from katha.protocols import PlanRequest, StoryReader
 from katha.schema import ContrastiveVariant, Coverage, Panel, Plan, Question, StoryRecord, Transition
 
@@ -82,10 +82,13 @@ class EnglishReader(StoryReader):
         return felt_in(text)
 
     def accepts(self, text: str, question: Question) -> bool:
-        """Return whether `text` has the stems of an accepted answer, or of what stands for them."""
-        from katha_sketch.matching.rule import STEMS
+        """Return whether `text` has the words of an accepted answer, by their stems."""
+        from katha_sketch.matching.lemmas import stands_for
 
-        return bool(match_text(text, question, STEMS).right)
+        literal = literal_verdict(text, question)
+        if literal is not None:
+            return bool(literal.right)
+        return normalise(text) in accepted_set(question) or stands_for(text, question)
 
     def variants(self, record: StoryRecord, most: int) -> list[ContrastiveVariant]:
         """Return the record's story with one transition changed by rule."""

@@ -1,4 +1,4 @@
-"""Words reduced to what the `lemma-set` rule compares: stems by rule and table, synonym groups, negators."""
+"""Words reduced to stems by rule and table, in synonym groups, with what denies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from katha.jsonio import shipped_table
+from katha.schema import Question
 
 _TOKEN = re.compile(r"[a-z]+|[,;.:!?]")
 _DOUBLED = re.compile(r"([bdgklmnprt])\1$")
@@ -20,20 +21,15 @@ class Lexicon:
     """The closed word lists of lexicon.yaml. `group` maps a stem to the first of its synonym group.
 
     irregular: verb forms to their base. forms: these and every other word form to the word that stands for it.
-    around: what judges say around an answer, and what stands for it. genders: stems of those who are he or she.
-    anyone: stems that may stand for whoever is asked about.
+    around: what judges say around an answer, and what stands for it.
     """
 
     irregular: Mapping[str, str]
     forms: Mapping[str, str]
     stop: frozenset[str]
     negators: frozenset[str]
-    local: frozenset[str]
     group: Mapping[str, str]
-    opposites: frozenset[tuple[str, str]]
     around: tuple[tuple[re.Pattern[str], str], ...]
-    genders: Mapping[str, frozenset[str]]
-    anyone: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -57,22 +53,13 @@ def lexicon() -> Lexicon:
     for words in raw["synonyms"]:
         first = _strip(irregular.get(words[0], words[0]))
         group |= {_strip(irregular.get(word, word)): first for word in words}
-    pairs = {tuple(_grouped(word, irregular, group) for word in pair) for pair in raw["opposites"]}
-    both = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
     return Lexicon(
         verbs,
         irregular,
         frozenset(_strip(irregular.get(word, word)) for word in map(str, raw["stop"])),
         frozenset(_grouped(str(word), irregular, group) for word in raw["negators"]),
-        frozenset(_grouped(str(word), irregular, group) for word in raw["local"]),
         group,
-        frozenset(both),
         tuple((re.compile(pattern), instead) for pattern, instead in raw["around"]),
-        {
-            pronoun: frozenset(_grouped(word, irregular, group) for word in raw[name])
-            for pronoun, name in (("he", "male"), ("she", "female"))
-        },
-        frozenset(_grouped(word, irregular, group) for word in raw["anyone"]),
     )
 
 
@@ -117,3 +104,24 @@ def read_words(text: str) -> tuple[Word, ...]:
         small = _strip(words.forms.get(surface, surface)) in words.stop
         made.append(Word(surface, base, not (mark or small), negator, mark))
     return tuple(made)
+
+
+@lru_cache(maxsize=16384)
+def _told(text: str) -> tuple[str, ...]:
+    return tuple(word.stem for word in read_words(text) if (word.content or word.negator) and not word.mark)
+
+
+def stands_for(text: str, question: Question) -> bool:
+    """Return whether a text has the words of an accepted answer, by their stems and in their order.
+
+    It may have more of them where no order is asked for and the accepted answer begins with the right doer: "The hare
+    sleeps under a tree" says "the hare slept".
+    """
+    said, gold = _told(text), _told(question.gold_answer)
+    for one in (gold, *map(_told, question.accepted_answers)):
+        if one and one == said:
+            return True
+        whole = len(one) > 1 and one[:1] == gold[:1] and question.question_type != "temporal_order"
+        if whole and any(said[at : at + len(one)] == one for at in range(len(said))):
+            return True
+    return False

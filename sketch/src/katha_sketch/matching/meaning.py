@@ -20,9 +20,9 @@ from itertools import product
 
 from katha_sketch.matching.asked import Asking, read_question
 from katha_sketch.matching.families import in_plain_words
-from katha_sketch.matching.lemma_clauses import Moment, moment_of, order_of
 from katha_sketch.matching.lemmas import read_words
 from katha_sketch.matching.nearly import nearly_says
+from katha_sketch.matching.orders import Moment, moment_of, order_of
 from katha_sketch.matching.statements import Statement, read_statements
 from katha_sketch.matching.trial import NOT_SAID, Accepted, Trial, read_accepted
 from katha_sketch.matching.wordnet import opposed, same, usage, verb_form

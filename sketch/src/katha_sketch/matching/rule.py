@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 
 from katha.eval_bridge.matching.match import ACCEPTED, Pair, Verdict, WordRule, accepted_set, normalise
@@ -11,21 +11,17 @@ from katha.schema import Question
 _BATCH = 1024
 
 
-def _in_words(answer: str, question: Question, same: Callable[[str, Sequence[str], str], tuple[bool, str]]) -> Verdict:
+def _meaning(answer: str, question: Question) -> Verdict:
+    # Not at the top: it loads the parser's tables, which only free answers need.
+    from katha_sketch.matching.meaning import same_meaning
+
     accepted = accepted_set(question)
     if normalise(answer) in accepted:
         return ACCEPTED
     options = set(map(normalise, question.options or ()))
     if normalise(answer) in options and options & accepted:
         return Verdict(False, "another of the options")
-    return Verdict(*same(answer, (question.gold_answer, *question.accepted_answers), question.question))
-
-
-def _meaning(answer: str, question: Question) -> Verdict:
-    # Not at the top: it loads the parser's tables, which only free answers need.
-    from katha_sketch.matching.meaning import same_meaning
-
-    return _in_words(answer, question, same_meaning)
+    return Verdict(*same_meaning(answer, (question.gold_answer, *question.accepted_answers), question.question))
 
 
 def _parse(pairs: Iterable[Pair]) -> None:
@@ -36,16 +32,8 @@ def _parse(pairs: Iterable[Pair]) -> None:
         prepare(batch)
 
 
-def _stems(answer: str, question: Question) -> Verdict:
-    from katha_sketch.matching.lemma_set import same_meaning
-
-    return _in_words(answer, question, same_meaning)
-
-
 LEMMA_SET = WordRule("lemma-set", "4", _meaning, _parse, changing=True)
 """The same meaning in other words, decided on the parse."""
-STEMS = WordRule("lemma-set:3", "3", _stems)
-"""The same meaning by stems and word lists: fast enough to try every option of a question."""
 
 
 def lemma_set() -> WordRule:
