@@ -275,61 +275,119 @@ class Doing(Having):
         return None if seated else posture_deed(self.prompt if len(self.prompt) < _ONE_SENTENCE else event.text)
 
     def _done(self, event: Event) -> str | None:
-        """The deed that an event's verb and what it is done to and with say."""
+        """Return the deed that an event's verb and what it is done to and with say."""
         verb = base_form(event.verb)
         predicate = event.predicate if event.verb == "lay" else f"{verb} {event.particle}".strip()
         if event.verb in ("lay", "lie") and event.who("patient"):
             verb = "put"  # not the past of "lie", whatever the parser says
+        doers = event.who("agent") or event.who("patient")
+        if (clothed := self._of_clothes(event, verb)) is not None:
+            return clothed
+        if (become := self._become(event, verb)) is not None:
+            return become
+        if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
+            own = self._of_own_accord(event, verb, predicate, doers)
+            if own is not None:
+                return own
+        moved = self._moved(event, verb, predicate, doers)
+        if moved is not None:
+            return moved
+        hindered = _hindered(event, verb)
+        if hindered is not None:
+            return hindered
+        if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
+            return self._undergone(event, verb)
+        return self._done_to(event, verb, predicate, doers)
+
+    def _of_clothes(self, event: Event, verb: str) -> str | None:
+        """Return the deed of who dresses or undresses somebody or puts something into what they wear."""
         if verb == "put" and (worn := self._worn(event)) is not None:
             return worn
         if (dressing := self._dressing(event)) is not None:
             return dressing
-        if self._into_clothes(event):
-            return "cradle"
-        if verb in _BECOMING and event.state:
-            told_words = [word.lower() for text in event.state for word in text.split()]
-            named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
-            undone = verb in _BECOME_ALONE and not event.all("patient")  # "fell silent"
-            if named is not None or verb in _BECOME or undone:
-                return named or "stand"
-        doers = event.who("agent") or event.who("patient")
-        if doers and event.phase != "stop" and not any(self._alive(key) for key in doers):
-            if states_of(event.particle.split()) or (event.passive and done_state(predicate, verb)):
-                return "stand"  # the door creaks open, the kite is torn: what has become of it is seen
-            own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", predicate, verb)
-            if own is not None:
-                return "fly" if own == "bob" and self._light(doers) else own
+        return "cradle" if self._into_clothes(event) else None
+
+    def _become(self, event: Event, verb: str) -> str | None:
+        """Return the deed that a told state shows; None where more is done than to be or become so."""
+        if verb not in _BECOMING or not event.state:
+            return None
+        told_words = [word.lower() for text in event.state for word in text.split()]
+        named = state_deed(told_words) or deed_of_verb(*(f"{verb} {word}" for word in told_words if verb != "be"))
+        undone = verb in _BECOME_ALONE and not event.all("patient")  # "fell silent"
+        return named or ("stand" if verb in _BECOME or undone else None)
+
+    def _of_own_accord(self, event: Event, verb: str, predicate: str, doers: Sequence[str]) -> str | None:
+        """Return what doers without life are seen to do by themselves."""
+        if states_of(event.particle.split()) or (event.passive and done_state(predicate, verb)):
+            return "stand"  # the door creaks open, the kite is torn: what has become of it is seen
+        own = lifeless_deed(f"{self._entity(doers[0]).noun} {verb}", predicate, verb)
+        return "fly" if own == "bob" and self._light(doers) else own
+
+    def _moved(self, event: Event, verb: str, predicate: str, doers: Sequence[str]) -> str | None:
+        """Return how people of flesh and blood go who float in water, or of whom a verb of the air is told."""
         spots = {self.place, *(place_of(role.head) for role in event.all("place", "goal"))}
         if verb == "float" and not spots & _WEIGHTLESS and self._human(doers):
             return "swim"
         ways = [f"{verb} {role.preposition}" for role in event.roles if role.preposition]
         foot = next((found for way in (predicate, *ways, verb) if (found := on_foot(way)) is not None), None)
-        if foot is not None and self._human(doers) and not event.all("patient"):
-            return foot
-        hindered = _hindered(event, verb)
-        if hindered is not None:
-            return hindered
-        patients = event.all("patient")
-        if event.passive and not event.who("agent") and _PASSIVE.search(event.text):
-            forms = (verb, *event.state, f"{verb}ed", f"{verb}d")
-            undergone = state_deed(forms) or deed_of_verb(f"be {verb}", f"get {verb}")
-            got = deed_of_verb(verb) in _GIVING and any(self._alive(key) for key in event.who("recipient", "patient"))
-            return undergone or ("take" if got else "stand")
+        return foot if foot is not None and self._human(doers) and not event.all("patient") else None
+
+    def _undergone(self, event: Event, verb: str) -> str:
+        """Return the deed of whom something is done to by nobody that is told."""
+        forms = (verb, *event.state, f"{verb}ed", f"{verb}d")
+        undergone = state_deed(forms) or deed_of_verb(f"be {verb}", f"get {verb}")
+        got = deed_of_verb(verb) in _GIVING and any(self._alive(key) for key in event.who("recipient", "patient"))
+        return undergone or ("take" if got else "stand")
+
+    def _done_to(self, event: Event, verb: str, predicate: str, doers: Sequence[str]) -> str | None:
+        """Return the deed by what it is done to, with and at."""
+        patients, parted = event.all("patient"), self._parted(event)
         goals = [role for role in event.all("goal") if role.preposition not in _TOWARDS]
         whereto = [role for role in goals if role.entity is None or not self._alive(role.entity)]
-        parted = self._parted(event)
         told_of = patients or parted or (*event.all("recipient"), *whereto)
         about = [word for role in told_of for word in self._sorts(role, event.who("agent"))]
         told_ways = [f"{verb} {role.preposition}" for role in parted or whereto if role.preposition and not patients]
-        special = next((found for way in (*told_ways, predicate) if (found := object_deed(way, about))), None)
-        goes = not patients and in_table("transitive", verb)  # who slides through a door slides no door
-        special = special or (object_deed(verb, about) if not event.particle and not goes else None)
+        special = self._special(event, verb, (*told_ways, predicate), about)
+        if (had := self._only_had(event, verb, special)) is not None:
+            return had
+        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(predicate)) is not None:
+            return alone
+        if verb == "play" and not event.who("patient") and self._make_music(doers):
+            return "play_music"
+        near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
+        with_it = (*event.all("instrument", "companion"), *near)
+        means = [role.head for role in with_it] if verb not in _RESTS | _ON_THE_WAY else []
+        meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
+        moved = object_deed(verb, about) if event.particle and patients else None  # "slid the drawer out"
+        found = meant or deed_of_verb(*self._phrases(event, verb)) or moved or deed_of_verb(verb) or near_deed(verb)
+        found = found or self._by_object(event, verb, about)
+        if found == "drive_on" and verb == "drive" and not any(self._alive(key) for key in event.who("patient")):
+            found = "drive"  # out to the lake, and no cattle
+        if meant is None and self._handled(event) and (found is None or (found in _LEGS and self._human(doers))):
+            return "handle"  # who skims a stone or shuffles cards goes nowhere
+        return found
+
+    def _special(self, event: Event, verb: str, ways: Sequence[str], about: Sequence[str]) -> str | None:
+        """Return what a verb is when it is done to just this: opening a tin, shaking a hand."""
+        patients = event.all("patient")
+        special = next((found for way in ways if (found := object_deed(way, about))), None)
+        special = special or (self._by_object(event, verb, about) if not event.particle else None)
         if special is not None and any(self._alive(role.entity) for role in patients if role.entity):
             special = deed_of_verb(*(f"{verb} {word}" for word in event.state)) or special  # "shook the boy awake"
         if special == "pocket" and self._touched(event):
             special = "pat"
         if verb == "open" and special == "shout" and (told_to := _TO_DO.search(self.prompt)) is not None:
             special = deed_of_verb(told_to.group(1)) or special  # opens the mouth to sing
+        return special
+
+    def _by_object(self, event: Event, verb: str, about: Sequence[str]) -> str | None:
+        """Return what a verb is by what it is done to; who slides through a door slides no door."""
+        goes = not event.all("patient") and in_table("transitive", verb)
+        return object_deed(verb, about) if not goes else None
+
+    def _phrases(self, event: Event, verb: str) -> list[str]:
+        """Return the verb with each word of its event that may make another verb of it, the nearest first."""
+        patients = event.all("patient")
         phrases = [f"{verb} {word}" for word in event.state]  # "shook her awake"
         where = [role for role in event.all("place", "goal") if not self._aside(role, event)]
         phrases += [f"{verb} {role.head}" for role in (*event.all("patient", "companion"), *where)]
@@ -349,27 +407,16 @@ class Doing(Having):
             phrases += [
                 f"{verb} {preposition}" for preposition in told if preposition != "in" or not (within or "in" in aloft)
             ]
+        return phrases
+
+    def _only_had(self, event: Event, verb: str, special: str | None) -> str | None:
+        """Return the deed of who is or has something and does nothing; None for what is done by having something."""
         if verb == "be":
             with_them = [role for role in event.all("instrument", "companion") if role.preposition == "with"]
             return special or ("hold" if any(self._holdable(role) for role in with_them) else "stand")
         if verb == "have" and not special:
-            return "hold" if any(self._drawable(role) for role in patients) else "stand"
-        if not event.all("patient", "goal", "recipient") and (alone := alone_deed(predicate)) is not None:
-            return alone
-        near = [role for role in event.all("place", "source") if role.preposition not in _TOWARDS]
-        with_it = (*event.all("instrument", "companion"), *near)
-        means = [role.head for role in with_it] if verb not in _RESTS | _ON_THE_WAY else []
-        if verb == "play" and not event.who("patient") and self._make_music(doers):
-            return "play_music"
-        meant = self._riding(event) or (special if "own_body" in about else None) or means_deed(verb, means) or special
-        moved = object_deed(verb, about) if event.particle and patients else None  # "slid the drawer out"
-        found = meant or deed_of_verb(*phrases) or moved or deed_of_verb(verb) or near_deed(verb)
-        found = found or (object_deed(verb, about) if not goes else None)
-        if found == "drive_on" and verb == "drive" and not any(self._alive(key) for key in event.who("patient")):
-            found = "drive"  # out to the lake, and no cattle
-        if meant is None and self._handled(event) and (found is None or (found in _LEGS and self._human(doers))):
-            return "handle"  # who skims a stone or shuffles cards goes nowhere
-        return found
+            return "hold" if any(self._drawable(role) for role in event.all("patient")) else "stand"
+        return None
 
     def _parted(self, event: Event) -> list[Role]:
         """What somebody does something to that stands behind a particle which is read as a preposition: "scooped up the
@@ -474,97 +521,138 @@ class Doing(Having):
 
     def _act(self, event: Event) -> None:
         """Put the event's doers, partners and things into the scene."""
-        name = self._deed(event)
-        unknown, name = name is None, name or "stand"
-        if name == "ride" and self._on_horseback(event):
-            name = "gallop"
+        done = self._deed(event)
         blown = self._blown(event)
-        if blown:
-            unknown, name = False, "fly"
-        elif name == "gallop" and not event.who("patient") and not self._human(event.who("agent")):
-            name = "run"  # a horse by itself
-        row = deed(name)
-        given = event.who("recipient") if name == "take" else []
-        agents = self._spread(event.who("agent")) or self._spread(
-            key for key in (*event.who("patient"), *given) if self._alive(key) or name in _OWN_ACCORD
-        )
-        agents = blown or [key for key in agents if self._fits(key, name)]
+        name = "fly" if blown else self._mounted(event, done or "stand")
+        agents = blown or self._doing(event, name)
         getting = [key for key in event.who("recipient") if self._alive(key)] if name in _GIVING else []
         if not agents and getting:  # from somebody who is not there
-            agents, name, row = getting, "take", deed("take")
+            agents, name = getting, "take"
         if name in _INSIDE:  # who has no rig sits in nothing
             agents = sorted(agents, key=lambda key: self._id(key) != "" and self.actors[key].kind == "pictogram")
         if not agents:
             self._present(event, acted=False)
             self._strike(event)
             return
-        if unknown or name == "handle":
+        if (done is None and not blown) or name == "handle":
             self.missing.append(event.predicate)
         first = self._id(agents[0])
+        others = self._others(event, name, agents)
+        there = [self._id(key) for key in others]
+        held = self._held_by(event, name, first, agents)
+        name = self._by_held(event, name, first, held, others)
+        if name in ("draw", "paint") and held is not None:
+            for key in others:
+                del self.actors[key]
+            others, there = [], []
+        targets = there if name not in _IN_A_ROW else []
+        vehicle = held is not None and self.things[held].kind == "vehicle"
+        astride = name in _INSIDE and held is not None and (event.verb != "ride" or vehicle)
+        if astride:
+            targets = []
+        name = self._by_size(event, name, held)
+        row = deed(name)
+        if held is not None and self._takes_two(name, agents, self.things[held]):
+            if len(agents) == _TWO:
+                return self._carried_by_two(agents, held)
+            name = "carry_together" if self._several(agents[0]) else name
+        self._do(name, agents, targets, held)
+        if name == "exchange" and held is not None and len(agents) == _TWO:
+            self._exchanged(held, self._id(agents[1]))
+        self._about(event, name, agents)
+        for other in others[1:] if row.close is not None else ():
+            if self.actors[other].deed == "stand" and self.actors[other].target is None:
+                self.actors[other] = replace(self.actors[other], deed=name, target=first)
+        if (row.partner == "under" or name == "lead_beast") and targets:
+            self._mount(others[0])
+        self._suffer(event, name, others)
+        for key in event.who("companion"):
+            idle = self._alive(key) and key not in agents and self.actors[key].deed == "stand"
+            if idle and (row.partner == "side" or name == "play_board" or (astride and vehicle)):
+                facing = first if name == "play_board" else held if astride else self.actors[key].target
+                self.actors[key] = replace(self.actors[key], deed=name, target=facing)
+
+    def _mounted(self, event: Event, name: str) -> str:
+        """Return the deed of who rides on horseback, which is to gallop, or of a horse by itself, which is to run."""
+        if name == "ride" and self._on_horseback(event):
+            name = "gallop"
+        if name == "gallop" and not event.who("patient") and not self._human(event.who("agent")):
+            return "run"
+        return name
+
+    def _doing(self, event: Event, name: str) -> list[str]:
+        """Return who does it: the agents or, where there are none, to whom it is done."""
+        given = event.who("recipient") if name == "take" else []
+        agents = self._spread(event.who("agent")) or self._spread(
+            key for key in (*event.who("patient"), *given) if self._alive(key) or name in _OWN_ACCORD
+        )
+        return [key for key in agents if self._fits(key, name)]
+
+    def _others(self, event: Event, name: str, agents: Sequence[str]) -> list[str]:
+        """Return to whom it is done, without those to whom something is sent far away."""
         far = self._far(event) if in_table("absent", base_form(event.verb)) else []
         self.pictured |= {word for key in far for word in (key, bare(self._entity(key).name)) if self._alive(key)}
         others = [key for key in self._partners(event, name) if key not in (*agents, *self.pictured)]
         for key in agents if name in _IN_A_ROW else ():
             self._id(key)
-        there = [self._id(key) for key in others]
-        targets = there if name not in _IN_A_ROW else []
-        held = self._objects(event, row, first, agents)
+        return others
+
+    def _held_by(self, event: Event, name: str, first: str, agents: Sequence[str]) -> str | None:
+        """Put what it is done with or to into the scene, as hands hold it; return the thing that it is done to."""
+        held = self._objects(event, deed(name), first, agents)
         if held is None and ((name in _HANDING and event.who("recipient")) or name == "pay"):
             held = self._handed(event, first)
         if held is not None and (other := held_as(name, self.things[held].pictogram)) is not None:
             found = pictogram(other)
             self.things[held] = replace(self.things[held], pictogram=found.id, cm=found.cm, stands="hand")
+        return held
+
+    def _by_held(self, event: Event, name: str, first: str, held: str | None, others: Sequence[str]) -> str:
+        """Return the deed by the thing that it is done to: where something is put, and in or on what somebody rides."""
         if name == "put":
             name = self._putting(event, first, others)
-            row = deed(name)
             for key, thing in self.things.items() if name == "tuck_in" else ():
                 if thing.held_by == first and thing.role == "instrument":
                     self.things[key] = replace(thing, held_by=None, role="object")  # the child is in it
         if name == "drive" and held is not None and _sat_on(self.things[held]):
-            name = "ride"  # a sledge has no windows
-            row = deed(name)
-        elif name == "ride" and held is not None and self._has_windows(self.things[held]):
-            name = "drive"  # nobody rides on the roof of a bus
-            row = deed(name)
-        if name in ("draw", "paint") and held is not None:
-            for key in others:
-                del self.actors[key]
-            others, targets = [], []
-        vehicle = held is not None and self.things[held].kind == "vehicle"
-        astride = name in _INSIDE and held is not None and (event.verb != "ride" or vehicle)
-        shown = held is not None and name == "show" and self.things[held].stands == "hand"
-        if name == "take" and held is not None and self.things[held].kind == "vehicle" and not event.who("source"):
-            name = "ride" if _sat_on(self.things[held]) else "drive"  # takes the tram
-            row = deed(name)
-        large = held is not None and self.things[held].cm >= _LARGE and not shown
-        if held is not None and large and name in _SMALL_THINGS:
-            name = "carry" if name == "take" and self.things[held].kind not in _FIXED else "point"
-            row = deed(name)
-        raised = name == "lift" and len(agents) == _TWO and held is not None and self.things[held].cm >= _ARMFUL
-        if (raised or name == "carry") and held is not None and (raised or _for_two(self.things[held])):
-            if len(agents) == _TWO:
-                return self._carried_by_two(agents, held)
-            name = "carry_together" if self._several(agents[0]) else name
+            return "ride"  # a sledge has no windows
+        if name == "ride" and held is not None and self._has_windows(self.things[held]):
+            return "drive"  # nobody rides on the roof of a bus
+        return name
+
+    def _by_size(self, event: Event, name: str, held: str | None) -> str:
+        """Return the deed by how large the thing is: who takes a tram rides in it, what is large is pointed at."""
+        if held is None:
+            return name
+        thing = self.things[held]
+        if name == "take" and thing.kind == "vehicle" and not event.who("source"):
+            name = "ride" if _sat_on(thing) else "drive"  # takes the tram
+        shown = name == "show" and thing.stands == "hand"
+        if thing.cm >= _LARGE and not shown and name in _SMALL_THINGS:
+            return "carry" if name == "take" and thing.kind not in _FIXED else "point"
+        return name
+
+    def _takes_two(self, name: str, agents: Sequence[str], thing: SceneThing) -> bool:
+        """Return whether a thing is lifted by two, or too large for one to carry."""
+        raised = name == "lift" and len(agents) == _TWO and thing.cm >= _ARMFUL
+        return raised or (name == "carry" and _for_two(thing))
+
+    def _do(self, name: str, agents: Sequence[str], targets: Sequence[str], held: str | None) -> None:
+        """Have all agents who do nothing yet do it, to somebody, to each other or, the first, to a thing."""
         for key in agents:
             self._id(key)
             idle = self.actors[key].deed == "stand" and self.actors[key].target is None
             if not idle:
                 continue
-            target = targets[0] if targets and not astride else None
+            target = targets[0] if targets else None
             if target is None and len(agents) > 1 and name in _MUTUAL:
                 target = self._id(agents[1] if key == agents[0] else agents[0])
             if target is None and key == agents[0] and held:
                 target = held
             self.actors[key] = replace(self.actors[key], deed=name, target=target)
-        if name == "exchange" and held is not None and len(agents) == _TWO:
-            self._exchanged(held, self._id(agents[1]))
-        self._about(event, name, agents)
-        if row.close is not None:
-            for other in others[1:]:
-                if self.actors[other].deed == "stand" and self.actors[other].target is None:
-                    self.actors[other] = replace(self.actors[other], deed=name, target=first)
-        if (row.partner == "under" or name == "lead_beast") and targets and not astride:
-            self._mount(others[0])
+
+    def _suffer(self, event: Event, name: str, others: Sequence[str]) -> None:
+        """Have the first to whom it is done hang on the rope, or run from who chases them."""
         if name == "lower_down":
             for key in [key for key, one in self.things.items() if one.pictogram == _ROPE]:
                 del self.things[key]  # it is drawn with who or what hangs on it
@@ -572,11 +660,6 @@ class Doing(Having):
                 self.actors[others[0]] = replace(self.actors[others[0]], deed="hang")
         if event.verb in ("chase", "pursue", "hunt") and others and self.actors[others[0]].deed == "stand":
             self.actors[others[0]] = replace(self.actors[others[0]], deed="run")
-        for key in event.who("companion"):
-            idle = self._alive(key) and key not in agents and self.actors[key].deed == "stand"
-            if idle and (row.partner == "side" or name == "play_board" or (astride and vehicle)):
-                facing = first if name == "play_board" else held if astride else self.actors[key].target
-                self.actors[key] = replace(self.actors[key], deed=name, target=facing)
 
     def _blown(self, event: Event) -> list[str]:
         """The things with which the wind flies away: "The wind blew his hat off"."""
@@ -758,21 +841,9 @@ class Doing(Having):
         return bool(entity.noun or entity.named or role.entity in self.named or entity.character)
 
     def _objects(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> str | None:
-        """Put the event's things into the scene; the id of the one that is the verb's object."""
-        main: str | None = None
-        done_to = event.all("patient") or self._parted(event)
-        patients = [role for role in done_to if role.entity not in agents and row.thing != "none"]
-        patients = [role for role in patients if not self._stays_on(role, row)]
-        if row.id == "point" and any(role.preposition in _AT_IT for role in event.all("goal", "place")):
-            for role in patients:  # the stick that is pointed at something
-                self._role_thing(role, holder, "instrument")
-            patients = []
-        if row.id in _ASTRIDE:
-            mounts = [
-                role for role in event.all("place", "instrument") if _is_vehicle(role) and role.preposition in _ABOARD
-            ]
-            for role in mounts[:1]:
-                main = self._role_thing(role, holder, "object")
+        """Put the event's things into the scene; return the id of the one that is the verb's object."""
+        patients = self._undergoing(event, row, holder, agents)
+        main = self._ridden(event, row, holder)
         if row.id in ("draw", "paint"):
             return self._drawn(patients, holder)
         if row.id == "put" and patients and (goal := self._into(event)) is not None:
@@ -780,62 +851,98 @@ class Doing(Having):
         if row.thing == "thought":
             patients += event.all("topic")
         for role in patients:
-            if row.id in ("wear", "stand", "fit") and self._put_on(role, self._wearers(event)):
-                continue
-            more = main is not None and row.thing in _IN_HAND and row.own is None
-            noun = noun_of(role.head) if more else None
-            handy = noun is not None and noun.stands == "hand" and noun.cm < _LARGE  # in the other hand
-            key = self._role_thing(role, holder if main is None or handy else None, "instrument" if handy else "object")
-            main = main or key
+            if not (row.id in ("wear", "stand", "fit") and self._put_on(role, self._wearers(event))):
+                main = self._put_object(role, row, holder, main)
         for role in event.all("instrument"):
             aboard = row.id in _INSIDE and row.id != "board" and not _is_vehicle(role) and not self._is_own(role, row)
             self._role_thing(role, None if aboard else holder, "object" if aboard else "instrument")
         for role in event.all("place", "goal", "source", "companion"):
-            seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"
-            on = main is None and row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
-            on = on and not seat and not self._apart(role, row)
-            on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
-            on = on or (main is None and self._is_own(role, row))
-            on = on or (main is None and role.preposition in _AT_IT and in_table("aimed", row.id))
-            on = on or (main is None and row.id in _AIMED and role.preposition in _AT)
-            on = on or (main is None and row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
-            on = on or (main is None and row.thing == "above" and role.preposition == "from")
-            on = on or (main is None and row.id == "step_over" and role.preposition in _STEPPED)
-            on = on or (main is None and row.id == "dip_toe" and role.preposition in _AT)
-            on = on or (main is None and row.thing == "mouth" and role.preposition in ("into", "at"))  # "bit into"
-            on = on or (main is None and row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
-            on = on or (main is None and row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
-            if self._worn_at(event, role, agents):
-                continue
-            noun = noun_of(role.head)
-            if role.preposition == "by" and noun is not None and noun.kind == "clothing":
-                continue  # held by the collar that they have on
-            filled = row.id == "write" and noun is not None and noun.kind in _WRITTEN_ON.get(role.preposition, ())
-            on = on or (main is None and filled)  # fills in a form, writes on a bag
-            spoken = role.preposition == "into" and in_table("voiced", base_form(event.verb))
-            if (role.preposition in ("through", "with") or spoken) and noun is not None and noun.kind in _TOOLS:
-                self._role_thing(role, holder, "instrument")
-            if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
-                continue
-            if (row.id in ("wear", "fit") and self._is_on(role)) or (
-                self._has_on(role) and row.id not in _FILLING and self._put_on(role, agents)
-            ):
-                continue
-            if self._is_setting(role, row):
-                continue
-            goes = main is not None and not on and self._is_touched(role) and not _is_vehicle(role)
-            # Where the deed's own thing would stand (the pot whose lid is lifted) the story's own one stands.
-            named = goes and row.own is not None and row.far == "table"
-            part: Literal["instrument", "goal", "object"] = "instrument" if named else "goal" if goes else "object"
-            key = self._role_thing(role, holder if on or goes else None, part)
-            if key is not None and not on and row.own is not None and self.things[key].pictogram == row.own:
-                self.things[key] = replace(self.things[key], held_by=holder, role="instrument")  # with a bat
-            if goes and key is not None and main is not None and in_table("laid", row.id):
-                self._set_down(main, key, role)
-            main = main or (key if on else None)
+            main = self._put_where(event, role, row, holder, agents, main)
         if row.id in _INSIDE and main is not None:
             self.roads.add(self.things[main].word)
         return main
+
+    def _undergoing(self, event: Event, row: Deed, holder: str, agents: Sequence[str]) -> list[Role]:
+        """Return what something is done to; a stick that is pointed at something is a tool."""
+        done_to = event.all("patient") or self._parted(event)
+        patients = [role for role in done_to if role.entity not in agents and row.thing != "none"]
+        patients = [role for role in patients if not self._stays_on(role, row)]
+        if row.id == "point" and any(role.preposition in _AT_IT for role in event.all("goal", "place")):
+            for role in patients:
+                self._role_thing(role, holder, "instrument")
+            return []
+        return patients
+
+    def _ridden(self, event: Event, row: Deed, holder: str) -> str | None:
+        """Put the first vehicle of who rides or drives under them."""
+        if row.id not in _ASTRIDE:
+            return None
+        mounts = [
+            role for role in event.all("place", "instrument") if _is_vehicle(role) and role.preposition in _ABOARD
+        ]
+        return self._role_thing(mounts[0], holder, "object") if mounts else None
+
+    def _put_object(self, role: Role, row: Deed, holder: str, main: str | None) -> str | None:
+        """Put what something is done to into the scene, a second thing into the other hand; return the first."""
+        more = main is not None and row.thing in _IN_HAND and row.own is None
+        noun = noun_of(role.head) if more else None
+        handy = noun is not None and noun.stands == "hand" and noun.cm < _LARGE
+        key = self._role_thing(role, holder if main is None or handy else None, "instrument" if handy else "object")
+        return main or key
+
+    def _put_where(
+        self, event: Event, role: Role, row: Deed, holder: str, agents: Sequence[str], main: str | None
+    ) -> str | None:
+        """Put the thing where something is done into the scene; return it where it is what the deed is done to."""
+        on = main is None and self._done_at(role, row)
+        if self._worn_at(event, role, agents):
+            return main
+        noun = noun_of(role.head)
+        if role.preposition == "by" and noun is not None and noun.kind == "clothing":
+            return main  # held by the collar that they have on
+        filled = row.id == "write" and noun is not None and noun.kind in _WRITTEN_ON.get(role.preposition, ())
+        on = on or (main is None and filled)  # fills in a form, writes on a bag
+        spoken = role.preposition == "into" and in_table("voiced", base_form(event.verb))
+        if (role.preposition in ("through", "with") or spoken) and noun is not None and noun.kind in _TOOLS:
+            self._role_thing(role, holder, "instrument")
+        if self._is_no_thing(role, row, agents):
+            return main
+        goes = main is not None and not on and self._is_touched(role) and not _is_vehicle(role)
+        # Where the deed's own thing would stand (the pot whose lid is lifted) the story's own one stands.
+        named = goes and row.own is not None and row.far == "table"
+        part: Literal["instrument", "goal", "object"] = "instrument" if named else "goal" if goes else "object"
+        key = self._role_thing(role, holder if on or goes else None, part)
+        if key is not None and not on and row.own is not None and self.things[key].pictogram == row.own:
+            self.things[key] = replace(self.things[key], held_by=holder, role="instrument")  # with a bat
+        if goes and key is not None and main is not None and in_table("laid", row.id):
+            self._set_down(main, key, role)
+        return main or (key if on else None)
+
+    def _done_at(self, role: Role, row: Deed) -> bool:
+        """Return whether a deed is done to what stands at its place: sat on, knocked at, bitten into."""
+        seat = in_table("seats", role.head) and role.preposition in ("in", "from") and row.thing != "under"
+        on = row.thing in _OPEN and not (row.thing == "under" and role.preposition in _BESIDE)
+        on = on and not seat and not self._apart(role, row)
+        on = on and (row.id not in _ASTRIDE or role.preposition in _ABOARD)
+        on = on or self._is_own(role, row)
+        on = on or (role.preposition in _AT_IT and in_table("aimed", row.id))
+        on = on or (row.id in _AIMED and role.preposition in _AT)
+        on = on or (row.thing in _IN_HAND and role.preposition in ("up", "off"))  # "tears up"
+        on = on or (row.thing == "above" and role.preposition == "from")
+        on = on or (row.id == "step_over" and role.preposition in _STEPPED)
+        on = on or (row.thing == "mouth" and role.preposition in ("into", "at"))  # "bit into"
+        on = on or (row.thing == "mouth_front" and role.preposition in ("off", "on", "into"))
+        return on or (row.thing == "back" and role.preposition in ("against", "on", "off", "of"))
+
+    def _is_no_thing(self, role: Role, row: Deed, agents: Sequence[str]) -> bool:
+        """Return whether what a role names is not put beside them: the place itself, or what somebody has on."""
+        if (place_of(role.head) is not None and find_noun(role.head) is None) or self._stays_on(role, row):
+            return True
+        if (row.id in ("wear", "fit") and self._is_on(role)) or (
+            self._has_on(role) and row.id not in _FILLING and self._put_on(role, agents)
+        ):
+            return True
+        return self._is_setting(role, row)
 
     def _is_touched(self, role: Role) -> bool:
         """Whether what is done ends or begins at the thing of a role; beside or before it nothing is put on it."""

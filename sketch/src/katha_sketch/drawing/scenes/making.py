@@ -319,22 +319,12 @@ class Making:
                 self._fill(there, content)
             return there
         if noun is None:
-            if (
-                in_table("parts", head)  # a handle of nobody knows what
-                or entity.kind in ("abstract", "place")
-                or place_of(head) is not None
-                or entity.sort in ("abstract", "time", "event")
-                or (not entity.sort and holder is None)
-            ):
+            if self._is_unseen(entity, head, holder):
                 return None
             self.missing.append(head)
             if entity.sort in _UNSEEN:
                 return None
-        words = {head, head.split()[-1], noun.word if noun is not None else ""}
-        one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
-        pair = any(in_table("pairs", word) for word in (head, entity.noun))
-        number = self._number(entity)
-        count = number if number > 1 else 1 if one or entity.members else min(entity.count or 3, 2 if pair else 3)
+        count = self._count(entity, head, noun, filled)
         if noun is not None:
             thing = SceneThing(
                 entity.id, noun.word, noun.pictogram, noun.kind, noun.cm, noun.stands, what, holder, count
@@ -350,6 +340,24 @@ class Making:
         if vessel is not None and noun is not None and content is not None and content.pictogram != noun.pictogram:
             self._fill(entity.id, content)
         return entity.id
+
+    def _is_unseen(self, entity: Entity, head: str, holder: str | None) -> bool:
+        """Return whether what no table has is nothing that a plain shape could stand for."""
+        return (
+            in_table("parts", head)  # a handle of nobody knows what
+            or entity.kind in ("abstract", "place")
+            or place_of(head) is not None
+            or entity.sort in ("abstract", "time", "event")
+            or (not entity.sort and holder is None)
+        )
+
+    def _count(self, entity: Entity, head: str, noun: Noun | None, filled: str | None) -> int:
+        """Return how many of a thing are drawn: as many as the text counts, else at most three, or a pair."""
+        words = {head, head.split()[-1], noun.word if noun is not None else ""}
+        one = any(in_table("single", word) for word in words) or (filled is not None and filled in self.prompt.lower())
+        pair = any(in_table("pairs", word) for word in (head, entity.noun))
+        number = self._number(entity)
+        return number if number > 1 else 1 if one or entity.members else min(entity.count or 3, 2 if pair else 3)
 
     def _number(self, entity: Entity) -> int:
         """How many of a thing the text counts, 0 where it does not."""

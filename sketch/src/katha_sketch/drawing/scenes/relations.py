@@ -111,15 +111,7 @@ class Relations(Doing):
                     continue
                 if at is None or actor is None or actor.at is not None or at == actor.id:
                     continue
-                row = deed(actor.deed)
-                over = at in self.things and self._through_or_atop(role, self.things[at])
-                if row.thing in _SETTLED and actor.target in self.things and not over:
-                    continue
-                if (
-                    at not in self.things
-                    and actor.target == at
-                    and (row.partner != "side" or actor.posture is not None)
-                ):
+                if self._has_there(role, actor, at):
                     continue
                 there = self.things.get(at)
                 if where in ("under", "in") and there is not None and in_table("covers", there.pictogram or ""):
@@ -139,15 +131,21 @@ class Relations(Doing):
                     where = "atop"
                 if where == "on" and large:
                     where = "in"  # who is on the bus is aboard
-                if where == "on" and actor.deed == "stand" and self._is_seat(role, event):
+                borne = at not in self.things and actor.kind == "person"  # a child carried on the back
+                if where == "on" and actor.deed == "stand" and (borne or self._is_seat(role, event)):
                     actor = replace(actor, deed="sit")  # swivels on the chair
-                borne = at not in self.things and where == "on" and actor.deed == "stand" and actor.kind == "person"
-                if borne:
-                    actor = replace(actor, deed="sit")  # a child carried on the back
                 self.actors[key] = replace(actor, at=at, where=self._on_body(at, where, role),
                                            target=None if actor.target == at else actor.target)  # fmt: skip
                 if there is not None:
                     self.things[at] = replace(there, held_by=None, role="object", states=self._ajar(there, where))
+
+    def _has_there(self, role: Role, actor: SceneActor, at: str) -> bool:
+        """Return whether what somebody does has them at a thing already, or with who is there."""
+        row = deed(actor.deed)
+        over = at in self.things and self._through_or_atop(role, self.things[at])
+        if row.thing in _SETTLED and actor.target in self.things and not over:
+            return True
+        return at not in self.things and actor.target == at and (row.partner != "side" or actor.posture is not None)
 
     def _is_seat(self, role: Role, event: Event) -> bool:
         """Whether somebody is on what people sit on, whatever they do there: nobody is told to stand on it."""

@@ -359,6 +359,7 @@ def _where_it_is(row: Deed, scene: Scene, actor: SceneActor) -> Deed:
 def _cluster(
     scene: Scene, actor: SceneActor, facing: int, lent: Pose | None = None, riders: Sequence[SceneActor] = ()
 ) -> Cluster:
+    """Return somebody with the things and furniture of what they do."""
     objects = [thing for thing in scene.things if _is_object(thing, actor)]
     tools = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "instrument"]
     row = _where_it_is(deed(actor.deed) if lent is None else replace(deed(actor.deed), pose=lent), scene, actor)
@@ -367,45 +368,97 @@ def _cluster(
     if row.insists and row.own is not None:
         found = pictogram(row.own)
         objects = [replace(thing, pictogram=found.id, cm=found.cm, stands=found.stands) for thing in objects]
-    has_object = bool(objects) or any(other.id == actor.target for other in scene.actors)
-    fellows = {other.id for other in scene.actors if other.deed == actor.deed}
-    has_object = has_object or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    has_object = _has_object(scene, actor, objects)
     goals = [thing for thing in scene.things if thing.held_by == actor.id and thing.role == "goal"]
     if aboard := [thing for thing in scene.things if thing.id == actor.at and _boarded(thing, actor)]:
         row, objects, goals = replace(row, thing="around", own=None, set=None), aboard, []
-    placed = settled(row, actor) is not row
-    if row.id == "put" and objects and not tools and not placed:
-        row = _put_down(row, goals, outdoors=scene.setting is not None and not place_data(scene.setting).indoors)
-    laid = {thing.at for thing in objects} & {goal.id for goal in goals}
-    if laid and row.set == "table" and goals[0].pictogram not in _TABLES:
-        row = replace(row, set=None)  # it is seen on what it is put on, and not on a table beside that
-    open_air = scene.setting is not None and not place_data(scene.setting).indoors
-    within = any(one.id == actor.target and one.at is not None for one in scene.actors)
-    if row.id == "put" and (within or not has_object) and not goals and not tools and not placed:
-        row = replace(row, set=None)  # nothing is laid on a table
-    if row.set in _WAYS and (open_air or scene.setting is None or has_object or goals):
-        row = replace(row, set=None)
-    if row.set == "flight" and scene.setting in _DOORS:
-        row = replace(row, set=None)  # there are stairs
-    if row.set == "stove" and (open_air or any(thing.pictogram == _FIRE for thing in goals)):
-        row = replace(row, set=None, thing="over_fire")
-        goals = [thing for thing in goals if thing.pictogram == _FIRE] or [replace(_implied(_FIRE, actor), role="goal")]
-    if row.set == "table" and row.thing == "table" and objects and all(_is_tall(thing) for thing in objects):
-        row = replace(row, set=None, thing="front", gap=-3.0)  # a boat that is mended lies on no table
+    row = _laid_down(scene, actor, row, objects, tools, goals, has_object)
+    row = _furnished(scene, row, objects, goals, has_object)
+    row, goals = _over_fire(scene, actor, row, goals)
     if row.stock is not None and not has_object and not tools and actor.kind != "pictogram":
-        objects, has_object = [replace(_implied(row.stock, actor), role="object")], True
+        objects = [replace(_implied(row.stock, actor), role="object")]
     if not objects and row.set is not None and _shares(scene, actor):
         row = replace(row, set=None, own=None)
     if row.partner == "under" and any(other.id == actor.target for other in scene.actors):
         row = replace(row, own=None)
-    doored = row.own == "door" and scene.setting in _DOORS
-    if (
-        (not tools or row.far in _MINDED)
-        and row.own is not None
-        and not doored
-        and not (objects and row.far == row.thing)
-    ):
+    if row.own is not None and _brings_along(scene, row, objects, tools):
         tools = [_implied(row.own, actor), *tools]
+    row, objects, tools = _by_body(actor, row, objects, tools)
+    row = settled(row, actor)
+    if actor.kind != "pictogram":
+        bench = _bench(scene, actor)
+        if bench is not None and any(other.target == bench.id for other in _before_in(scene, actor)):
+            objects = [thing for thing in objects if thing is not bench]  # it is drawn with the first of them
+        bare = _open_air(scene) or scene.setting in _BARE
+        chair = not bare or BOARD in (row.set, deed(actor.posture or actor.deed).set)
+        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, bench, chair=chair)
+        inside = not _open_air(scene)
+        return _at_goal(drawn, goals[0], objects, row, indoors=inside) if goals and drawn.body is not None else drawn
+    return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+
+
+def _open_air(scene: Scene) -> bool:
+    """Return whether a place is told that is out of doors."""
+    return scene.setting is not None and not place_data(scene.setting).indoors
+
+
+def _has_object(scene: Scene, actor: SceneActor, objects: Sequence[SceneThing]) -> bool:
+    """Return whether somebody, or who does the same, does it to something or somebody."""
+    fellows = {other.id for other in scene.actors if other.deed == actor.deed}
+    return (
+        bool(objects)
+        or any(other.id == actor.target for other in scene.actors)
+        or any(thing.role == "object" and thing.held_by in fellows for thing in scene.things)
+    )
+
+
+def _laid_down(
+    scene: Scene,
+    actor: SceneActor,
+    row: Deed,
+    objects: Sequence[SceneThing],
+    tools: Sequence[SceneThing],
+    goals: Sequence[SceneThing],
+    has_object: bool,
+) -> Deed:
+    """Return the deed as what is put down has it: on the table of the deed, or on what it is told to be put on."""
+    placed = settled(row, actor) is not row
+    if row.id == "put" and objects and not tools and not placed:
+        row = _put_down(row, goals, outdoors=_open_air(scene))
+    laid = {thing.at for thing in objects} & {goal.id for goal in goals}
+    if laid and row.set == "table" and goals[0].pictogram not in _TABLES:
+        row = replace(row, set=None)  # it is seen on what it is put on, and not on a table beside that
+    within = any(one.id == actor.target and one.at is not None for one in scene.actors)
+    if row.id == "put" and (within or not has_object) and not goals and not tools and not placed:
+        row = replace(row, set=None)  # nothing is laid on a table
+    return row
+
+
+def _furnished(
+    scene: Scene, row: Deed, objects: Sequence[SceneThing], goals: Sequence[SceneThing], has_object: bool
+) -> Deed:
+    """Return the deed without furniture that the place has or has no room for."""
+    if row.set in _WAYS and (_open_air(scene) or scene.setting is None or has_object or goals):
+        row = replace(row, set=None)
+    if row.set == "flight" and scene.setting in _DOORS:
+        row = replace(row, set=None)  # there are stairs
+    if row.set == "table" and row.thing == "table" and objects and all(_is_tall(thing) for thing in objects):
+        row = replace(row, set=None, thing="front", gap=-3.0)  # a boat that is mended lies on no table
+    return row
+
+
+def _over_fire(scene: Scene, actor: SceneActor, row: Deed, goals: list[SceneThing]) -> tuple[Deed, list[SceneThing]]:
+    """Return the deed and what its object goes to, over a fire where there is one or no stove can be."""
+    if row.set != "stove" or not (_open_air(scene) or any(thing.pictogram == _FIRE for thing in goals)):
+        return row, goals
+    fires = [thing for thing in goals if thing.pictogram == _FIRE]
+    return replace(row, set=None, thing="over_fire"), fires or [replace(_implied(_FIRE, actor), role="goal")]
+
+
+def _by_body(
+    actor: SceneActor, row: Deed, objects: list[SceneThing], tools: list[SceneThing]
+) -> tuple[Deed, list[SceneThing], list[SceneThing]]:
+    """Return the deed, its objects and its tools as who sits in a wheelchair or has no hands does it."""
     if _WHEELED in actor.look.features and not row.pose.lying and row.far != "under" and row.thing != "around":
         objects = [thing for thing in objects if thing.pictogram not in (_CHAIR, "wheel")]
         row = replace(row, pose=replace(row.pose, **_SEATED), far="under", set=None)
@@ -413,16 +466,14 @@ def _cluster(
     if actor.kind == "figure" and not has_hands(actor.concept):
         row = replace(row, thing=_BEAKS.get(row.thing, row.thing), far=_BEAKS.get(row.far, row.far), set=None)
         tools = [thing for thing in tools if thing.role == "instrument" and row.own != thing.word]
-    row = settled(row, actor)
-    if actor.kind != "pictogram":
-        bench = _bench(scene, actor)
-        if bench is not None and any(other.target == bench.id for other in _before_in(scene, actor)):
-            objects = [thing for thing in objects if thing is not bench]  # it is drawn with the first of them
-        chair = not (open_air or scene.setting in _BARE) or BOARD in (row.set, deed(actor.posture or actor.deed).set)
-        drawn = _person((actor, *riders), row, objects, tools, facing, has_object, bench, chair=chair)
-        inside = scene.setting is None or place_data(scene.setting).indoors
-        return _at_goal(drawn, goals[0], objects, row, indoors=inside) if goals and drawn.body is not None else drawn
-    return _thing_actor(actor, row, [*objects, *(tool for tool in tools if tool.role == "instrument")], facing)
+    return row, objects, tools
+
+
+def _brings_along(scene: Scene, row: Deed, objects: Sequence[SceneThing], tools: Sequence[SceneThing]) -> bool:
+    """Return whether the thing that a verb brings along by itself is drawn: no other is told, nor does a door stand
+    there."""
+    doored = row.own == "door" and scene.setting in _DOORS
+    return (not tools or row.far in _MINDED) and not doored and not (objects and row.far == row.thing)
 
 
 def _voiced(row: Deed, *, near: bool) -> Deed:
@@ -495,6 +546,7 @@ def _person(
     *,
     chair: bool = False,
 ) -> Cluster:
+    """Return a person or an animal of the rig with the things and furniture of what they do."""
     actor = actors[0]
     pose = resting(replace(row.pose, tool=None if holds else row.tool), actor)
     if actor.kind == "person":  # each has a chair or stone of their own where no seat is told
@@ -503,22 +555,13 @@ def _person(
         pose = replace(pose, emanata=signs)
     sits_on = [thing for thing in (*objects, *tools) if _where(thing, row) == "under"]
     around = [thing for thing in (*objects, *tools) if _where(thing, row) == "around"]
-    if sits_on or bench is not None:
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in (*_SEATS, "saddle", "pillow")))
-    if objects and row.thing == "climbed":
-        pose = replace(pose, emanata=())
-    if row.set not in (None, BOARD):
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _SEATS))
-    if actor.says is not None:
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in _EMPTY_BUBBLES))
-    if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
-        pose = replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in ("thought", "speech")))
+    seats = [bench] if bench is not None else sits_on
+    pose = _without_signs(actor, pose, row, objects, seats)
     body = _body(actor, actor.id, _led(pose) if actor.count > 1 else pose, facing)
     if actor.kind == "figure" and body.solid[3] - body.solid[1] < _SMALL:
         row = replace(row, set=None)  # nobody of a mouse's size works at a sink
     lift = _ALOFT if actor.kind == "figure" and actor.deed == "fly" else 0.0
     broad = _BENCH if bench is not None else 1.0
-    seats = [bench] if bench is not None else sits_on
     many = min(actor.count, _ROW)
     if sits_on and (pose.lying or many > 1):
         broad = max(1.0, min(_LONGEST, _lain_on(sits_on[0], body) * (1 + _STEP * (many - 1))))
@@ -530,24 +573,13 @@ def _person(
         aboard = inside(riders, row, around[0], facing)
         return aboard or Cluster(actor, facing, sprites, body, body.solid)
     for thing in objects:
-        for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
-            sprite = put_thing(thing, row.thing, row, body, facing, nth)
-            if sprite is not None and broad > 1.0 and (thing is bench or thing in sits_on):
-                middle = -0.5 * facing * _STEP * (body.solid[2] - body.solid[0]) * (many - 1)
-                sprite = replace(shrunk(sprite, broad), grounded=True, depth=_BEHIND).moved(middle, 0.0)
-            if sprite is not None:
-                apart = 0.0 if row.thing == "table" else 9.0 * nth
-                sprites.append(sprite.moved(apart, -0.25 * apart))
-    for thing in tools:
-        sprite = put_thing(thing, _where(thing, row), row, body, facing)
-        if sprite is not None:
-            over = row.thing == "table" and _where(thing, row) == "hand"
-            depth = _BEFORE if thing.pictogram == _CHAIR else _OVER_TABLE if over else sprite.depth
-            sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
-    if row.set is not None and not sits_on and bench is None:
+        under = broad if thing is bench or thing in sits_on else 1.0
+        sprites += _objects_put(thing, row, body, facing, under, many)
+    sprites += _tools_put(tools, row, body, facing, lift)
+    if row.set is not None and not seats:
         piece = replace(_furniture(row.set, facing), key=row.set in OWN_PLACE)
         sprites.append(replace(piece, id=actor.at) if actor.at is not None and actor.where == "at" else piece)
-    board = sprites[-1].id if row.set == BOARD and not sits_on and bench is None else None
+    board = sprites[-1].id if row.set == BOARD and not seats else None
     if (row.thing == "thought" and objects) or (row.far == "thought" and tools):
         thought = (objects if row.thing == "thought" and objects else tools)[0].id
         sprites += [think_bubble(sprite, facing) for sprite in sprites if sprite.id == thought][:1]
@@ -560,6 +592,50 @@ def _person(
         [body.solid, *(sprite.box for sprite in sprites[1:] if sprite.depth > -2 and sprite.id not in _BUBBLES)]
     )
     return Cluster(actor, facing, sprites, body, solid, holds=bool(objects), board=board)
+
+
+def _without_signs(
+    actor: SceneActor, pose: Pose, row: Deed, objects: Sequence[SceneThing], seats: Sequence[SceneThing]
+) -> Pose:
+    """Return the pose without the signs in whose place something is drawn: seats, trees and bubbles."""
+    gone: set[str] = set()
+    if seats:
+        gone |= {*_SEATS, "saddle", "pillow"}
+    if objects and row.thing == "climbed":
+        gone |= {*pose.emanata}
+    if row.set not in (None, BOARD):
+        gone |= {*_SEATS}
+    if actor.says is not None:
+        gone |= _EMPTY_BUBBLES
+    if (row.thing == "thought" and objects) or (row.partner == "thought" and actor.target is not None):
+        gone |= {"thought", "speech"}
+    return replace(pose, emanata=tuple(sign for sign in pose.emanata if sign not in gone))
+
+
+def _objects_put(thing: SceneThing, row: Deed, body: Body, facing: int, broad: float, many: int) -> list[Sprite]:
+    """Return each of the things that something is done to, at most three, as large as so many on it need it."""
+    sprites = []
+    for nth in range(1 if row.thing in ("worn", "cover") else min(thing.count, 3)):
+        sprite = put_thing(thing, row.thing, row, body, facing, nth)
+        if sprite is not None and broad > 1.0:
+            middle = -0.5 * facing * _STEP * (body.solid[2] - body.solid[0]) * (many - 1)
+            sprite = replace(shrunk(sprite, broad), grounded=True, depth=_BEHIND).moved(middle, 0.0)
+        if sprite is not None:
+            apart = 0.0 if row.thing == "table" else 9.0 * nth
+            sprites.append(sprite.moved(apart, -0.25 * apart))
+    return sprites
+
+
+def _tools_put(tools: Sequence[SceneThing], row: Deed, body: Body, facing: int, lift: float) -> list[Sprite]:
+    """Return what something is done with, where the deed has it."""
+    sprites = []
+    for thing in tools:
+        sprite = put_thing(thing, _where(thing, row), row, body, facing)
+        if sprite is not None:
+            over = row.thing == "table" and _where(thing, row) == "hand"
+            depth = _BEFORE if thing.pictogram == _CHAIR else _OVER_TABLE if over else sprite.depth
+            sprites.append(replace(sprite, key=thing.stands == "wall", depth=depth).moved(0.0, lift))
+    return sprites
 
 
 def _lain_on(thing: SceneThing, body: Body) -> float:

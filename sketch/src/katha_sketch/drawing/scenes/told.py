@@ -129,20 +129,7 @@ class _Teller(Nested):
         wearing = [one for one in wearing if {*self._spread(one.who("agent"))} <= doers]
         events = [one for one in events if one not in gone and one not in wearing]
         told = [one for one in told if one not in gone and one not in wearing]
-        chosen = self._chosen(events)
-        for event in sorted(chosen, key=lambda one: -self._worth(one)):
-            self._act(event)
-        for event in events:
-            if event not in chosen and event.verb == "wear":
-                for role in event.all("patient"):
-                    self._put_on(role, [key for key in event.who("agent") if key in self.actors])
-            if event not in chosen:
-                self._lend_thing(event)
-                self._carried_along(event)
-        for event in [*events, *(one for one in told if one.negated and one not in events)]:
-            self._present(event, acted=event in chosen or event.negated)
-        for event in events:
-            self._speaks(event)
+        self._enact(events, [one for one in told if one.negated and one not in events])
         for event in wearing:
             self._dress(event)
         for event in [*events, *wearing]:
@@ -160,22 +147,7 @@ class _Teller(Nested):
         setting, time, weather = where.setting(events), where.time(), where.weather()
         self._must_show(setting)
         self._settle()
-        if setting is None:
-            doors = any(thing.pictogram == "door" for thing in self.things.values())  # a doorstep has one of its own
-            places = (implied_place(one.deed) for one in self.actors.values() if not (doors and one.deed == "knock"))
-            setting = next((place for place in places if place), None)
-        if setting is None:
-            setting = place_by_things(thing.pictogram for thing in self._there() if thing.pictogram)
-        if setting is None and not self.request.place:
-            setting = stage_by_kinds(thing.kind for thing in self._there())
-        outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
-        vehicles = {one.id for one in self.things.values() if one.kind == "vehicle"}
-        outdoors = outdoors or any(one.where == "in" and one.at in vehicles for one in self.actors.values())
-        outdoors = outdoors or (setting == "car" and any(one.deed not in _IN_CAR for one in self.actors.values()))
-        if setting is not None and outdoors:
-            setting = seen_from_outside(setting)
-        if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
-            setting = "doorstep"
+        setting = self._seen_at(setting if setting is not None else self._implied_setting())
         if setting is not None and place_data(setting).indoors:
             self._within_walls()
         if weather is None and where.winter() and setting is not None and not place_data(setting).indoors:
@@ -185,12 +157,57 @@ class _Teller(Nested):
         angle = self.request.shot_angle.strip().lower()
         if angle not in _LEVEL:
             self.missing.append(self.request.shot_angle)
+        cast = self._cast_of(setting)
+        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
+        return Told(scene, tuple(dict.fromkeys(self.missing)))
+
+    def _enact(self, events: Sequence[Event], negated: Sequence[Event]) -> None:
+        """Put what the events tell into the scene, the deed that shows most first; of those negated who is there."""
+        chosen = self._chosen(events)
+        for event in sorted(chosen, key=lambda one: -self._worth(one)):
+            self._act(event)
+        for event in events:
+            if event not in chosen and event.verb == "wear":
+                for role in event.all("patient"):
+                    self._put_on(role, [key for key in event.who("agent") if key in self.actors])
+            if event not in chosen:
+                self._lend_thing(event)
+                self._carried_along(event)
+        for event in [*events, *negated]:
+            self._present(event, acted=event in chosen or event.negated)
+        for event in events:
+            self._speaks(event)
+
+    def _implied_setting(self) -> str | None:
+        """Return the place that the deeds or the things of a scene imply of which none is told."""
+        doors = any(thing.pictogram == "door" for thing in self.things.values())  # a doorstep has one of its own
+        places = (implied_place(one.deed) for one in self.actors.values() if not (doors and one.deed == "knock"))
+        setting = next((place for place in places if place), None)
+        if setting is None:
+            setting = place_by_things(thing.pictogram for thing in self._there() if thing.pictogram)
+        if setting is None and not self.request.place:
+            setting = stage_by_kinds(thing.kind for thing in self._there())
+        return setting
+
+    def _seen_at(self, setting: str | None) -> str | None:
+        """Return the place as it is seen: from outside a vehicle or where somebody rides, and at the door by who knocks
+        at it."""
+        outdoors = any(deed(actor.deed).thing == "around" or actor.deed == "ride" for actor in self.actors.values())
+        vehicles = {one.id for one in self.things.values() if one.kind == "vehicle"}
+        outdoors = outdoors or any(one.where == "in" and one.at in vehicles for one in self.actors.values())
+        outdoors = outdoors or (setting == "car" and any(one.deed not in _IN_CAR for one in self.actors.values()))
+        if setting is not None and outdoors:
+            setting = seen_from_outside(setting)
+        if setting == "living_room" and any(actor.deed == "knock" for actor in self.actors.values()):
+            setting = "doorstep"
+        return setting
+
+    def _cast_of(self, setting: str | None) -> list[SceneActor]:
+        """Return those who are drawn, in the suit that the place needs: no places themselves, and nothing unseen."""
         cast = [one for one in self.actors.values() if one.kind != "pictogram" or setting is None or one.deed != "stand"
                 or place_of(one.id) != setting]  # fmt: skip
         cast = [one for one in cast if one.kind != "pictogram" or one.pictogram or not _unseen(one.id)]
-        cast = [_suited(one, worn_in(setting)) for one in cast]
-        scene = Scene(setting, weather, time, tuple(cast[:_MOST]), self._scenery(setting), self.shot, where.states())
-        return Told(scene, tuple(dict.fromkeys(self.missing)))
+        return [_suited(one, worn_in(setting)) for one in cast]
 
     def _unknown(self, entity: Entity) -> bool:
         """Whether a thing is of a kind that nobody has heard of and nothing shows."""
