@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 _STORY = Path(__file__).parents[1] / "examples" / "lion_and_mouse.txt"
-_APART = ("katha_sketch.drawing", "katha_sketch.english", "katha_sketch.vocabulary", "katha_sketch.reader")
-"""What draws, reads English and reads pictures: measured apart."""
 
 _CHILD = """
 import json, os, sys, threading
@@ -49,8 +47,8 @@ finally:
 def executed_modules() -> list[str]:
     """Return the modules of katha of which `katha run STORY` executes a function, in a fresh cache.
 
-    Importing a module is not executing it: what runs while a module is imported is left out, and so are the modules
-    that draw, read English and read pictures.
+    Importing a module is not executing it: what runs while a module is imported is left out. The stand-in that draws is
+    another distribution, and not counted.
     """
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "executed.json"
@@ -58,12 +56,12 @@ def executed_modules() -> list[str]:
         command = [sys.executable, "-c", _CHILD, str(_STORY), f"{folder}/out"]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
         names: list[str] = json.loads(found.read_text(encoding="utf-8"))
-    return [name for name in names if not any(name == part or name.startswith(f"{part}.") for part in _APART)]
+    return names
 
 
 def _executed() -> dict[str, object]:
     names = executed_modules()
-    return {"measure": "executed", "modules": len(names), "target": 50, "names": names}
+    return {"measure": "executed", "modules": len(names), "target": 60, "names": names}
 
 
 MEASURES: dict[str, Callable[[], dict[str, object]]] = {"executed": _executed}

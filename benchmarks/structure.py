@@ -64,7 +64,7 @@ SKETCH = House(
     MappingProxyType({STAND_IN: "sketch/src/katha_sketch"}),
     60,
     # Frozen: what it has today, and never more.
-    MappingProxyType({"lines": 36_500, "functions over complexity 25": 136, "functions not annotated": 0}),
+    MappingProxyType({"lines": 36_300, "functions over complexity 25": 131, "functions not annotated": 0}),
 )
 
 
