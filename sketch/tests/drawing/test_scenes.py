@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from katha.errors import RenderError
+from katha.protocols import FrameRequest
 from katha_sketch.drawing.deeds import Look
 from katha_sketch.drawing.pictograms import find_noun
 from katha_sketch.drawing.places import draw_place
@@ -23,6 +24,7 @@ from katha_sketch.drawing.scenes import (
     actor_of,
     draw_scene,
     frame_scene,
+    tell,
     thing_of,
 )
 from katha_sketch.drawing.style import in_look
@@ -232,3 +234,8 @@ def test_a_shoe_in_the_hand_is_no_larger_than_the_head() -> None:
     )
     [shoe], [figure] = boxes(frame, "shoe"), boxes(frame, "Ivy")
     assert shoe[2] - shoe[0] < 0.5 * (figure[3] - figure[1])
+
+
+def test_a_number_is_that_of_the_whole_word() -> None:
+    told = tell(FrameRequest(prompt="The two fishermen talk to the three fishes.", seed=1, width=768, height=512))
+    assert sorted(actor.count for actor in told.scene.actors) == [2, 3]

@@ -187,9 +187,11 @@ class Cast:
 
     def _told(self, entity: Entity) -> int:
         """The number that the text tells before a noun of people ("two people"), 0 where it tells none."""
-        nouns = {entity.noun, *(one for one in entity.name.lower().split()[-1:] if entity.noun)} - {""}
-        for noun in nouns:
-            pattern = rf"\b({'|'.join(COUNTS)}) (?:[\w-]+ ){{0,2}}{re.escape(noun)}"
+        named = [one for one in entity.name.lower().split()[-1:] if entity.noun]
+        nouns = dict.fromkeys(one for one in (*named, entity.noun) if one)
+        for noun in sorted(nouns, key=len, reverse=True):
+            # Two fishermen are no fish.
+            pattern = rf"\b({'|'.join(COUNTS)}) (?:[\w-]+ ){{0,2}}{re.escape(noun)}(?:e?s|ren)?\b"
             found = re.search(pattern, self.request.prompt.lower())
             if found is not None and entity.count != 1:
                 return COUNTS[found.group(1)]
