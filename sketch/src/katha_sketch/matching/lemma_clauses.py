@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from katha_sketch.matching.lemmas import Word, lexicon, read_words
+from katha_sketch.vocabulary.inflect import is_plural
 
 BE = frozenset(("is", "are", "was", "were", "be", "been", "being", "gets", "get", "got", "becomes", "become", "became"))
 AUXILIARY = BE | {
@@ -32,7 +33,6 @@ _OBJECT_PRONOUNS = frozenset(("him", "her", "it", "them", "me", "us"))
 _LEADS = frozenset(("so", "because", "that", "then", "and", "but", "while", "when", "as", "first", "thanks", "since"))
 _BREAKS = frozenset(("and", "but", "while", "whereas", "so", "then", "because", "as", "when"))
 _ADVERBS = frozenset(("not", "never", "very", "all", "also", "still", "finally", "almost", "just", "now", "again"))
-_PLURALS = frozenset(("men", "women", "children", "people", "geese", "mice", "oxen"))
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _after_nouns(words: Sequence[Word], start: int) -> tuple[frozenset[str], str
                 break
             continue
         joined = len(nouns) == at and word.content and (word.surface.endswith("ing") or follows in _OBJECT_PRONOUNS)
-        plural = len(nouns) > 0 and words[at - 1].content and _plural(words[at - 1].surface)
+        plural = len(nouns) > 0 and words[at - 1].content and is_plural(words[at - 1].surface)
         acting = word.content and determined and (plural or follows in DETERMINERS | _OBJECT_PRONOUNS)
         spoken = determined and (verb_form(word) or acting or word.surface in AUXILIARY or word.negator)
         if nouns and (word.surface in AUXILIARY or joined or spoken):
@@ -124,10 +124,6 @@ def _after_nouns(words: Sequence[Word], start: int) -> tuple[frozenset[str], str
         if word.content:
             nouns.append(word.stem)
     return frozenset(), "", -1
-
-
-def _plural(noun: str) -> bool:
-    return (noun.endswith("s") and not noun.endswith(("ss", "us"))) or noun in _PLURALS
 
 
 def _participle(word: Word) -> bool:
