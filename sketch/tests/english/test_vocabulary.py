@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from katha.schema import MORAL_LABELS
-from katha_sketch.vocabulary import Inflector, load_vocabulary
+from katha_sketch.vocabulary import load_vocabulary
 
 
 def test_counts_reach_what_is_promised() -> None:
@@ -75,11 +75,3 @@ def test_no_yaml_word_is_read_as_a_boolean() -> None:
 def test_inflection(verb: str, third: str, past: str, ing: str) -> None:
     inflector = load_vocabulary().inflector
     assert [inflector.verb(verb, form) for form in ("third", "past", "ing")] == [third, past, ing]  # type: ignore[arg-type]
-
-
-def test_plurals_of_phrases() -> None:
-    inflector = Inflector({"man": "men"}, {}, frozenset())
-    assert inflector.plural("old man") == "old men"
-    assert inflector.plural("fox") == "foxes"
-    assert inflector.plural("donkey") == "donkeys"
-    assert inflector.plural("berry") == "berries"

@@ -15,7 +15,7 @@ from katha_sketch.english.known import ALIVE, Known, Memory, Speaking
 from katha_sketch.english.mentions import Mention
 from katha_sketch.english.repairs import child_of
 from katha_sketch.english.types import EntityKind
-from katha_sketch.english.words import inflected
+from katha_sketch.vocabulary.inflect import plural
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -771,7 +771,7 @@ class Antecedents:
         one.adjectives = list(mention.adjectives)
         one.plural, one.count = mention.plural, mention.count
         looks = mention.token.lower_ if mention.plural and mention.count else looks  # "laid three on the counter"
-        one.phrases.append(" ".join(f"the {looks} {inflected(like.noun) if mention.plural else like.noun}".split()))
+        one.phrases.append(" ".join(f"the {looks} {plural(like.noun) if mention.plural else like.noun}".split()))
         one.names += [name for kind, name in mention.also if kind == "name"]
         one.group = one.group if not looks and not one.names else None
         return one

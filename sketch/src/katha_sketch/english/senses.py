@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from katha.jsonio import shipped_table
-from katha_sketch.english.words import Words, inflected, load_words
+from katha_sketch.english.words import Words, load_words
+from katha_sketch.vocabulary.inflect import plural, singular, third
 
 __all__ = ["about", "lives_from", "said_plainly", "sense_of"]
 
@@ -181,7 +182,7 @@ def _meaning(word: str, sentence: str, story: str) -> _Meaning | None:
 def _only_many(word: str, sentence: str) -> bool:
     """Whether a sentence has a word in the plural alone: a car has one boot, and a ship one wheel."""
     texts = {token.text for token in _tokens(sentence)}
-    return word not in texts and inflected(word) in texts
+    return word not in texts and plural(word) in texts
 
 
 def _has(sentence: str, word: str) -> bool:
@@ -249,7 +250,7 @@ def _is(tokens: Sequence[_Token], at: int, word: str) -> bool:
         before = tokens[at - 1].text if at else ""
         return word[3:] in tokens[at].forms and before not in _DETERMINERS and not before.endswith("'s")
     many = _is_plural(tokens[at].text, word)
-    if tokens[at].text != word and (tokens[at].text != inflected(word) or tokens[at].text in _tables()[1]):
+    if tokens[at].text != word and (tokens[at].text != plural(word) or tokens[at].text in _tables()[1]):
         return False  # her glasses are no glass
     return not _does(tokens, at, many)
 
@@ -338,7 +339,7 @@ def _instead(
             continue
         if behind[:1] == ["of"]:
             last = next((at + 1 + n for n, one in enumerate(behind) if n and tokens[at + 1 + n].forms & named), at)
-        put = inflected(phrase) if many and not re.search(r"[^s]s$", phrase) else phrase
+        put = plural(phrase) if many else phrase
         head, rest = text[: tokens[first].start], text[tokens[last].end :]
         head = re.sub(r"\b([Aa])n?( (?:[\w-]+ )?)$", _article(put), head) if not many else head
         text = head + (put[:1].upper() + put[1:] if tokens[first].title and not head.strip() else put) + rest
@@ -371,7 +372,7 @@ def _forms(word: str) -> frozenset[str]:
     """A word's own form and what it can be a form of: "stopped" of "stop", "knives" of "knife"."""
     whole = word.replace("\u2019", "'")
     word = re.sub(r"'s$|'$", "", whole)
-    found = {whole, word, _irregular().get(word, word), *word.split("-")}
+    found = {whole, word, _irregular().get(word, word), singular(word), *word.split("-")}
     for ending, bases in _ENDINGS:
         if word.endswith(ending) and len(word) > len(ending) + 1:
             stem = word[: -len(ending)]
@@ -469,7 +470,7 @@ def _formed(said: str, form: str) -> str:
     if form.endswith("ing"):
         first = f"{first.removesuffix('e') if not first.endswith('ee') else first}ing"
     elif form.endswith("s") and not form.endswith("ss"):
-        first = inflected(first)
+        first = third(first)
     return f"{first} {rest}" if rest else first
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from katha_sketch.english.types import Entity, Event, Place, Reading, Role, RoleName
-from katha_sketch.english.words import inflected, load_words
+from katha_sketch.english.words import load_words
+from katha_sketch.vocabulary.inflect import is_plural, singular, third
 
-__all__ = ["Teller", "joined", "present"]
+__all__ = ["Teller", "joined", "names_many", "present"]
 
 _ARTICLE = re.compile(
     r"^(?:(?:suddenly|then|now|once),?\s+)?(?:the|an?|some|each|every)\s+(?:(?:each|every)\s+)?", re.IGNORECASE
@@ -68,17 +69,19 @@ _TAKES_PART: tuple[RoleName, ...] = (
     "goal",
     "source",
 )
-_PLURALS = frozenset(("geese", "mice", "people", "men", "women", "children", "wolves", "parents", "friends", "others"))
-_THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+_LIVING = ("person", "animal", "being")
 
 
 def present(verb: str, *, plural: bool = False) -> str:
     """Return a verb's lemma in the present tense: "carry" is "carries", "be" of several "are"."""
     if plural:
         return "are" if verb == "be" else verb
-    if verb in _THIRD:
-        return _THIRD[verb]
-    return f"{verb}es" if verb.endswith("o") else inflected(verb)
+    return third(verb)
+
+
+def names_many(noun: str) -> bool:
+    """Return whether a noun names several living beings: "geese", "others", "police"."""
+    return noun in ("others", "police") or (is_plural(noun) and load_words().sort(singular(noun)) in _LIVING)
 
 
 def joined(names: Sequence[str]) -> str:
@@ -388,7 +391,7 @@ class Teller:
         last = entity.name.split()[-1].lower()
         if entity.name.lower() in _CROWD:
             return False
-        return entity.count != 1 or (not entity.named and last in _PLURALS)
+        return entity.count != 1 or (not entity.named and names_many(last))
 
     def _predicate(self, event: Event, doers: Sequence[str], plural: bool) -> str:
         verb, particle = event.verb, "" if self._apart(event, doers) else event.particle

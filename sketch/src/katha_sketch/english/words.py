@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from katha.jsonio import shipped_table
 
-__all__ = ["Age", "Sex", "Words", "age_in_years", "inflected", "load_words"]
+__all__ = ["Age", "Sex", "Words", "age_in_years", "load_words"]
 
 Sex = Literal["male", "female"]
 Age = Literal["child", "adult", "old"]
@@ -125,10 +124,3 @@ def load_words() -> Words:
 def age_in_years(years: int) -> Age:
     """Return which of the three ages a number of years is."""
     return "child" if years < _GROWN else "old" if years >= _AGED else "adult"
-
-
-def inflected(word: str) -> str:
-    """Return a noun in the plural or a verb in the third person: "boxes", "carries", "plays"."""
-    if re.search(r"(?:s|x|z|ch|sh)$", word):
-        return f"{word}es"
-    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from katha_sketch.data import load_config
 from katha_sketch.english.words import load_words
+from katha_sketch.vocabulary.inflect import singular
 
 __all__ = [
     "Setting",
@@ -366,26 +367,6 @@ def _compounds() -> frozenset[str]:
     return frozenset(word for one in settings() for word in one.weights if word.count(" ") == 1)
 
 
-_IRREGULAR = {
-    "teeth": "tooth", "feet": "foot", "mice": "mouse", "geese": "goose", "children": "child", "loaves": "loaf",
-    "buses": "bus", "oxen": "ox",
-}  # fmt: skip
-
-
 def _singular(word: str) -> str:
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    for ending, instead in (
-        ("ies", "y"),
-        ("ives", "ife"),
-        ("ves", "f"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("xes", "x"),
-        ("sses", "ss"),
-        ("toes", "to"),
-        ("'s", ""),
-    ):
-        if word.endswith(ending):
-            return word[: -len(ending)] + instead
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+    """Return a word in the singular, without the ending of an owner."""
+    return word[:-2] if word.endswith("'s") else singular(word)

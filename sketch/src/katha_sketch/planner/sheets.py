@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from katha.schema import Character
 from katha_sketch.english import Entity
 from katha_sketch.english.senses import said_plainly
-from katha_sketch.english.words import inflected, load_words
+from katha_sketch.english.words import load_words
 from katha_sketch.planner.acts import planning
 from katha_sketch.planner.moments import Story
+from katha_sketch.vocabulary.inflect import plural
 
 __all__ = ["kind_of", "sheet_of"]
 
@@ -85,7 +86,7 @@ def _look(story: Story, entity: Entity, kind: str) -> str:
     plain = " ".join([*words, *([str(entity.sex)] if female else []), kind])
     if entity.count != 1:
         number = next((word for word, value in load_words().numbers.items() if value == entity.count), "several")
-        return f"{number} {' '.join([*words, _plural(kind)])}"
+        return f"{number} {' '.join([*words, plural(kind)])}"
     article = "an" if plain[0] in "aeiou" else "a"
     return f"{article} {plain}{_wears(story, entity) or _seated(story, entity)}"
 
@@ -110,13 +111,3 @@ def _wears(story: Story, entity: Entity) -> str:
                 several = phrase[-1].endswith("s") or phrase[-1] in ("hair", "fur", "armour")
                 return f" with {'' if several else 'a '}{' '.join(phrase)}"
     return ""
-
-
-def _plural(noun: str) -> str:
-    odd = {"man": "men", "woman": "women", "child": "children", "person": "people", "mouse": "mice", "goose": "geese"}
-    ending = next((one for one in odd if noun == one or (one in ("man", "woman") and noun.endswith(one))), None)
-    if ending is not None:
-        return noun.removesuffix(ending) + odd[ending]
-    if noun in ("fish", "sheep", "people", "police") or noun.endswith("people"):
-        return noun
-    return inflected(noun)

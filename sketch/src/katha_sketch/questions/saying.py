@@ -12,7 +12,7 @@ from functools import cache
 
 from katha_sketch.data import load_config
 from katha_sketch.english import Entity, Event, Reading, Role, Teller
-from katha_sketch.english.telling import joined, present
+from katha_sketch.english.telling import joined, names_many, present
 from katha_sketch.english.words import load_words
 
 __all__ = ["Deed", "Sayer"]
@@ -255,7 +255,7 @@ class Sayer:
         last = entity.name.split()[-1].lower() if entity.name else ""
         if entity.name.lower() in _TABLE["everyone"] or self.name(doers[0]) in _TABLE["everyone"]:
             return False
-        return entity.count != 1 or bool(entity.members) or (not entity.named and last in _TABLE["plurals"])
+        return entity.count != 1 or bool(entity.members) or (not entity.named and names_many(last))
 
     def _own(self, doers: Sequence[str], *, plural: bool) -> str:
         if plural:

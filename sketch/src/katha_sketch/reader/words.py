@@ -14,12 +14,12 @@ from typing import Any
 
 from katha.errors import KathaError
 from katha.jsonio import loads
+from katha_sketch.vocabulary.inflect import singular
 
 __all__ = ["Words", "load_words"]
 
 _WORD = re.compile(r"[a-zé'-]+")
 _OF = re.compile(r" (?:of|by|near|beside|at|on|in|with|behind|above|under) ")
-_ENDINGS = (("ies", "y"), ("ves", "f"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("ses", "s"))
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,6 @@ class Words:
     def shown(self, mood: str) -> Sequence[str]:
         """Return the classes by which a mood can be seen."""
         return self.faces.get(mood, (mood,))
-
-
-def singular(word: str) -> str:
-    """Return a plural without its ending, roughly: tables decide whether that is a word."""
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending):
-            return word[: -len(ending)] + instead
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 @cache

@@ -1,15 +1,81 @@
-"""English inflection by rule and table: plurals, third person, past, participles. Forward only, so it is exact."""
+"""English inflection: the number of nouns by a library, the forms of verbs by rule and table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["Form", "Inflector", "VerbForm"]
+if TYPE_CHECKING:
+    from pluralizer import Pluralizer
+
+__all__ = ["Form", "Inflector", "VerbForm", "is_plural", "plural", "singular", "third"]
 
 VerbForm = Literal["base", "third", "past", "participle", "ing"]
 _VOWELS = frozenset("aeiou")
+_WITH_S = (
+    "abdomen ache caiman carmen german headache lens moustache norman omen roman shaman specimen stomachache talisman "
+    "toothache"
+)
+"""Nouns with a plural in "s" (or "es") for which the library has another."""
+_NO_NOUNS = (
+    "are does has have he her him his i is it its me my our she that their them these they this those us was we were"
+)
+"""What the library inflects and is no noun."""
+_MANY = ("cattle", "police", "scissors")
+"""What is several and looks like one."""
+
+
+@cache
+def _number() -> Pluralizer:
+    """Return the library, taught what it lacks; it is loaded when the first noun is asked for."""
+    from pluralizer import Pluralizer
+
+    known = Pluralizer()
+    known.add_plural_rule(re.compile("[\u00e8\u00e9]$"), "$0s")  # "cafés"
+    known.add_irregular_rule("daisy", "daisies")
+    for noun in _WITH_S.split():
+        known.add_irregular_rule(noun, f"{noun}es" if noun.endswith("s") else f"{noun}s")
+    for word in _NO_NOUNS.split():
+        known.add_irregular_rule(word, word)
+    return known
+
+
+@lru_cache(maxsize=8192)
+def plural(noun: str) -> str:
+    """Return the plural of a noun or of a phrase: "old men", "bunches of grapes"; a plural stays."""
+    return _at_head(noun, _number().plural)
+
+
+@lru_cache(maxsize=8192)
+def singular(noun: str) -> str:
+    """Return the singular of a noun or of a phrase: "old man", "bunch of grapes"; a singular stays."""
+    return _at_head(noun, _number().singular)
+
+
+def _at_head(phrase: str, change: Callable[[str], str]) -> str:
+    """Return a phrase with its head changed: the last word before "of"."""
+    whole, of, rest = phrase.partition(" of ")
+    before, space, head = whole.rpartition(" ")
+    return f"{before}{space}{change(head)}{of}{rest}"
+
+
+def is_plural(noun: str) -> bool:
+    """Return whether a noun is in the plural; of one that is spelt alike in both ("sheep") it is not told."""
+    return noun in _MANY or singular(noun) != noun
+
+
+def third(verb: str) -> str:
+    """Return a verb in the third person of the present: "carries", "is", "does"."""
+    if verb in {"be", "have"}:
+        return "is" if verb == "be" else "has"
+    if verb.endswith(("s", "x", "z", "ch", "sh", "o")):
+        return f"{verb}es"
+    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
+        return f"{verb[:-1]}ies"
+    return f"{verb}s"
 
 
 @dataclass(frozen=True)
@@ -21,36 +87,18 @@ class Form:
 
 
 class Inflector:
-    """Inflects words with tables of irregular forms; phrases inflect at their verb (first) or noun (last) word."""
+    """Inflects verbs with a table of irregular forms; phrases inflect at their first word."""
 
-    def __init__(
-        self, plurals: Mapping[str, str], verbs: Mapping[str, tuple[str, str]], doubling: frozenset[str]
-    ) -> None:
-        self._plurals = plurals
+    def __init__(self, verbs: Mapping[str, tuple[str, str]], doubling: frozenset[str]) -> None:
         self._verbs = verbs
         self._doubling = doubling
-
-    def plural(self, noun: str) -> str:
-        """The plural of a noun or noun phrase ("old man" -> "old men")."""
-        if noun in self._plurals:
-            return self._plurals[noun]
-        head, _, last = noun.rpartition(" ")
-        if last in self._plurals:
-            return f"{head} {self._plurals[last]}".strip()
-        if last.endswith(("s", "x", "z", "ch", "sh")):
-            return f"{noun}es"
-        if last.endswith("y") and last[-2:-1] not in _VOWELS:
-            return f"{noun[:-1]}ies"
-        if last.endswith("man") and last not in {"caiman", "human"}:
-            return f"{noun[:-2]}en"
-        return f"{noun}s"
 
     def verb(self, phrase: str, form: VerbForm) -> str:
         """A form of a verb or verb phrase: `verb("cry out", "past")` is "cried out"."""
         first, _, rest = phrase.partition(" ")
         makers: dict[str, Callable[[str], str]] = {
             "base": str,
-            "third": self._third,
+            "third": third,
             "past": self._past,
             "participle": self._participle,
         }
@@ -68,15 +116,6 @@ class Inflector:
         if past and regular in {past, participle} and past != participle:
             yield Form(f"{participle} {rest}".strip(), "past")
             yield Form(f"{past} {rest}".strip(), "participle")
-
-    def _third(self, verb: str) -> str:
-        if verb in {"be", "have"}:
-            return "is" if verb == "be" else "has"
-        if verb.endswith(("s", "x", "z", "ch", "sh", "o")):
-            return f"{verb}es"
-        if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
-            return f"{verb[:-1]}ies"
-        return f"{verb}s"
 
     def _past(self, verb: str) -> str:
         return self._verbs[verb][0] if verb in self._verbs else self._regular_past(verb)

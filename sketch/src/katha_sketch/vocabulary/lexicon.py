@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Literal
 
 from katha.jsonio import shipped_table
-from katha_sketch.vocabulary.inflect import Inflector
+from katha_sketch.vocabulary.inflect import Inflector, plural
 
 __all__ = ["Concept", "ConceptKind", "Say", "Sense", "Vocabulary", "load_vocabulary"]
 
@@ -114,7 +114,7 @@ class _Senses:
         if kind in ("character", "prop"):
             for word in words:
                 self.add(word, Sense(kind, concept, "noun"))
-                self.add(self._inflector.plural(word), Sense(kind, concept, "noun", plural=True))
+                self.add(plural(word), Sense(kind, concept, "noun", plural=True))
         for verb in (*(words if kind == "action" else ()), *row.get("verbs", ()), *row.get("stirs", ())):
             self._verb(verb, kind, concept)
         adjectives = words if kind in ("emotion", "attribute") else ()
@@ -144,7 +144,7 @@ def load_vocabulary() -> Vocabulary:
     """Return the vocabulary that ships with katha, read once a process."""
     grammar = _read("grammar")
     verbs = {verb: (forms[0], forms[1]) for verb, forms in grammar["irregular_verbs"].items()}
-    inflector = Inflector(grammar["irregular_plurals"], verbs, frozenset(grammar["double_consonant"]))
+    inflector = Inflector(verbs, frozenset(grammar["double_consonant"]))
     senses = _Senses(inflector)
     concepts: dict[str, dict[str, Concept]] = {}
     says: dict[str, Say] = {}

@@ -30,7 +30,6 @@ from katha_sketch.drawing.scenes.senses import (
     part_of,
     place_of,
     shot_of,
-    singular,
     size_of,
     source_state,
     states_of,
@@ -38,6 +37,7 @@ from katha_sketch.drawing.scenes.senses import (
     whole_of,
 )
 from katha_sketch.english.types import Entity, Event, Reading, Role
+from katha_sketch.vocabulary.inflect import singular
 
 __all__ = ["HEAVENLY", "LIVING", "QUOTED", "Making", "of_owners", "one_of", "phrase_of"]
 

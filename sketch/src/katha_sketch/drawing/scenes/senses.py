@@ -12,8 +12,9 @@ from katha_sketch.drawing.pictograms import Noun, find_noun
 from katha_sketch.drawing.places import place_data, place_words
 from katha_sketch.drawing.scenes.record import Shot
 from katha_sketch.drawing.tables import load_table
-from katha_sketch.english.words import inflected, load_words
+from katha_sketch.english.words import load_words
 from katha_sketch.vocabulary import load_vocabulary
+from katha_sketch.vocabulary.inflect import plural, singular
 
 __all__ = [
     "attributes_in",
@@ -55,7 +56,6 @@ __all__ = [
     "seen_from_outside",
     "shot_of",
     "sign_of",
-    "singular",
     "size_of",
     "source_state",
     "spoken_sign",
@@ -600,7 +600,7 @@ def held_in(noun: str, phrase: str) -> str | None:
     one, words = singular(noun), phrase.lower()
     if not noun or {noun, one} & _sets()["packed"]:
         return None
-    forms = "|".join(re.escape(form) for form in dict.fromkeys((noun, one, inflected(one), f"{one}es")))
+    forms = "|".join(re.escape(form) for form in dict.fromkeys((noun, one, plural(one))))
     found = re.search(rf"\b([\w-]+) (?:full )?of (?:(?!the\b)[\w-]+ ){{0,2}}(?:{forms})\b", words)
     vessel = next((form for form in _forms(found.group(1)) if in_table("vessels", form)), None) if found else None
     if vessel == "bag":
@@ -645,23 +645,6 @@ def attributes_in(phrase: str) -> tuple[str, ...]:
             found.append(name)
             spelt = spelt.replace(f" {words} ", "  ")
     return tuple(dict.fromkeys(found))
-
-
-def singular(word: str) -> str:
-    """A plural without its ending, roughly: tables decide whether that is a word."""
-    for ending, instead in (
-        ("oes", "o"),
-        ("ies", "y"),
-        ("nives", "nife"),
-        ("ves", "f"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("xes", "x"),
-        ("ses", "s"),
-    ):
-        if word.endswith(ending):
-            return word[: -len(ending)] + instead
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 @cache

@@ -32,7 +32,6 @@ from katha_sketch.drawing.scenes.senses import (
     place_by_things,
     place_of,
     seen_from_outside,
-    singular,
     stage_by_kinds,
     state_deed,
     whole_of,
@@ -42,6 +41,7 @@ from katha_sketch.drawing.scenes.wearing import CLAUSE
 from katha_sketch.drawing.scenes.where import Where
 from katha_sketch.english.types import Entity, Event
 from katha_sketch.english.words import load_words
+from katha_sketch.vocabulary.inflect import singular
 
 __all__ = ["Told", "scene_of", "tell"]
 
