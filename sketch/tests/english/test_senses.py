@@ -50,7 +50,7 @@ def test_a_word_says_what_it_means_in_its_story(text: str, sentence: str, story:
     assert said_plainly(text, sentence, story) == said
 
 
-DATA = Path(__file__).parents[3] / "tests" / "data"
+DATA = Path(__file__).parents[1] / "data"
 SENSES = yaml.safe_load((DATA / "reading" / "senses.yaml").read_text(encoding="utf-8"))
 
 

@@ -17,7 +17,7 @@ from katha_sketch.matching.families import in_plain_words
 from katha_sketch.matching.statements import _shelf
 from katha_sketch.story_reader import EnglishReader
 
-DATA = Path(__file__).parents[3] / "tests" / "data"
+DATA = Path(__file__).parents[1] / "data"
 PARSED = DATA / "lemma4_pairs.jsonl"
 INDEPENDENT = PARSED.with_name("lemma4_independent_pairs.jsonl")
 LAST = PARSED.with_name("lemma4_last_pairs.jsonl")

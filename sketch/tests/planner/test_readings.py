@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from benchmarks.readings import compare, main, readings
+from measures.readings import compare, main, readings
 
 
 @pytest.fixture(scope="module")
