@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_begins_where_the_reader_was(module: Any, tmp_path: P
     import torch
 
     net, resume, export = module("net"), module("resume"), module("export")
-    concepts, shipped = load_concepts(), ROOT / "eval_bridge" / "reader"
+    concepts, shipped = load_concepts(), ROOT / "src" / "katha_sketch" / "reader"
     torch.manual_seed(1)
     pixels = torch.rand(4, 3, HEIGHT, WIDTH)
     model = net.FinderNet(len(concepts.settings), len(concepts.times))
@@ -123,7 +123,7 @@ def test_a_namer_that_goes_on_learns_pictograms_from_where_the_gallery_has_them(
     import torch
 
     net, resume = module("net"), module("resume")
-    concepts, shipped = load_concepts(), ROOT / "eval_bridge" / "reader"
+    concepts, shipped = load_concepts(), ROOT / "src" / "katha_sketch" / "reader"
     gallery = load_reader().gallery
     props = (gallery.words[3], "no pictogram of the gallery", gallery.words[-1])
     model = net.NamerNet(*map(len, concepts.named), len(props))
