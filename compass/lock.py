@@ -19,6 +19,7 @@ from katha.config import Settings, katha_version
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.eval_bridge.matching.match import normalise
 from katha.jsonio import digest, read_json, read_yaml, sha256_hex, write_bytes_atomic, write_json
+from katha.registry import Family, default_registry
 from katha.schema import CompassSettings, Question, Record, StoryRecord
 
 TEST_SPLITS = ("test", "public_test", "hidden_test")
@@ -33,6 +34,8 @@ _ALIKE = 0.75
 _SENTENCE_END = re.compile(r"[.!?\n]+")
 _BOUND = ("compass", "agents", "eval_bridge")
 """The parts whose code decides which board stays, what is asked of it and how it is scored."""
+_PLUGGED: tuple[Family, ...] = ("matchers", "readers")
+"""The plug-ins that decide as they do."""
 
 
 class LockedStories(Record):
@@ -195,8 +198,11 @@ def near_duplicate(some: Mapping[str, set[str]], others: Mapping[str, set[str]])
 
 
 def code_sha256() -> str:
-    """Return the hash of what decides and scores: code and data of compass, agents and eval_bridge, and the modes."""
-    bound = ((f"{package}/{path}", data) for package in _BOUND for path, data in _files(files(f"katha.{package}")))
+    """Return the hash of what decides and scores: code and data of compass, agents and eval_bridge, the modes, and the
+    packages of the plug-ins that make questions and match answers."""
+    plugged = {name for family in _PLUGGED for name in default_registry(family).packages()} - {"katha"}
+    packages = {**{name: f"katha.{name}" for name in _BOUND}, **{name: name for name in sorted(plugged)}}
+    bound = ((f"{name}/{path}", data) for name, package in packages.items() for path, data in _files(files(package)))
     hashes = [[path, sha256_hex(data)] for path, data in bound]
     data = [sha256_hex(files("katha.configs").joinpath(name).read_bytes()) for name in ("modes.yaml", "questions.yaml")]
     return digest([hashes, data])

@@ -173,6 +173,10 @@ class Registry:
         """Return every known name, sorted."""
         return sorted({*self._local, *self._entry_points()})
 
+    def packages(self) -> list[str]:
+        """Return the top packages of the installed plug-ins, sorted."""
+        return sorted({entry.module.partition(".")[0] for entry in self._entry_points().values()})
+
     def load(self, spec: str) -> tuple[Factory, str | None]:
         """Return the class behind `spec`, and the argument after its colon.
 

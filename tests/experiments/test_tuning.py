@@ -293,7 +293,10 @@ def test_a_lock_binds_what_changes_a_picture_or_an_answer(
 def test_a_lock_binds_the_code_that_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     before = code_sha256()
     names = [path for path, _ in lock_module._files(files("katha.eval_bridge"))]
-    assert {"scoring/scores.py", "questions/build.py", "matching/lexicon.yaml", "judging/engine.py"} <= set(names)
+    assert {"scoring/scores.py", "questions/build.py", "matching/match.py", "judging/engine.py"} <= set(names)
+    with monkeypatch.context() as patch:
+        patch.setattr(lock_module, "_PLUGGED", ())  # the matcher and the reader that are installed
+        assert code_sha256() != before
     monkeypatch.setattr(lock_module, "_BOUND", ("compass", "agents"))
     assert code_sha256() != before
 
