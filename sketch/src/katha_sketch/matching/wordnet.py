@@ -17,6 +17,7 @@ from katha_sketch.english.nearness import similarity
 from katha_sketch.english.words import load_words
 from katha_sketch.matching.families import families
 from katha_sketch.matching.lemmas import lexicon
+from katha_sketch.vocabulary.inflect import singular
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -236,9 +237,8 @@ def lemma_of(token: Token) -> Lemma:
         others = [each for each in "nvar" if (each, word) in known]
         if pos == "v" and not others and token.tag_ == "VBG" and is_somebody(token.lower_):
             return "n", str(token.lower_)  # "duckling" is no form of a verb
-        singular = word.removesuffix("s")
-        if not others and pos == "n" and ("n", singular) in known:
-            word = singular
+        if not others and pos == "n" and ("n", singular(word)) in known:
+            word = singular(word)
         elif others:
             pos = others[0]
     return pos, load_words().lemmas.get(word, word)
