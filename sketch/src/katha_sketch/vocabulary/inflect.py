@@ -33,7 +33,7 @@ def _number() -> Pluralizer:
     """Return the library, taught what it lacks; it is loaded when the first noun is asked for."""
     from pluralizer import Pluralizer
 
-    known = Pluralizer()  # type: ignore[no-untyped-call]  # the library says nothing of its __init__
+    known = Pluralizer()
     known.add_plural_rule(re.compile("[\u00e8\u00e9]$"), "$0s")  # "cafés"
     known.add_irregular_rule("daisy", "daisies")
     for noun in _WITH_S.split():
