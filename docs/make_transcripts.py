@@ -1,4 +1,4 @@
-"""Makes what the documents' commands print again: `python -m docs.make_transcripts`, from the root of a checkout.
+"""Makes what the documents' commands print again: `python -m docs.make_transcripts [PAGE]`, from a checkout's root.
 
 On the pages of `docs/tutorial` and `docs/howto` a block ```sh is run, and a block with `title="FILE"` is written to
 FILE first. A block ```text title="output" behind one that is run holds what that printed: a test compares it, and this
@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUT = "output"
+_PROGRESS = re.compile(r"\[\d+:\d\d\] ")
 
 
 def follow(page: Path, folder: Path, cache: Path) -> Iterator[tuple[str, str]]:
@@ -63,8 +64,9 @@ def follow(page: Path, folder: Path, cache: Path) -> Iterator[tuple[str, str]]:
 
 
 def printed(text: str) -> str:
-    """Return what a command printed, without blanks at the ends of lines."""
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+    """Return what a command printed, without blanks at the ends of lines, and without how far it was after how long."""
+    lines = (line.rstrip() for line in text.strip("\n").splitlines())
+    return "\n".join(line for line in lines if not _PROGRESS.match(line)) + "\n"
 
 
 def transcripts(page: str) -> list[tuple[str, str]]:
@@ -88,6 +90,8 @@ def main() -> None:
     pages = [*sorted((ROOT / "docs").glob("tutorial/*.md")), *sorted((ROOT / "docs").glob("howto/*.md"))]
     with tempfile.TemporaryDirectory() as cache:
         for page in pages:
+            if sys.argv[1:] and page.stem not in sys.argv[1:]:
+                continue
             text = page.read_text(encoding="utf-8")
             if not transcripts(text):
                 continue
