@@ -11,7 +11,6 @@ from katha_sketch.english.clauses import Clause, conjuncts, phrase_of
 from katha_sketch.english.repairs import is_time, lemma_of
 from katha_sketch.english.sentences import Piece
 from katha_sketch.english.words import Words
-from katha_sketch.vocabulary.inflect import singular
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -122,8 +121,8 @@ def _common_first(token: Token, words: Words) -> str:
     lower = token.lower_
     if words.has("mass", lower):
         return lower
-    one = singular(lower) if lower.endswith("s") else lower
-    known = words.sort(one) if one != lower else ""
+    one = lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else ""
+    known = words.sort(one) if one else ""
     return one if known and known not in ("place", "water", "land", "region", "time") else ""
 
 

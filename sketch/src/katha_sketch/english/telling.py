@@ -79,8 +79,9 @@ def present(verb: str, *, plural: bool = False) -> str:
     return third(verb)
 
 
-def names_many(noun: str) -> bool:
-    """Return whether a noun names several living beings: "geese", "others", "police"."""
+def names_many(phrase: str) -> bool:
+    """Return whether a phrase names several living beings: "the geese", "the others", "the police of the town"."""
+    noun = next(reversed(phrase.lower().partition(" of ")[0].split()), "")
     return noun in ("others", "police") or (is_plural(noun) and load_words().sort(singular(noun)) in _LIVING)
 
 
@@ -388,10 +389,9 @@ class Teller:
         return joined(names), keys, many
 
     def _several(self, entity: Entity) -> bool:
-        last = entity.name.split()[-1].lower()
         if entity.name.lower() in _CROWD:
             return False
-        return entity.count != 1 or (not entity.named and names_many(last))
+        return entity.count != 1 or (not entity.named and names_many(entity.name))
 
     def _predicate(self, event: Event, doers: Sequence[str], plural: bool) -> str:
         verb, particle = event.verb, "" if self._apart(event, doers) else event.particle

@@ -252,10 +252,9 @@ class Sayer:
         if any(role.entity == doers[0] and _ONE.match(role.text) for role in event.roles):
             return False
         entity = self.teller.one(doers[0])
-        last = entity.name.split()[-1].lower() if entity.name else ""
         if entity.name.lower() in _TABLE["everyone"] or self.name(doers[0]) in _TABLE["everyone"]:
             return False
-        return entity.count != 1 or bool(entity.members) or (not entity.named and names_many(last))
+        return entity.count != 1 or bool(entity.members) or (not entity.named and names_many(entity.name))
 
     def _own(self, doers: Sequence[str], *, plural: bool) -> str:
         if plural:

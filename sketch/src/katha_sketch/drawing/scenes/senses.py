@@ -600,7 +600,7 @@ def held_in(noun: str, phrase: str) -> str | None:
     one, words = singular(noun), phrase.lower()
     if not noun or {noun, one} & _sets()["packed"]:
         return None
-    forms = "|".join(re.escape(form) for form in dict.fromkeys((noun, one, plural(one))))
+    forms = "|".join(re.escape(form) for form in dict.fromkeys((noun, one, plural(one), f"{one}es")))
     found = re.search(rf"\b([\w-]+) (?:full )?of (?:(?!the\b)[\w-]+ ){{0,2}}(?:{forms})\b", words)
     vessel = next((form for form in _forms(found.group(1)) if in_table("vessels", form)), None) if found else None
     if vessel == "bag":
