@@ -201,3 +201,7 @@ def test_reading_imports_no_torch_and_importing_loads_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_verb_may_be_the_first_word() -> None:
+    read_story("Make a noun again of a plural that was taken for a verb of the present in a told past.")

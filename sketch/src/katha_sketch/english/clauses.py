@@ -699,7 +699,8 @@ class _Builder:
         alive = self._lives(head) or words.has("group", lemma) or head.pos_ == "PRON"
         phrase = f"{prep} {_phrase(head)}"
         bound = words.has("prepositional", f"{clause.lemma}_{prep}") and clause.particle in ("", "on")
-        if prep == "of" and words.has("folded_into", f"{clause.verb.nbor(-1).lemma_}_{clause.verb.lemma_}"):
+        before = clause.verb.nbor(-1).lemma_ if clause.verb.i else ""
+        if prep == "of" and words.has("folded_into", f"{before}_{clause.verb.lemma_}"):
             clause.add("patient", nouns)
         elif bound and not clause.of("patient") and not is_time(head, words):
             after_on = head.head.i > 0 and head.head.nbor(-1).lower_ == "on"
