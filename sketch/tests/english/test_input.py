@@ -9,7 +9,7 @@ import pytest
 
 from katha.errors import CorruptEntryError
 from katha.stories import story_of_text
-from katha_sketch.english import check_input, parse_script, read_text
+from katha_sketch.english import check_input, parse_script, read_story, read_text
 from katha_sketch.english import parsing as parsing_module
 
 SCRIPT = """Title: Soup
