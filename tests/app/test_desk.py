@@ -639,7 +639,7 @@ def test_the_questions_of_a_read_story_are_counted_without_planning_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = needs_of_run(story_of_text(STORY), Settings())
-    monkeypatch.setattr("katha.experiments.needs.RulePlanner", None)
+    monkeypatch.setattr("katha.experiments.needs.story_reader", None)
     lines = desks.Desk(tmp_path, Settings()).draft(desks.Told(text=STORY)).cost
     assert (lines.pictures, lines.answers) == tuple(
         sum(need.calls for need in plain.needs if need.kind == kind) for kind in ("pictures", "answers")
