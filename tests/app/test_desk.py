@@ -30,7 +30,7 @@ from terminal import Terminal
 from typer.testing import CliRunner
 
 from katha import run_story
-from katha.agents.editor import names, rereading
+from katha.agents.editor import names
 from katha.agents.editor.editing import edit_board, read_board, version_of
 from katha.agents.editor.edits import AddFrame, ChangeFrame
 from katha.agents.state import Emit
@@ -48,6 +48,7 @@ from katha.registry import default_registry
 from katha.schema import Event, Plan
 from katha.store import Store
 from katha.stories import story_of_text
+from katha_sketch.story_reader import EnglishReader
 
 STORY = """The Lion and the Mouse
 
@@ -707,8 +708,8 @@ def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monk
 
     counted(BlockRenderer, "_draw", "drawn")
     counted(Knowing, "not_drawn", "asked what is not drawn")
-    counted(rereading, "read_story", "prompts read")
-    counted(rereading, "linked", "boards read")
+    counted(EnglishReader, "acts", "prompts read")
+    counted(EnglishReader, "linked", "boards read")
     counted(names, "write_bytes_atomic", "files named")
     counted(pages, "jpeg_uri", "thumbnails")
     counted(desks, "view_of", "views")
