@@ -32,17 +32,21 @@ ADDED = {
     "sketch/docs/sketch.md": "sketch/docs/sketch.md",
     "sketch/docs/reading.md": "sketch/docs/reading.md",
 }
+PICTURES = "sketch/docs/images"
 _LOG = logging.getLogger("mkdocs.hooks.katha")  # MkDocs counts its warnings: with --strict the build fails
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _MERMAID = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the documents outside `docs/` as pages."""
+    """Add the documents outside `docs/` as pages, and their pictures."""
     from mkdocs.structure.files import File
 
     for page, source in ADDED.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
+    for picture in sorted((ROOT / PICTURES).rglob("*.png")):
+        name = picture.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, name, abs_src_path=str(picture)))
     return files
 
 
