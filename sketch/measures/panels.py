@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Callable
 from statistics import median
@@ -74,3 +75,7 @@ def measure_reader() -> dict[str, Any]:
         "baseline_ms": round(median(theirs), 1),
         "ratio": round(median(ours) / median(theirs), 1),
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps({"sketch": measure_sketch(), "reader": measure_reader()}))
