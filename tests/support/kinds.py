@@ -28,7 +28,6 @@ UNIT: Mapping[str, tuple[str, ...]] = {
             "pictures",
             "plugin_options",
             "stories",
-            "structure",
             "tables",
         ),
     ),
