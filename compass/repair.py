@@ -352,6 +352,3 @@ def _sentences(parts: Sequence[str]) -> str:
     """Return `parts` as sentences: blank ones dropped, repeated ones once, each ended by a full stop."""
     clean = dict.fromkeys(part.strip() for part in parts if part.strip())
     return " ".join(part if part[-1] in ".!?" else f"{part}." for part in clean)
-
-
-_TOKENS_A_WORD = 1.4

@@ -141,7 +141,8 @@ def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
     """Return whether `text` would be accepted, or says what an option already says."""
     asked = question.model_copy(update={"options": None})
     probes = (asked.model_copy(update={"gold_answer": other, "accepted_answers": []}) for other in chosen)
-    return any(story_reader().accepts(text, probe) for probe in (asked, *probes))
+    reader = story_reader()
+    return any(reader.accepts(text, probe) for probe in (asked, *probes))
 
 
 def fill_options(
