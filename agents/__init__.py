@@ -1,4 +1,9 @@
-"""The state machine that turns one story into a repaired storyboard, and the calls that run it."""
+"""The state machine that turns one story into a repaired storyboard, and the calls that run it.
+
+Imports: `compass`, `planners`, `renderers`, `eval_bridge`, `composing`, `models`, `store`, `stories`, `config`,
+`protocols`, `configs`, `registry`, `schema`.
+Scores, the weakest transition and the writer of moves are in `compass`; what judges are told is in `eval_bridge`.
+"""
 
 from __future__ import annotations
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from katha.agents.asking import with_questions, written_questions
-from katha.agents.editor.found import with_scenes, with_words, words_of
+from katha.agents.asking import as_placed, placing, with_questions, written_questions
+from katha.agents.editor.imported_boards import with_scenes, with_words, words_of
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
-from katha.border import CheckedSimilarity, checked, named_failures, spec_of
+from katha.agents.planned import kept_or_made
 from katha.compass.lock import read_lock, require_tested
 from katha.compass.modes import Mode, load_mode
 from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, TransitionKey
+from katha.compass.writer import FieldsWriter, ModelWriter, Writer
 from katha.config import UNMEASURED, Settings, require_chosen
+from katha.configs import load_config
 from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.abilities import make_judges
@@ -26,12 +29,17 @@ from katha.eval_bridge.judging.engine import JudgingEngine
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.packets.instructions import STEERING_VARIANT
-from katha.eval_bridge.questions.build import build_questions, prepare_questions
+from katha.eval_bridge.questions.build import build_questions, made_by_rule, prepare_questions
+from katha.eval_bridge.questions.free import FreeQuestions
 from katha.jsonio import digest
+from katha.models.base import PaidModel
 from katha.models.calls import forgetting_calls
-from katha.planners.renewal import sealed
+from katha.models.registry import make_model
+from katha.planners.plan_revision import with_hash
+from katha.plugin_boundary import CheckedSimilarity, checked, named_failures, spec_of
 from katha.protocols import (
     Capabilities,
+    FrameRequest,
     Judge,
     PanelWords,
     Planner,
@@ -40,11 +48,12 @@ from katha.protocols import (
     Similarity,
     Span,
     allows,
+    can,
 )
 from katha.reading import story_reader
 from katha.registry import default_registry, option_names
 from katha.schema import Answer, Plan, Question, Role, StoryRecord, Transition
-from katha.store import Store
+from katha.store import PlanIndex, Store
 
 # Planners and renderers made from a run's settings: each with its options, and `memory` for those that have it.
 
@@ -85,6 +94,35 @@ def make_guide(config: Settings) -> Renderer | None:
     """
     drawer = {"renderer": config.guide, "renderer_options": config.guide_options, "characters": None}
     return make_renderer(config.model_copy(update=drawer)) if config.guide is not None else None
+
+
+def make_writer(config: Settings, planner: Planner, budget: Budget | None = None) -> Writer | None:
+    """Return who proposes moves in a mode that has them written: the model that is named, else the planner's, else the
+    plan's own fields; None in other modes.
+
+    Raises:
+        UsageError: the model cannot be used, or the budget is in dollars and its price is unknown.
+    """
+    if not load_mode(config.mode).writes:
+        return None
+    if config.writer is None:
+        return ModelWriter(planner.question_writer) if planner.question_writer is not None else FieldsWriter()
+    model = make_model(config.writer, base_url=config.base_url if _is_called(config.writer) else None)
+    if budget is None:
+        return ModelWriter(model)
+    vendor = getattr(model, "vendor", None)
+    price = 0.0 if vendor is None else vendor.cost(WRITER_TOKENS)
+    if price is None and budget.max_cost is not None:
+        raise UsageError(
+            f"The price of the writer {config.writer!r} is unknown, so --max-cost cannot hold.",
+            hint="Limit it by --max-calls.",
+        )
+    return ModelWriter(PaidModel(model, budget, price or 0.0))
+
+
+def _is_called(model: str) -> bool:
+    """Return whether a model's name has a provider, which is called over the network."""
+    return model.partition(":")[0] in load_config("providers.yaml")
 
 
 def make_similarity(config: Settings) -> Similarity:
@@ -138,10 +176,20 @@ def require_drawers(changes: Mapping[str, Any], specs: Iterable[str | None]) -> 
 # Pictures within a command's budget: asked for before each one, settled with what it did cost.
 
 T = TypeVar("T")
+WRITER_TOKENS = {"input": 2_500, "output": 900}
+"""What a proposal of moves is reckoned at."""
 
 
-def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
+def paid(
+    budget: Budget | None,
+    renderer: Renderer,
+    draw: Callable[[], T],
+    request: FrameRequest | None = None,
+    neighbours: int = 0,
+) -> T:
     """Return what `draw` gives, which asks `renderer` for one frame; free where no frame of it costs anything.
+
+    request, neighbours: what it is drawn from, for the price that it is expected to have; else the dearest frame's.
 
     Raises:
         BudgetError: the frame could cost more than is left; it was not asked for.
@@ -149,10 +197,15 @@ def paid(budget: Budget | None, renderer: Renderer, draw: Callable[[], T]) -> T:
     if budget is None or not renderer.metered:
         return draw()
     each = renderer.frame_price or 0.0
-    if not budget.grant(1, each):
+    if request is not None:
+        sent = len(request.pictures) + (request.guide is not None) + neighbours
+        each = renderer.price_of(sent, (request.width, request.height)) or 0.0
+    if not budget.grant_in_turn(each):
+        could = f", and a picture can cost ${each:.2f}" if each else ""
         raise BudgetError(
             "The budget is used up; what was paid for is kept.",
-            hint="Give the same command again, with a higher --max-cost or --max-calls, to go on.",
+            hint="Give the same command again, with a higher --max-cost or --max-calls, to go on. "
+            f"Spent: {budget.told()}{could}.",
         )
     cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
@@ -188,7 +241,8 @@ class Plugins:
 
     `bridge` draws inserted frames; None when the renderer does. `budget` limits what frames may cost. `steering` names
     the judges that choose boards where they are others than those that report; None: all do both. `guide` draws each
-    frame's layout before the renderer does; None: there are no layouts.
+    frame's layout before the renderer does; None: there are no layouts. `writer` proposes moves; None in modes that
+    have none written.
     """
 
     planner: Planner
@@ -199,6 +253,7 @@ class Plugins:
     budget: Budget | None = None
     steering: tuple[str, ...] | None = None
     guide: Renderer | None = None
+    writer: Writer | None = None
 
     def asked(self, role: Role) -> tuple[str, ...]:
         """Return the judges that are asked the questions of one half."""
@@ -206,9 +261,13 @@ class Plugins:
             return tuple(self.judges)
         return tuple(name for name in self.judges if (name in self.steering) == (role == "steering"))
 
+    def part(self) -> Plugins:
+        """Return the same plug-ins for one of several runs, whose pictures and answers are counted apart."""
+        return self if self.budget is None else replace(self, budget=self.budget.part())
+
     @property
     def inserter(self) -> Renderer:
-        """Who draws inserted frames."""
+        """Return who draws inserted frames."""
         return self.renderer if self.bridge is None else self.bridge
 
     def guide_of(self, renderer: Renderer) -> Renderer | None:
@@ -227,11 +286,12 @@ class Plugins:
             "bridge_renderer": spec_of(self.bridge, "bridge renderer") if self.bridge is not None else None,
             "judges": [spec_of(judge, f"judge {name!r}") for name, judge in self.judges.items()],
             "similarity": spec_of(self.similarity, "similarity"),
+            **({"writer": dict(self.writer.spec())} if self.writer is not None else {}),
         }
 
 
 def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
-    """Make the plug-ins that `config` names, their pictures and replies within `budget`.
+    """Make the plug-ins that `config` names, their pictures and replies within `budget`; without one they are counted.
 
     Raises:
         UnknownPluginError: there is no such plug-in. MissingExtraError: a package that it needs is missing.
@@ -249,22 +309,21 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         base_url=config.base_url,
         verify_reuse=config.verify_reuse,
         patience=config.patience,
+        keep_going=config.keep_going,
         options=config.judge_options,
     )
-    judges = dict(made)
-    if budget is not None:
-        require_judge_prices(judges, budget)
+    judges, budget = dict(made), budget if budget is not None else Budget()
+    require_judge_prices(judges, budget)
     planner = make_planner(config)
-    if budget is not None:
-        _pay_planner(config, planner, budget)
+    pay_planner(config.planner, planner, budget)
     renderer, bridge, guide = make_renderer(config), make_bridge(config), make_guide(config)
     require_prices(budget, {config.renderer: renderer, str(config.bridge_renderer): bridge, str(config.guide): guide})
-    similarity = make_similarity(config)
-    return Plugins(planner, renderer, judges, similarity, bridge, budget, config.steering_judges or None, guide)
+    similarity, writer = make_similarity(config), make_writer(config, planner, budget)
+    return Plugins(planner, renderer, judges, similarity, bridge, budget, config.steering_judges or None, guide, writer)
 
 
-def _pay_planner(config: Settings, planner: Planner, budget: Budget) -> None:
-    """Have a planner's calls paid from the budget.
+def pay_planner(name: str, planner: Planner, budget: Budget) -> None:
+    """Have a planner's calls, its questions' too, paid from the budget. name: as it was asked for.
 
     Raises:
         UsageError: the budget is in dollars, and the model's price is unknown.
@@ -273,7 +332,7 @@ def _pay_planner(config: Settings, planner: Planner, budget: Budget) -> None:
     cost = planner.cost(some.tokens)
     if cost is None and budget.max_cost is not None:
         raise UsageError(
-            f"The price of the planner {config.planner!r} is unknown, so --max-cost cannot hold.",
+            f"The price of the planner {name!r} is unknown, so --max-cost cannot hold.",
             hint="Limit it by --max-calls.",
         )
     planner.pay_from(budget, (cost or 0.0) / some.calls)
@@ -290,7 +349,7 @@ def check_able(config: Settings, plugins: Plugins) -> None:
     if plugins.guide is not None:
         _check_guide(config, plugins.guide, plugins.renderer)
     mode = load_mode(config.mode)
-    if mode.insert != "none" and plugins.inserter.capabilities.insertion == "none":
+    if mode.adds and plugins.inserter.capabilities.insertion == "none":
         who = config.bridge_renderer or config.renderer
         raise UsageError(
             f"The mode {config.mode!r} inserts a frame, and the renderer {who!r} cannot draw one.",
@@ -394,7 +453,8 @@ def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words
 
 
 def _chooses_scenes(planner: object) -> bool:
-    """Whether a planner, or a class of planners, divides a plain text itself: the rule reader need not read it."""
+    """Return whether a planner, or a class of planners, divides a plain text itself: the rule reader
+    need not read it."""
     return bool(getattr(planner, "chooses_scenes", False))
 
 
@@ -406,17 +466,19 @@ def plan_within(
     heard: Callable[[str], None] | None = None,
     words: Sequence[PanelWords] = (),
     questions: Sequence[Question] = (),
+    plans: PlanIndex | None = None,
 ) -> Plan:
     """Return the plan of `record` by `planner`, within a prompt limit in tokens, checked.
 
     words: what stands beside each picture of a found board; it goes into the panels, and where it is the whole story,
     each panel is planned from its own. questions: what viewers will be asked, for planners that plan for them.
+    plans: where plans are kept that no model is called for.
 
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
     story = with_scenes(record, words)
-    questions = questions or written_questions(planner, record, heard)
+    asked = FreeQuestions(tuple(questions)) if questions else written_questions(planner, record, heard)
     panels = config.panels or len(story.scenes) or PlanRequest().panels
     if isinstance(panels, Span) and (story.scenes or not _chooses_scenes(planner)):
         panels = panels.nearest(len(story.scenes) or story_reader().panels_for(story.story_text, PlanRequest().panels))
@@ -426,25 +488,31 @@ def plan_within(
         most_panels=most,
         style=config.style,
         prompt_tokens=prompt_tokens,
-        questions=tuple(item for item in questions if item.role == "steering"),
+        questions=tuple(item for item in asked.kept if item.role == "steering"),
         heard=heard,
     )
     # What a model wrote in vain is not kept: it is asked anew.
     with named_failures(f"planner {config.planner!r}", PlanError), forgetting_calls(ReplyError):
-        plan = planner.plan(story, request)
-        if not isinstance(plan, Plan):
-            raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
-        Plan.model_validate(plan.model_dump())
+        plan = kept_or_made(planner, story, request, plans, partial(_made, planner, story, request))
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(story, len(plan.panels))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
-    plan = with_words(with_questions(plan, questions), words)
+    plan = with_words(with_questions(plan, asked), words)
+    if not questions:
+        plan = placing(planner, record, plan, heard)
     check_plan(plan, record, config)
-    return sealed(plan)
+    return with_hash(plan)
+
+
+def _made(planner: Planner, story: StoryRecord, request: PlanRequest) -> Plan:
+    plan = planner.plan(story, request)
+    if not isinstance(plan, Plan):
+        raise TypeError(f"it gave a {type(plan).__name__}, not a Plan")
+    return Plan.model_validate(plan.model_dump())
 
 
 def _derived_transitions(record: StoryRecord, panels: int) -> list[Transition]:
-    """What the installed reader reads; nothing where it cannot read the story, or none is installed."""
+    """Return what the installed reader reads; nothing where it cannot read the story, or none is installed."""
     try:
         outline = story_reader().outline(record, panels)
     except PlanError:
@@ -485,7 +553,8 @@ def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
 def prepare_story(record: StoryRecord, plan: Plan) -> StoryRecord:
     """Return the story with the questions that will be asked: its own, or built from the transitions; with options."""
     annotated = plan.model_copy(update={"transitions": record.transitions}) if record.transitions else plan
-    questions = record.recoverability_questions or plan.questions or build_questions(record, annotated)
+    own = as_placed(record.recoverability_questions, plan)
+    questions = own or plan.questions or build_questions(record, annotated)
     prepared = prepare_questions(questions, (), seed=42)
     return record.model_copy(update={"recoverability_questions": prepared})
 
@@ -544,7 +613,7 @@ def freeze(
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredBoards:
     """What was measured, by the frames that it was measured on.
 
     boards: features of whole boards, for the other modes of a suite; None: each board is measured under its own name.
@@ -581,7 +650,7 @@ class RunContext:
     matching: Rule
     engine: JudgingEngine
     given_plan: Plan | None = None
-    measured: Measured = field(default_factory=Measured, repr=False)
+    measured: MeasuredBoards = field(default_factory=MeasuredBoards, repr=False)
     ready: Prepared = field(default_factory=Prepared, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -597,7 +666,7 @@ class RunContext:
         given_plan: Plan | None = None,
         mode: Mode | None = None,
         matching: Rule | None = None,
-        measured: Measured | None = None,
+        measured: MeasuredBoards | None = None,
         ready: Prepared | None = None,
     ) -> Self:
         """Return the surroundings of a run of `record` by `config`.
@@ -616,10 +685,10 @@ class RunContext:
             files=files,
             mode=mode or load_mode(config.mode),
             size=frame_size(config, plugins.renderer),
-            matching=matching or kept_rule(config.matching, files.path, config.base_url),
+            matching=matching or kept_rule(config.matching, files.path, config.base_url, plugins.budget),
             engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
             given_plan=given_plan,
-            measured=measured or Measured(),
+            measured=measured or MeasuredBoards(),
             ready=ready or Prepared(),
         )
 
@@ -627,7 +696,7 @@ class RunContext:
     def folder(self) -> RunFolder:
         """The run's folder; rows of a suite have none, and their machine ends before anything is written."""
         if not isinstance(self.files, RunFolder):
-            raise TypeError(f"{str(self.files.path)!r} is no run's folder.")
+            raise TypeError(f"{str(self.files.path)!r} is not a run's folder.")
         return self.files
 
     @property
@@ -665,6 +734,19 @@ class RunContext:
     def trajectory(self) -> list[Transition]:
         """Return the transitions that a board is measured and repaired by: the record's own, else the plan's."""
         return self.record.transitions or self.plan().transitions
+
+    def asked(self, role: Role) -> tuple[str, ...]:
+        """Return the judges that are asked the questions of one half: of those that were made by rule, none that reads
+        pictures back instead."""
+        names = self.plugins.asked(role)
+        if not made_by_rule(self.story().recoverability_questions):
+            return names
+        return tuple(name for name in names if not can(self.plugins.judges[name], Judge.read_back))
+
+    def reading_back(self, role: Role) -> str | None:
+        """Return the judge by which pictures are read back in place of a half's questions; None where some judge is
+        asked these."""
+        return None if self.asked(role) else next(iter(self.plugins.asked(role)), None)
 
     def questions(self, role: Role) -> list[Question]:
         """Return the steering or the reporting questions, in order."""

@@ -4,7 +4,7 @@ whose frames are chosen one by one by what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from katha.agents.folder import RunRecord, by_service, paid
 from katha.agents.frames import images_of
 from katha.agents.guiding import layouts_of
 from katha.agents.state import Emit, RunResult
+from katha.compass.effects import effect_of, is_stale
 from katha.compass.modes import Mode
 from katha.compass.repair import (
     BoardFeatures,
@@ -23,19 +24,24 @@ from katha.compass.repair import (
     TransitionKey,
     adjacent_similarities,
     board_key,
+    board_mark,
     span,
     transition_similarity,
     transition_text,
     weigh,
 )
 from katha.compass.unmeasured import NoSimilarity
+from katha.errors import JudgeError
 from katha.eval_bridge.judging.engine import Inquiry, prefix_caches
+from katha.eval_bridge.judging.entrance import can_take, known
 from katha.eval_bridge.matching.rules import settle
-from katha.eval_bridge.packets.instructions import STEERING_VARIANT, Ask
+from katha.eval_bridge.packets.instructions import STEERING_VARIANT, STEERING_VARIANTS, Ask
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
+from katha.eval_bridge.questions.build import chance_level
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.eval_bridge.scoring.scores import score
 from katha.jsonio import digest
+from katha.plugin_boundary import named_failures
 from katha.schema import (
     Answer,
     Board,
@@ -44,11 +50,16 @@ from katha.schema import (
     Condition,
     Event,
     Question,
+    ReadBack,
     Role,
     Stage,
     Transition,
 )
 from katha.schema.scores import Scores
+
+_BY_RULE = (
+    "{} cannot measure them on questions made by rule. Give a record with people's questions, or a model as --judge."
+)
 
 
 def question_id(row: Answer) -> str:
@@ -83,7 +94,8 @@ def ask_all(
     Raises:
         JudgeError: a judge cannot be asked at all. RecordError: an image-only packet carries more than pixels.
     """
-    if not questions:
+    names = context.asked(by or role)
+    if not questions or not names:
         return []
     record = context.record
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
@@ -96,7 +108,7 @@ def ask_all(
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
 
-    rows = [row for name in context.plugins.asked(by or role) for row in context.engine.ask(name, inquiry, tell)]
+    rows = [row for name in names for row in context.engine.ask(name, inquiry, tell)]
     context.files.append_answers(rows)
     return rows
 
@@ -104,13 +116,15 @@ def ask_all(
 def measure(context: RunContext, name: str, board: Board, emit: Emit) -> Candidate:
     """Return the candidate `name`: `board`, its score by Eq. 24, and each of its transitions (Eqs. 25 to 27).
 
-    Where the context keeps features, a board that was measured before under any name is only weighed.
+    Where the context keeps features, a board that was measured before under any name is only weighed, and its answers
+    are those of `NAME#MARK`, since several boards of a suite have one name.
     """
     known = context.measured.boards if context.measured.boards is not None else {}
     key = board_key(board.frames)
     features = known.get(key)
     if features is None:
-        features = known[key] = _features(context, name, board, emit)
+        own = name if context.measured.boards is None else f"{name}#{board_mark(board.frames)}"
+        features = known[key] = _features(context, own, board, emit)
         context.files.sync_answers()
     return weigh(name, board, features, context.config.compass)
 
@@ -132,13 +146,20 @@ def _see(context: RunContext, board: Board) -> _Seen:
 
 def _features(context: RunContext, name: str, board: Board, emit: Emit) -> BoardFeatures:
     seen, questions = _see(context, board), context.questions("steering")
+    judge = context.reading_back("steering")
+    if judge is not None:
+        return _read_back(context, seen, judge)
     rows = ask_all(context, "image", seen.images, questions, method=name, role="steering", stage="critique", emit=emit)
+    again = _read_again(context, name, seen, emit)
     whole = rows if len(seen.images) == 2 else ()
     own = [_ask_transition(context, name, seen, item, emit, whole) for item in context.trajectory()]
-    asked = [*rows, *(row for answers in own for row in answers)]
+    asked = [*rows, *again, *(row for answers in own for row in answers)]
     settle(context.matching, [context.story()], asked)
+    told = [recoverability(each, questions, context.matching).mean for each in (rows, again) if each]
+    readings = [each for each in told if each is not None]
     return BoardFeatures(
-        recoverability=recoverability(rows, questions, context.matching).mean,
+        recoverability=sum(readings) / len(readings) if readings else None,
+        noise=abs(readings[0] - readings[1]) / 2 if len(readings) > 1 else None,
         adjacent=seen.adjacent,
         transitions=[
             _measure_transition(context, seen, item, answers)
@@ -146,6 +167,41 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
         ],
         asked=sorted({question_id(row) for row in asked}),
     )
+
+
+def _read_again(context: RunContext, name: str, seen: _Seen, emit: Emit) -> list[Answer]:
+    """Ask the same of a board in the other steering prompt variant, where the mode measures boards in both."""
+    if context.mode.readings == 1:
+        return []
+    return ask_all(
+        context,
+        "image",
+        seen.images,
+        context.questions("steering"),
+        method=f"{name}/again",
+        role="steering",
+        stage="critique",
+        emit=emit,
+        variant=STEERING_VARIANTS[1],
+    )
+
+
+def _read_back(context: RunContext, seen: _Seen, name: str) -> BoardFeatures:
+    """A board as its pictures read back, where nobody is asked about it; without a count where they cannot be read."""
+    record, meant = context.record, [frame.prompt for frame in seen.board.frames]
+    _, evidence = make_packet(record.story_id, "image", seen.images, record.story_text)
+    with named_failures(f"judge {name!r}", JudgeError):
+        found = context.plugins.judges[name].read_back(evidence.images, meant)
+    transitions = [
+        _features_of(context, seen, item, read_back=_counted(found, _shown_by(context, seen, item.pair)[0]))
+        for item in context.trajectory()
+    ]
+    told = _counted(found, range(len(meant)))
+    return BoardFeatures(recoverability=None, adjacent=seen.adjacent, transitions=transitions, read_back=told)
+
+
+def _counted(found: Sequence[bool] | None, places: Iterable[int]) -> ReadBack | None:
+    return ReadBack.of([found[place] for place in places]) if found is not None else None
 
 
 def _own_questions(context: RunContext, pair: tuple[int, int]) -> list[Question]:
@@ -184,22 +240,36 @@ def _measure_transition(
     context: RunContext, seen: _Seen, transition: Transition, rows: Sequence[Answer]
 ) -> TransitionFeatures:
     """One transition by the answers about it; measured once for all boards that show it by the same frames."""
-    pair = transition.pair
-    places, key = _shown_by(context, seen, pair)
+    _, key = _shown_by(context, seen, transition.pair)
     if key in context.measured.transitions:
         return context.measured.transitions[key][0]
-    questions = _own_questions(context, pair)
-    text = context.plugins.similarity.encode_text(transition_text(transition))
-    measured = TransitionFeatures(
-        pair=pair,
-        recoverability=recoverability(rows, questions, context.matching).mean if questions else None,
-        n_questions=len(questions),
-        similarity=transition_similarity(seen.vectors[places], text),
-        adjacent=max((seen.adjacent[place] for place in places[:-1]), default=0.0),
-    )
+    questions = _own_questions(context, transition.pair)
+    told = recoverability(rows, questions, context.matching).mean if questions else None
+    measured = _features_of(context, seen, transition, told, len(questions))
     if all(row.status == "ok" for row in rows):
         context.measured.transitions[key] = (measured, list(rows))
     return measured
+
+
+def _features_of(
+    context: RunContext,
+    seen: _Seen,
+    transition: Transition,
+    recovered: float | None = None,
+    asked: int = 0,
+    read_back: ReadBack | None = None,
+) -> TransitionFeatures:
+    """One transition: what was answered or read of its frames, how like its text they are, and how like one another."""
+    places, _ = _shown_by(context, seen, transition.pair)
+    text = context.plugins.similarity.encode_text(transition_text(transition))
+    return TransitionFeatures(
+        pair=transition.pair,
+        recoverability=recovered,
+        n_questions=asked,
+        similarity=transition_similarity(seen.vectors[places], text),
+        adjacent=max((seen.adjacent[place] for place in places[:-1]), default=0.0),
+        read_back=read_back,
+    )
 
 
 def _told_again(context: RunContext, rows: Sequence[Answer], method: str, emit: Emit) -> list[Answer]:
@@ -212,16 +282,17 @@ def _told_again(context: RunContext, rows: Sequence[Answer], method: str, emit: 
 
 
 def judge_boards(context: RunContext, boards: dict[str, Board], emit: Emit, *, text: bool = True) -> list[Answer]:
-    """Return the reporting answers: text once for all boards, images and both for each (equal ones are reused).
+    """Return the reporting answers: without evidence and from the text once for all boards, from images and both for
+    each (equal ones are reused).
 
-    `text` is False when the text-only answers are in the log already.
+    `text` is False when the answers that need no images are in the log already.
     """
     questions = context.questions("reporting")
 
     def put(condition: Condition, images: list[bytes], method: str | None) -> list[Answer]:
         return ask_all(context, condition, images, questions, method=method, role="reporting", stage="judge", emit=emit)
 
-    rows = put("text", [], None) if text else []
+    rows = [*put("none", [], None), *put("text", [], None)] if text else []
     for method, board in boards.items():
         images = images_of(context, board)
         rows += put("image", images, method) + put("text+image", images, method)
@@ -238,6 +309,18 @@ def same_judge(mode: Mode, plugins: Plugins) -> list[str]:
         f"Held out by question, not by judge: {names} chose the board and reports it, and a judge flatters its own "
         "choice. Give --steering-judge for another one to choose."
     ]
+
+
+def caveats(context: RunContext) -> list[str]:
+    """Return what there is to know of the answers of the judges that report: how each did in the entrance test, if it
+    took one, and what it says of itself, beside what a guess would have right."""
+    judges = {name: context.plugins.judges[name] for name in context.asked("reporting")}
+    results = {name: known(context.engine, name) for name, judge in judges.items() if can_take(judge)}
+    tested = [result.told(name) for name, result in results.items() if result is not None]
+    told = [judge.caveat for judge in judges.values() if judge.caveat]
+    chance = chance_level(context.questions("reporting"))
+    guess = f" A guess among the options is right in {100 * chance:.1f}%." if chance is not None else ""
+    return [*tested, *(f"{one}{guess}" for one in told)]
 
 
 def unmeasured(mode: Mode, plugins: Plugins) -> list[str]:
@@ -263,10 +346,22 @@ def write_results(
     reporting = [row for row in rows if row.role == "reporting"]
     unsettled = settle(context.matching, [context.story()], reporting)
     scored = score([context.story()], reporting, matching=context.matching, frozen=context.config.lock is not None)
+    judge = context.reading_back("reporting")
     warnings = [*same_judge(context.mode, context.plugins), *unmeasured(context.mode, context.plugins)]
+    if judge is not None:
+        scored = scored.with_read_back(_read_back_of(candidates, final), _BY_RULE.format(judge))
+        warnings = unmeasured(context.mode, context.plugins)
     scores = scored.with_notes([*unsettled, *warnings])
     context.folder.save_results(candidates, scores, final)
     return scores
+
+
+def _read_back_of(candidates: Candidates, final: Board) -> dict[str, ReadBack | None]:
+    """Return how many pictures read back as meant, of the board before (`base`) and of the one that was left."""
+    decision = candidates.decision
+    left = decision.inserted if decision.accepted and decision.inserted else decision.selected
+    kept = next(item for item in candidates.candidates if item.name == left)
+    return {"base": candidates.candidates[0].score.read_back, final.mode: kept.score.read_back}
 
 
 def finish(context: RunContext, state: RunRecord) -> RunResult:
@@ -282,6 +377,8 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
         "services": by_service(context.store, drawn) or state.services,
         "failures": result.outcome.failures(),
         "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
+        "effect": effect.record() if (effect := effect_of(result.candidates)) is not None else None,
+        "stale": [frame.index for frame in result.board.frames if is_stale(frame)],
     }
     folder.keep_plan(state)
     folder.finish(state.model_copy(update=account), result.outcome.status())

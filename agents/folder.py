@@ -37,13 +37,14 @@ from katha.jsonio import (
     digest,
     read_json,
     read_record,
+    read_text,
     sha256_hex,
     write_bytes_atomic,
     write_json,
 )
-from katha.schema import CONDITIONS, Answer, Board, Candidates, Plan, StoryRecord
+from katha.schema import ASKED, Answer, Board, Candidates, Plan, StoryRecord
 from katha.schema.scores import Scores, ServiceUse
-from katha.store import Kind, State, Store, Workspace
+from katha.store import State, Store, StoreKind, Workspace
 
 FIRST_VERSION = "001"
 CAST = "cast"
@@ -84,6 +85,12 @@ class MemoryFiles:
 
     def sync_answers(self) -> None:
         """Memory is as durable as it gets."""
+
+
+_WHERE_THERE = frozenset(
+    ("services", "redone", "replay", "failures", "coverage", "files", "sizes", "effect", "stale", "spent")
+)
+"""The keys of `run.json` that are there where they say something."""
 
 
 class RunRecord(State):
@@ -128,6 +135,13 @@ class RunRecord(State):
 
     coverage: Mapping[str, object] | None = None
     """How many of the story's sentences were read and drawn, and which were not."""
+    effect: Mapping[str, object] | None = None
+    """What choosing a seed did to the score (`seed`), and what the repair did (`repair`); of a board that a person has
+    changed since there is none."""
+    spent: float = 0.0
+    """US dollars that the run has cost so far, over all its processes and edits, as far as prices are known."""
+    stale: list[int] = []
+    """The numbers of inserted frames that are older than a picture beside them."""
 
     @model_serializer(mode="wrap")
     def _dump(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -136,7 +150,7 @@ class RunRecord(State):
         return {
             key: value
             for key, value in dump.items()
-            if value or key not in ("services", "redone", "replay", "failures", "coverage", "files", "sizes")
+            if value or key not in _WHERE_THERE
             if key != "version" or value != FIRST_VERSION
         }
 
@@ -164,7 +178,7 @@ class RunRecord(State):
 class RunFolder(Workspace[RunRecord]):
     """`OUT` of one run."""
 
-    KIND = Kind(
+    KIND = StoreKind(
         name="run",
         file="run.json",
         state=RunRecord,
@@ -183,6 +197,7 @@ class RunFolder(Workspace[RunRecord]):
         self.answers = path / "answers.jsonl"
         self.scores = path / "scores.json"
         self.graph = path / "graph.sqlite"
+        self.titled = path / "title.txt"
         self.versions = path / "versions"
         self._pending = self.versions / "pending"
         self._edited = self.versions / "edited.json"
@@ -267,6 +282,11 @@ class RunFolder(Workspace[RunRecord]):
     def load_story(self) -> StoryRecord:
         """Return the one line of `story.jsonl`."""
         return read_record(self.story, StoryRecord)
+
+    def title(self, story: StoryRecord) -> str:
+        """Return what the board is called: by a person (`title.txt`), by its story, else by the story's id."""
+        given = read_text(self.titled).strip() if self.titled.is_file() and not self.titled.is_symlink() else ""
+        return given or story.title or story.story_id.replace("_", " ")
 
     def save_results(self, candidates: Candidates, scores: Scores, board: Board) -> None:
         """Write `candidates.json`, `scores.json` and, last, `storyboard.json`, each atomically."""
@@ -379,7 +399,7 @@ class RunFolder(Workspace[RunRecord]):
         where the file is torn or holds nothing of a plan. Every other result is as it was left.
 
         Raises:
-            PlanError: what a person wrote is no plan; the line or the field is named.
+            PlanError: what a person wrote is not a plan; the line or the field is named.
         """
         if self.damaged(state) not in ([], [self.plan.name]):
             return None
@@ -399,7 +419,7 @@ class RunFolder(Workspace[RunRecord]):
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"])) or "the whole file"
-            raise PlanError(f"{str(path)!r} is no plan: {field}: {first['msg']}.", hint=hint) from error
+            raise PlanError(f"{str(path)!r} is not a plan: {field}: {first['msg']}.", hint=hint) from error
 
     def put_aside(self, edited: Plan, known: Plan) -> None:
         """Keep what a person wrote until it is taken over, and put the version's own plan into its place."""
@@ -459,7 +479,7 @@ class RunFolder(Workspace[RunRecord]):
         return all(path.is_file() for path in self._versioned)
 
 
-class Glance(MemoryFiles):
+class RunSummary(MemoryFiles):
     """A look at a finished run that changes nothing of it: new pictures join its panels, answers stay in memory."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -476,7 +496,7 @@ class Glance(MemoryFiles):
 
 
 def _order(row: Answer) -> tuple[str, ...]:
-    return (row.method or "", row.story_id, str(CONDITIONS.index(row.condition)), row.question_id, row.judge)
+    return (row.method or "", row.story_id, str(ASKED.index(row.condition)), row.question_id, row.judge)
 
 
 def new_record(record: StoryRecord, config: Settings, specs: Mapping[str, object], given: Plan | None) -> RunRecord:

@@ -27,11 +27,11 @@ from katha.agents.pictures import (
 )
 from katha.agents.requests import inserted_request, scene_request
 from katha.agents.state import BridgeTask, Emit, ignore_event
-from katha.border import named_failures
-from katha.compass.repair import Insertion, insertion
+from katha.compass.repair import Insertion, insertion, written
 from katha.errors import BlankFrameError, RenderError, StoreError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.pictures import png_size
+from katha.plugin_boundary import named_failures
 from katha.protocols import (
     BoardContext,
     FrameRequest,
@@ -43,7 +43,7 @@ from katha.schema import Board, Event, Frame, FrameKind, Record, Stage
 _PANEL_FIELDS = frozenset(
     {
         *("place", "time_of_day", "shot_size", "shot_angle", "must_show"),
-        *("light", "camera", "state", "gaze", "contacts", "props"),
+        *("light", "weather", "camera", "state", "gaze", "contacts", "props"),
     }
 )
 _TOLD_ELSEWHERE = frozenset({"story_id", "pictures", "guide", "plan", "transition", "composed", "dropped"})
@@ -172,7 +172,9 @@ def _with_pictures(
                 _require_served(context)
                 who = _name_of(context, renderer)
                 with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
-                    drawn = paid(context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))))
+                    drawn = paid(
+                        context.plugins.budget, renderer, lambda: next(iter(renderer.render_board([request]))), request
+                    )
                     whole = check_picture(drawn, (request.width, request.height), who)
                     sha256 = _put(context, renderer, whole, request, key)
         emit(Event(stage="render", kind="decision", message=f"A portrait of {name} to draw from.", reused=reused))
@@ -252,7 +254,7 @@ def keep_drawn(context: RunContext, key: str, request: FrameRequest, png: bytes)
     """Keep a picture that was drawn for one of them, with the receipt of the service.
 
     Raises:
-        RenderError: it is no whole picture of its size, or of one colour.
+        RenderError: it is not a whole picture of its size, or of one colour.
     """
     renderer, size = context.plugins.renderer, (request.width, request.height)
     _put(context, renderer, check_picture(png, size, context.config.renderer), request, key)
@@ -277,7 +279,7 @@ def _require_served(context: RunContext) -> None:
 def _render(
     context: RunContext, requests: Sequence[FrameRequest], places: Sequence[int], emit: Emit | None = None
 ) -> Generator[bytes, None, None]:
-    """The renderer's frames for the requests at `places`, each checked; exactly one per request. emit: is told of first
+    """The renderer's frames for the requests at `places`, each checked; exactly one per request. emit: hears of first
     versions of them."""
     count, renderer, who = 0, context.plugins.renderer, context.config.renderer
     wanted = [requests[place] for place in places]
@@ -289,7 +291,7 @@ def _render(
         with named_failures(f"renderer {who!r}", RenderError):
             frames = iter(renderer.render_board(wanted))
             while count < len(wanted):
-                png = paid(context.plugins.budget, renderer, lambda: next(frames, None))
+                png = paid(context.plugins.budget, renderer, lambda: next(frames, None), wanted[count])
                 if png is None:
                     break
                 size = (wanted[count].width, wanted[count].height)
@@ -477,7 +479,7 @@ def _insert_once(
             with _alone(context, renderer), named_failures(f"renderer {who!r}", RenderError):
                 found = [context.store.frames.get(key) for key in keys]
                 sha256 = found[0]
-                if sha256 is None:  # nor, while the lock was waited for, drawn as somebody's alternative
+                if sha256 is None:  # nor, while the lock was waited for, drawn as an alternative
                     wanted = [at for at, known in enumerate(found) if known is None]
                     pictures = _inserted(context, renderer, [asked[at] for at in wanted], around, drawn, who)
                     pairs = zip(wanted, pictures, strict=False)
@@ -501,7 +503,9 @@ def _inserted(
         frames = iter(renderer.insert_frames(requests, around))
     for number in range(len(requests)):
         try:
-            yield check_picture(paid(context.plugins.budget, renderer, lambda: next(frames, None)), size, who)
+            asked = requests[number]
+            png = paid(context.plugins.budget, renderer, lambda: next(frames, None), asked, neighbours=2)
+            yield check_picture(png, size, who)
         except BlankFrameError:
             if not number:
                 raise
@@ -526,7 +530,7 @@ def draw_inside(
     try:
         where = as_mask(picture_at(context, mask), size)
     except StoreError:
-        raise UsageError("The mask is no picture that this run keeps.", hint="Give the mask itself.") from None
+        raise UsageError("The mask is not a picture that this run keeps.", hint="Give the mask itself.") from None
     drawn = drawable_size(renderer.capabilities, size)
     own = _own_pictures(context, renderer)  # and no portraits: the picture shows how the others look
     shows = tuple((item.name, own[item.name]) for item in request.characters if item.name in own)
@@ -597,28 +601,6 @@ def draw_amended(
         return check_picture(new, size, who)
 
     return _changed_once(context, renderer, (request, wished), key, draw, emit)
-
-
-def redraw(
-    context: RunContext, request: FrameRequest, around: Board, others: Sequence[FrameRequest], position: int, emit: Emit
-) -> tuple[FrameRequest, str]:
-    """Draw one frame anew into the place it was taken from; `around` is the board without it.
-
-    A renderer whose frames do not depend on one another draws a scene as it draws any scene, so that a seed gives the
-    same picture here and in a board; otherwise the frame is inserted among the others.
-
-    Raises:
-        UsageError: the board's pictures were found, not drawn.
-    """
-    renderer = context.plugins.renderer
-    if request.kind != "scene":
-        return draw_inserted(context, request, around, others, position, emit)
-    if renderer.capabilities.source == "found":
-        raise UsageError(f"The pictures of {context.config.renderer!r} were not drawn here, so none is drawn again.")
-    if not together(renderer):
-        requests, hashes = draw_scenes(context, [request], emit)
-        return requests[0], hashes[0]
-    return draw_inserted(context, request, around, others, position, emit, renderer)
 
 
 def source_name(context: RunContext, sha256: str) -> str | None:
@@ -748,9 +730,10 @@ def board_requests(context: RunContext, board: Board) -> list[FrameRequest]:
     found = []
     for frame in board.frames:
         if frame.scene is not None and frame.transition is None:
-            found.append(scene_request(context, context.plan().panels[frame.scene - 1], frame.seed))
+            panel = frame.panel or context.plan().panels[frame.scene - 1]
+            found.append(scene_request(context, panel, frame.seed))
         else:
             pair = frame.transition or (1, 2)
-            what = insertion_of(context, pair, frame.prompt)
+            what = written(frame.panel) if frame.panel is not None else insertion_of(context, pair, frame.prompt)
             found.append(inserted_request(context, what, frame.seed, pair, frame.kind))
     return found

@@ -1,5 +1,6 @@
-"""The state machine: plan -> render* -> critique* -> select -> [localize -> bridge* -> critique* -> review] -> decide
--> judge -> report, where * is one branch per seed or candidate.
+"""The state machine: plan -> render* -> critique* -> select -> [localize -> (propose) -> bridge* -> critique* ->
+review] -> decide -> judge -> report, where * is one branch per seed or candidate, and of moves one per move and seed.
+What is in brackets is done again while the mode's budget lasts.
 
 A node reads the state, does its work through the context, and returns an update. A route reads the mode's data and the
 state, never a mode's name: a new mode is a row in configs/modes.yaml and no branch here.
@@ -7,6 +8,7 @@ state, never a mode's name: a new mode is a row in configs/modes.yaml and no bra
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import judge_boards, measure, write_results
-from katha.agents.editor.found import words_of
+from katha.agents.editor.imported_boards import words_of
 from katha.agents.frames import (
     draw_board,
     draw_bridge,
@@ -31,12 +33,15 @@ from katha.agents.frames import (
     next_seed,
     picture_at,
 )
+from katha.agents.redrawing import draw_move, move_name
+from katha.agents.repairing import answered_by
+from katha.agents.repairing import propose as propose_moves
 from katha.agents.requests import with_stand_ins
 from katha.agents.state import (
     BridgeTask,
     CritiqueTask,
     Emit,
-    Place,
+    InsertionPlace,
     RenderTask,
     ReviewAction,
     ReviewChoice,
@@ -46,7 +51,7 @@ from katha.agents.state import (
 from katha.compass.repair import Acceptance, Weakest, accept, best_candidate, random_pair, weakest_transition
 from katha.errors import ReplyError, TransientRenderError, UsageError
 from katha.protocols import Similarity, can
-from katha.schema import Board, Candidate, Candidates, Decision, Event, Plan, Stage
+from katha.schema import Board, Candidate, Candidates, Decision, Event, Move, Plan, Stage, Tried
 
 
 @contextmanager
@@ -84,7 +89,15 @@ def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
     able, words = renderer.capabilities, words_of(renderer)
     counted = context.config.model_copy(update={"panels": panel_count(context.record, context.config, able, words)})
     try:
-        return plan_within(context.plugins.planner, context.record, counted, able.prompt_tokens, heard, words)
+        return plan_within(
+            context.plugins.planner,
+            context.record,
+            counted,
+            able.prompt_tokens,
+            heard,
+            words,
+            plans=context.store.plans,
+        )
     except ReplyError as error:
         kept = context.folder.path / "planner_reply.txt"
         kept.write_text(error.raw, encoding="utf-8")
@@ -128,8 +141,8 @@ def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
     context = runtime.context
     questions, pairs = context.questions("steering"), {item.pair for item in context.trajectory()}
     # The whole board's questions, and each transition's own.
-    asked = len(questions) + sum(item.target_transition in pairs for item in questions)
-    with _stage(runtime, "critique", asked * len(context.plugins.asked("steering"))) as spent:
+    asked = context.mode.readings * len(questions) + sum(item.target_transition in pairs for item in questions)
+    with _stage(runtime, "critique", asked * len(context.asked("steering"))) as spent:
         candidate = measure(context, state["name"], state["board"], runtime.stream_writer)
     return {"scored": {candidate.name: candidate}, "timings": spent}
 
@@ -159,35 +172,43 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         if place is not None:
             message = f"Scenes {place.pair[0]} and {place.pair[1]}. {place.reason}"
             runtime.stream_writer(Event(stage="localize", kind="decision", message=message))
-    return {**found, "timings": spent}
+    return {**found, "moves": [], "timings": spent}
 
 
 def _localized(selected: Candidate, context: RunContext) -> RunState:
     mode, threshold = context.mode, context.config.compass.repair_threshold
-    used = {frame.transition for frame in selected.board.frames}
+    used = {frame.transition for frame in selected.board.frames} if mode.insert != "moves" else set()
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
-    if mode.at == "weakest" and context.questions("steering") and selected.score.recoverability is None:
-        note = "Nothing was repaired: no judge could answer a steering question about the board."
-        return {"weakest": None, "note": note}
+    measured = selected.score.recoverability is not None or selected.score.read_back is not None
+    if mode.at == "weakest" and context.questions("steering") and not measured:
+        could = (
+            "read its pictures" if context.reading_back("steering") else "answer a steering question about the board"
+        )
+        return {"weakest": None, "note": f"Nothing was repaired: no judge could {could}."}
     if weakest is None:
         return {"weakest": None, "note": "The story has no transitions, so there is nowhere to insert a frame."}
     if mode.at == "random":
         pair = random_pair([item.pair for item in transitions], context.record.story_id)
         reason = f"Chosen at random by seed 42 among {len(transitions)} transitions."
-        return {"weakest": Place(pair=pair, reason=reason, insert=True)}
+        return {"weakest": InsertionPlace(pair=pair, reason=reason, insert=True)}
     weak = mode.when == "always" or weakest.score < threshold
     note = f"Not repaired: the weakest transition scores {weakest.score:.2f}, the threshold is {threshold:.2f}."
+    if mode.when == "missed":
+        whole = selected.score.recoverability
+        weak = weakest.score < 1.0 or whole is None or whole < 1.0
+        note = "Nothing to repair: no steering question is missed."
     if mode.insert == "none":
         return {
-            "weakest": Place(pair=weakest.pair, reason=weakest.reason, insert=False),
+            "weakest": InsertionPlace(pair=weakest.pair, reason=weakest.reason, insert=False),
             "note": _told(weakest, context),
         }
-    return {"weakest": Place(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
+    return {"weakest": InsertionPlace(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
 
 
 def _told(weakest: Weakest, context: RunContext) -> str:
-    """What is said of the weakest transition where no frame is drawn: its score, and what a bridge would show."""
+    """Return what is said of the weakest transition where no frame is drawn: its score, and what a
+    bridge would show."""
     said = f"The weakest transition is from scene {weakest.pair[0]} to {weakest.pair[1]}, with {weakest.score:.2f}"
     threshold = context.config.compass.repair_threshold
     if weakest.score >= threshold:
@@ -195,12 +216,22 @@ def _told(weakest: Weakest, context: RunContext) -> str:
     return f"{said}. A bridge there would show: {insertion_of(context, weakest.pair).prompt}"
 
 
-def _bridges(state: RunState, context: RunContext, place: Place) -> list[Send]:
+def _bridges(state: RunState, context: RunContext, place: InsertionPlace) -> list[Send]:
     board, prompt = state["boards"][state["selected"]], state.get("bridge_prompt")
+    seeds = _seeds(state, context, board)
+    if context.mode.insert != "moves":
+        return [Send("bridge", BridgeTask(seed=one, board=board, pair=place.pair, prompt=prompt)) for one in seeds]
+    mark = f"move.{state['round']}"
     return [
-        Send("bridge", BridgeTask(seed=seed, board=board, pair=place.pair, prompt=prompt))
-        for seed in _seeds(state, context, board)
+        Send("bridge", BridgeTask(seed=seed, board=board, pair=place.pair, prompt=None, move=(mark, number, move)))
+        for number, move in _numbered(state)
+        for seed in seeds
     ]
+
+
+def _numbered(state: RunState) -> list[tuple[int, Move]]:
+    """Return the round's moves by their numbers among all of the repair's."""
+    return list(enumerate(state.get("moves", []), 1 + len(state.get("tried", []))))
 
 
 def _seeds(state: RunState, context: RunContext, board: Board) -> list[int]:
@@ -208,16 +239,47 @@ def _seeds(state: RunState, context: RunContext, board: Board) -> list[int]:
     return list(dict.fromkeys([*insertion_seeds(context, board), *state.get("more_seeds", [])]))
 
 
-def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
-    """One branch of `bridge` per seed, when a frame is to go in."""
+def after_localize(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["propose", "decide"]:
+    """One branch of `bridge` per seed, when a frame is to go in; moves are proposed first."""
     weakest = state.get("weakest")
-    return _bridges(state, runtime.context, weakest) if weakest is not None and weakest.insert else "decide"
+    if weakest is None or not weakest.insert:
+        return "decide"
+    return "propose" if runtime.context.mode.insert == "moves" else _bridges(state, runtime.context, weakest)
+
+
+def propose(state: RunState, runtime: Runtime[RunContext]) -> RunState:
+    """Have moves proposed at the weakest transition, from what was missed there."""
+    context, place, number = runtime.context, state["weakest"], state.get("round", 0) + 1
+    if place is None:
+        raise UsageError("Nothing is to be changed, so nothing is proposed.")
+    with _stage(runtime, "propose") as spent:
+        board, rounds = state["boards"][state["selected"]], context.mode.budget - number + 1
+        pair = (place.pair[0], place.pair[1])
+        made = propose_moves(context, board, pair, state.get("tried", []), rounds, runtime.stream_writer)
+        for move in made.moves:
+            message = f"{move.kind}: {move.reason}"
+            runtime.stream_writer(Event(stage="propose", kind="decision", message=message))
+    told: RunState = {"round": number, "moves": made.moves, "evidence": [made.evidence], "timings": spent}
+    return {**told, "note": made.why} if made.why else told
+
+
+def after_propose(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
+    """One branch of `bridge` per move and seed."""
+    weakest = state.get("weakest")
+    return (_bridges(state, runtime.context, weakest) if weakest is not None else []) or "decide"
 
 
 def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["critique_bridges"]]:
     """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
-    with _stage(runtime, "bridge", 1) as spent:
-        board = draw_bridge(runtime.context, state, _looking(runtime.context, runtime.stream_writer))
+    context, asked = runtime.context, state.get("move")
+    with _stage(runtime, "bridge", 1 if asked is None else len(asked[2].panels)) as spent:
+        emit = _looking(context, runtime.stream_writer)
+        if asked is None:
+            board = draw_bridge(context, state, emit)
+        else:
+            mark, number, move = asked
+            board = draw_move(context, state["board"], move, number, state["seed"], emit)
+            board = board.model_copy(update={"method": move_name(mark, number, state["seed"])})
     task = CritiqueTask(name=board.method, board=board)
     return Command(update={"boards": {board.method: board}, "timings": spent}, goto=Send("critique_bridges", task))
 
@@ -236,10 +298,20 @@ class _Proposal(NamedTuple):
 
 
 def _inserted_names(state: RunState, context: RunContext) -> list[str]:
-    """The names of the measured boards with a frame more than the selected one, in the order of their seeds."""
+    """Return the names of the measured boards that differ from the selected one, by move in the order of their
+    seeds."""
     board = state["boards"][state["selected"]]
-    names = [inserted_name(context.mode.insert, board, seed) for seed in _seeds(state, context, board)]
+    names = [name for rows in _moved_names(state, context).values() for name in rows]
+    if context.mode.insert != "moves":
+        names = [inserted_name(context.mode.insert, board, seed) for seed in _seeds(state, context, board)]
     return [name for name in names if name in state.get("scored", {})]
+
+
+def _moved_names(state: RunState, context: RunContext) -> dict[int, list[str]]:
+    """Return by the number of a move of this round the names of its boards."""
+    seeds = _seeds(state, context, state["boards"][state["selected"]])
+    mark = f"move.{state.get('round', 0)}"
+    return {number: [move_name(mark, number, seed) for seed in seeds] for number, _ in _numbered(state)}
 
 
 def _propose(state: RunState, context: RunContext) -> _Proposal:
@@ -269,8 +341,23 @@ def review_request(state: RunState, context: RunContext) -> ReviewRequest:
         proposal=proposal.inserted[0].name,
         accepts=proposal.verdict.accepted,
         reason=proposal.verdict.reason,
-        prompt=insertion_of(context, place.pair, state.get("bridge_prompt")).prompt,
+        prompt=_prompt_of(state, context, place, proposal.inserted[0].name),
         panels=context.folder.panels,
+        moves=_moves_by_name(state, context),
+    )
+
+
+def _moves_by_name(state: RunState, context: RunContext) -> dict[str, Move]:
+    """Return the round's moves by the names of their boards."""
+    names = _moved_names(state, context)
+    return {name: move for number, move in _numbered(state) for name in names[number]}
+
+
+def _prompt_of(state: RunState, context: RunContext, place: InsertionPlace, proposal: str) -> str:
+    """Return what the proposed frame was drawn from."""
+    move = _moves_by_name(state, context).get(proposal)
+    return (
+        insertion_of(context, place.pair, state.get("bridge_prompt")).prompt if move is None else move.panels[0].prompt
     )
 
 
@@ -278,15 +365,15 @@ def check_choice(choice: ReviewChoice, request: ReviewRequest) -> ReviewChoice:
     """Return a person's choice if it can be followed.
 
     Raises:
-        UsageError: it is none of the five, is no seed, names no board that is there, or has an empty prompt.
+        UsageError: it is none of the five, is not a seed, names no board that is there, or has an empty prompt.
     """
     names = [item.name for item in request.inserted]
     if choice.action not in get_args(ReviewAction):
-        raise UsageError(f"{choice.action!r} is no choice.", hint=f"Known: {', '.join(get_args(ReviewAction))}.")
+        raise UsageError(f"{choice.action!r} is not a choice.", hint=f"Known: {', '.join(get_args(ReviewAction))}.")
     if choice.action == "choose" and choice.candidate not in names:
         raise UsageError(f"No inserted board is called {choice.candidate!r}.", hint=f"Known: {', '.join(names)}.")
     if choice.seed is not None and not 0 <= choice.seed < 2**32:
-        raise UsageError(f"{choice.seed} is no seed.", hint="Seeds go from 0 to 4294967295.")
+        raise UsageError(f"{choice.seed} is not a seed.", hint="Seeds go from 0 to 4294967295.")
     if choice.action == "edit" and not (choice.prompt or "").strip():
         raise UsageError("The new prompt is empty.", hint="Say what the inserted frame is to show.")
     return choice
@@ -326,11 +413,21 @@ def review(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         except (TypeError, UsageError) as error:
             question = {**question, "wrong": str(error)}
     prompt = choice.prompt if choice.action == "edit" else state.get("bridge_prompt")
+    moves = state.get("moves", [])
+    if choice.action == "edit" and choice.prompt and moves:
+        edited = request.moves[choice.candidate or request.proposal]
+        moves = [_reworded(move, choice.prompt) if move == edited else move for move in moves]
     more = state.get("more_seeds", [])
     if choice.action == "seed":
         known = _seeds(state, runtime.context, state["boards"][state["selected"]])
         more = [*more, next_seed(known[-1]) if choice.seed is None else choice.seed]
-    return {"choice": choice, "bridge_prompt": prompt, "more_seeds": more}
+    return {"choice": choice, "bridge_prompt": prompt, "more_seeds": more, "moves": moves}
+
+
+def _reworded(move: Move, prompt: str) -> Move:
+    """Return a move whose first frame shows what a person wrote."""
+    first, *others = move.panels
+    return move.model_copy(update={"panels": [first.model_copy(update={"prompt": prompt}), *others]})
 
 
 def after_review(state: RunState, runtime: Runtime[RunContext]) -> list[Send] | Literal["decide"]:
@@ -349,9 +446,41 @@ def decide(state: RunState, runtime: Runtime[RunContext]) -> RunState:
             kept, changes = (decision, {"selected": earlier.selected}) if decision.accepted else (earlier, {})
             decision = kept.model_copy(update={**changes, "reason": reason})
         runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
-    found: RunState = {"decision": decision, "timings": spent}
+        tried = _tried(state, runtime.context, decision)
+    found: RunState = {"decision": decision, "tried": tried, "timings": spent}
     if decision.accepted and decision.inserted:  # a further frame goes into the repaired board
         found |= {"selected": decision.inserted, "rounds": state.get("rounds", 0) + 1}
+    return found
+
+
+def _tried(state: RunState, context: RunContext, decision: Decision) -> list[Tried]:
+    """Return the moves of this round with what each did to the board."""
+    if not state.get("moves") or not _inserted_names(state, context):
+        return []
+    selected = state["scored"][state["selected"]]
+    knew = answered_by(context, selected.board)
+    found = []
+    for number, move in _numbered(state):
+        boards = [state["scored"][name] for name in _moved_names(state, context)[number] if name in state["scored"]]
+        if not boards:
+            continue
+        best, kept = best_candidate(boards), decision.accepted and decision.inserted in {item.name for item in boards}
+        best = state["scored"][decision.inserted] if kept and decision.inserted else best
+        knows, verdict = answered_by(context, best.board), accept(selected, best, context.config.compass)
+        reason = verdict.reason if kept or not verdict.accepted else f"{verdict.reason} Another move was better."
+        found.append(
+            Tried(
+                round=state["round"],
+                move=move,
+                candidates=[item.name for item in boards],
+                best=best.name,
+                gain=best.score.total - selected.score.total,
+                accepted=kept,
+                reason=reason,
+                answered=sorted(knows - knew),
+                lost=sorted(knew - knows),
+            )
+        )
     return found
 
 
@@ -386,7 +515,10 @@ def _decide(state: RunState, context: RunContext) -> Decision:
 
 def after_decide(state: RunState, runtime: Runtime[RunContext]) -> Literal["localize", "done"]:
     """An accepted frame is followed by another while the mode's budget lasts."""
-    again = state["decision"].accepted and state.get("rounds", 0) < runtime.context.mode.budget
+    mode = runtime.context.mode
+    again = state["decision"].accepted and state.get("rounds", 0) < mode.budget
+    if mode.insert == "moves":
+        again = bool(state.get("moves")) and state.get("round", 0) < mode.budget
     return "localize" if again and not runtime.context.config.review else "done"
 
 
@@ -395,7 +527,7 @@ def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     context = runtime.context
     candidates, _, final = final_boards(state, context)
     boards = {"base": candidates[0].board.model_copy(update={"method": "base"}), context.mode.name: final}
-    total = len(context.questions("reporting")) * len(context.plugins.asked("reporting")) * (1 + 2 * len(boards))
+    total = len(context.questions("reporting")) * len(context.asked("reporting")) * (1 + 2 * len(boards))
     with _stage(runtime, "judge", total) as spent:
         judge_boards(context, boards, runtime.stream_writer)
     return {"timings": spent}
@@ -426,14 +558,18 @@ def final_boards(state: RunState, context: RunContext) -> tuple[list[Candidate],
     kind, scored, decision = context.mode.insert, state["scored"], state["decision"]
     base = [f"candidate:{seed}" for seed in context.candidate_seeds]
     rank = {str(seed): place for place, seed in enumerate(context.config.seeds)}
-    rest: list[str] = []
-    for number in range(1, context.mode.budget + 1):
-        mark = f"{kind}:" if number == 1 else f"{kind}.{number}:"
-        own = [name for name in scored if name.startswith(mark)]
-        rest += sorted(own, key=lambda name: rank.get(name.rpartition(":")[2], len(rank)))
-    candidates = [scored[name] for name in [*base, *(name for name in rest if name in scored and name not in base)]]
+
+    def order(name: str) -> tuple[list[int], int]:
+        head, _, seed = name.rpartition(":")
+        return [int(part) for part in head.split(".")[1:]], rank.get(seed, len(rank))
+
+    prefix = "move" if kind == "moves" else kind
+    rest = [name for name in scored if re.match(rf"{prefix}[.:]", name)]
+    candidates = [scored[name] for name in [*base, *sorted(rest, key=order)]]
     left = decision.inserted if decision.accepted and decision.inserted else decision.selected
     board = next(item.board for item in candidates if item.name == left)
+    told = {"evidence": state.get("evidence", []), "tried": state.get("tried", [])}
+    decision = decision.model_copy(update=told)
     return candidates, decision, board.model_copy(update={"method": context.mode.name})
 
 
@@ -452,6 +588,7 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     graph.add_node("critique", critique, input_schema=CritiqueTask)
     graph.add_node("select", select)
     graph.add_node("localize", localize)
+    graph.add_node("propose", propose)
     graph.add_node("bridge", bridge, input_schema=BridgeTask, retry_policy=RETRY)
     graph.add_node("critique_bridges", critique, input_schema=CritiqueTask)
     graph.add_node("review", review)
@@ -460,7 +597,8 @@ def build_graph(checkpointer: BaseCheckpointSaver[Any] | None = None, *, reports
     graph.add_conditional_edges("plan", after_plan, ["render"])
     graph.add_edge("critique", "select")
     graph.add_conditional_edges("select", after_select)
-    graph.add_conditional_edges("localize", after_localize, ["bridge", "decide"])
+    graph.add_conditional_edges("localize", after_localize, ["propose", "bridge", "decide"])
+    graph.add_conditional_edges("propose", after_propose, ["bridge", "decide"])
     graph.add_conditional_edges("critique_bridges", after_critique)
     graph.add_conditional_edges("review", after_review, ["bridge", "decide"])
     if reports:

@@ -1,7 +1,7 @@
 """The layouts that a board's frames follow: another renderer's frames of the same moments, the guide's.
 
 A layout is drawn before the frame that follows it, and is a frame like any other: it has its own key, is kept, paid for
-and told of by itself, and its drawing stands beside it. So a board of the guide that is there already costs nothing.
+and reported by itself, and its drawing stands beside it. So a board of the guide that is there already costs nothing.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def layout_name(request: FrameRequest) -> str | None:
 
 
 def unshown(emit: Emit) -> Emit:
-    """Return what tells of a layout as of progress within a frame: it is no frame of the board."""
+    """Return what tells of a layout as of progress within a frame: it is not a frame of the board."""
 
     def told(event: Event) -> None:
         if event["kind"] == "frame":
             event = Event(stage=event["stage"], kind="progress", message=f"layout of {event['message']}")
-        elif "sha256" in event:  # a first version of a layout is no first version of its frame
+        elif "sha256" in event:  # a first version of a layout is not a first version of its frame
             event = Event(stage=event["stage"], kind=event["kind"], message=f"layout of {event['message']}")
         emit(event)
 

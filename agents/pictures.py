@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
-from katha.pictures import as_png, decode, png_problem, png_size
+from katha.pictures import as_png, decode, is_blank, png_problem, png_size
 from katha.protocols import Capabilities, FrameRequest, Renderer, can
 from katha.schema import Character
 
 T = TypeVar("T")
 Size = tuple[int, int]
-_FLAT_LEVELS = 2
 _HALF_GREY = 128
 _SMALL = 2048
 _FLAT_RATIO = 200
@@ -39,17 +38,12 @@ def check_picture(png: object, size: Size | None, who: str) -> bytes:
             f"The renderer {who!r} drew {found[0]}x{found[1]} pixels where {size[0]}x{size[1]} were asked for."
         )
     try:
-        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and _flat(png)
+        blank = len(png) < max(_SMALL, found[0] * found[1] * 3 // _FLAT_RATIO) and is_blank(decode(png, "The frame"))
     except InputFileError as error:
         raise RenderError(f"The renderer {who!r} gave a frame that cannot be used: {error.message}") from error
     if blank:
         raise BlankFrameError(f"The renderer {who!r} drew a frame of one colour.", hint="Try another prompt or seed.")
     return png
-
-
-def _flat(png: bytes) -> bool:
-    bands = decode(png, "The frame").getextrema()
-    return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
 
 
 def drawable_size(able: Capabilities, wanted: Size) -> Size:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from katha.agents.context import RunContext
 from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
-from katha.composing import Count, Family, compose, load_family
+from katha.composing import Count, PromptFamily, compose, load_family
 from katha.planners.base import WORD, worded
 from katha.protocols import Capabilities, FrameRequest, Renderer, can, tokens_of
 from katha.schema import Frame, FrameKind, Panel, Plan, Prop, Seen
 from katha.sentences import raw_sentences
+from katha.shots import SHOT_FIELDS, UNSEEN, ShotField, worded_shot
 
 __all__ = [
     "frame_request",
@@ -22,6 +23,7 @@ __all__ = [
     "panel_request",
     "scene_request",
     "stand_ins",
+    "unfollowed_shots",
     "with_stand_ins",
 ]
 
@@ -45,7 +47,7 @@ def _with_plan(request: FrameRequest, plan: Plan, able: Capabilities) -> FrameRe
 def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameRequest:
     """Return what a renderer that draws the panels' fields was asked for a frame of a board of `plan`: all that can
     change a pixel, as far as the plan still says it."""
-    panel = next((panel for panel in plan.panels if panel.index == frame.scene), None)
+    panel = frame.panel or next((panel for panel in plan.panels if panel.index == frame.scene), None)
     if panel is not None and frame.transition is None:
         return replace(panel_request(plan, panel, frame.seed, size), prompt=frame.prompt)
     around = [panel for panel in plan.panels if panel.index in (frame.transition or (1, 2))]
@@ -59,13 +61,56 @@ def frame_request(plan: Plan, frame: Frame, size: tuple[int, int]) -> FrameReque
 def in_words(request: FrameRequest, able: Capabilities, count: Count = tokens_of) -> FrameRequest:
     """Return `request` with a prompt that says all of its fields, where the renderer draws from the prompt alone, as
     its family of models reads it best and as far as there is room."""
-    if able.panel or able.source == "found":
+    if able.source == "found":
         return request
+    if able.panel:
+        return request if able.sky else _with_weather(request)
     made = compose(request, _family(able), count)
     return replace(request, prompt=made.text, composed=True, dropped=made.left_out)
 
 
-def _family(able: Capabilities) -> Family:
+def _with_weather(request: FrameRequest) -> FrameRequest:
+    """Return `request` with its weather in the prompt, unless that says it already."""
+    told = worded_shot("weather", request.weather)
+    if not told or worded(request.weather, request.prompt):
+        return request
+    return replace(request, prompt=f"{request.prompt.rstrip()} {told[0].upper()}{told[1:]}.")
+
+
+def unfollowed_shots(
+    context: RunContext, old: Plan, scenes: Mapping[int, int], frames: Sequence[Frame]
+) -> Iterator[str]:
+    """Yield a sentence for each word of the camera, new in the run's plan, that no picture will show.
+
+    old: the plan before; scenes: the number that each of its scenes has now; frames: those of the board.
+    """
+    renderer, who = context.plugins.renderer, context.config.renderer
+    was = {scenes[panel.index]: panel for panel in old.panels if panel.index in scenes}
+    numbered = {frame.scene: str(frame.index) for frame in frames}
+    lost: dict[ShotField, list[str]] = {}
+    for panel in context.plan().panels:
+        before = was.get(panel.index)
+        for name in SHOT_FIELDS:
+            new = str(getattr(panel, name))
+            if new and (before is None or getattr(before, name) != new) and not _followed(renderer, panel, name):
+                lost.setdefault(name, []).append(numbered[panel.index])
+    for name, numbers in lost.items():
+        what = f"{_CALLED[name]} of frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+        by = "No still picture" if name in UNSEEN else f"No picture by {who!r}"
+        yield f"{by} shows the {what}: it stands in the shot list."
+
+
+def _followed(renderer: Renderer, panel: Panel, name: ShotField) -> bool:
+    """Return whether a renderer can show what stands in a field of the camera."""
+    able = renderer.capabilities
+    if name in UNSEEN or able.source == "found":
+        return False
+    if able.panel and name == "light":
+        return able.sky
+    return not (name == "shot_angle" and able.panel and getattr(panel, name) in panel.not_drawn)
+
+
+def _family(able: Capabilities) -> PromptFamily:
     """The family of a renderer's model; its own limit is the budget."""
     family, limit = load_family(able.prompt_family), able.prompt_tokens
     return family if limit is None else replace(family, budget=min(limit, family.budget or limit), pieces=1)
@@ -77,6 +122,9 @@ def inserted_request(
     """A frame between two scenes: where and when the scene is that its prompt is about, as far as the plan says; drawn
     from the fields, where the first of them is."""
     plan, inserter = context.plan(), context.plugins.inserter
+    if what.panel is not None:
+        asked = panel_request(plan, what.panel, seed, context.size)
+        return _for(inserter, replace(asked, scene=None, kind=kind, transition=pair), plan)
     at = pair[0] if inserter.capabilities.panel else what.scene or pair[0]
     request = _placed(_request(plan, what, seed, context.size, kind=kind), plan.panels[at - 1])
     lasting = _lasting(plan.panels[pair[0] - 1])
@@ -85,7 +133,7 @@ def inserted_request(
 
 
 def _lasting(panel: Panel) -> tuple[Seen, ...]:
-    """What of a panel's states a frame after it begins with: clothes and damage, no mood."""
+    """Return what of a panel's states a frame after it begins with: clothes and damage, no mood."""
     return tuple(Seen(name=one.name, state=one.state) for one in panel.state if one.state)
 
 
@@ -106,7 +154,8 @@ def panel_request(plan: Plan, panel: Panel, seed: int, size: tuple[int, int]) ->
 
 
 def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
-    return replace(request, place=panel.place, time_of_day=panel.time_of_day, light=panel.light)
+    placed = replace(request, place=panel.place, time_of_day=panel.time_of_day)
+    return replace(placed, light=panel.light, weather=panel.weather)
 
 
 def _props(plan: Plan, told: str) -> tuple[Prop, ...]:
@@ -150,7 +199,7 @@ def _request(
     )
 
 
-# What the renderer has no picture for: a sentence that is told with a stand-in is no sentence that is drawn.
+# What the renderer has no picture for: a sentence that is told with a stand-in is not a sentence that is drawn.
 
 
 def with_stand_ins(context: RunContext, before: Plan | None = None) -> Plan:
@@ -190,12 +239,12 @@ def _sentence_of(piece: str, panel: Panel) -> str:
 
 
 def _within(piece: str, sentence: str) -> bool:
-    """Whether all words of a piece are in a sentence."""
+    """Return whether all words of a piece are in a sentence."""
     return {*WORD.findall(piece.lower())} <= {*WORD.findall(sentence.lower())}
 
 
 def _wish(plan: Plan, panel: Panel) -> str:
-    """What tells the requests of two panels apart, whatever their size and seed."""
+    """Return what tells the requests of two panels apart, whatever their size and seed."""
     return repr(panel_request(plan, panel, 0, (0, 0)))
 
 
@@ -209,6 +258,15 @@ def stand_ins(panel: Panel) -> Iterator[tuple[str, str]]:
             yield next((text for text in sentences if stem.search(text.lower())), sentences[0]), word
 
 
+_CALLED: Mapping[ShotField, str] = {
+    "shot_size": "shot size",
+    "shot_angle": "angle",
+    "camera_move": "camera move",
+    "time_of_day": "time of day",
+    "weather": "weather",
+    "light": "light",
+    "sound": "sound",
+}
 _GONE = (
     r"\b(?:where (?:\S+ ){{1,3}}{0} (?:stood|was|had|lay|sat|hung|used)|(?:without|instead of) (?:\S+ ){{1,3}}{0})\b"
 )

@@ -15,15 +15,17 @@ from pydantic import ValidationError
 
 from katha.addresses import shown
 from katha.agents.context import Plugins, RunContext, check_able, check_plan, load_plugins, plan_sha256
-from katha.agents.critique import finish
+from katha.agents.critique import caveats, finish
+from katha.agents.editor.edit_session import EditSession, replay
 from katha.agents.editor.names import name_frames
-from katha.agents.editor.steps import Desk, replay
 from katha.agents.folder import FIRST_VERSION, RunFolder, RunRecord, new_record
 from katha.agents.graph import Graph, build_graph, check_choice, review_request
 from katha.agents.guiding import layouts_of
+from katha.agents.spending import spending
 from katha.agents.state import CHECKPOINTED, Emit, ReviewChoice, ReviewRequest, RunResult, RunState, ignore_event
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
+from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.budget import Budget
 from katha.models.calls import noting_calls
 from katha.postgres import connector, explained
@@ -77,8 +79,12 @@ def run_story(
         folder.restore()
         known = folder.resume(fresh)
         state = known.model_copy(update={"config": fresh.config}) if known is not None else fresh
-        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
-            desk = Desk(folder, config, made, store, on_event or ignore_event)
+        with (
+            Store(cache_folder(), owner=state.run_id) as store,
+            noting_calls(folder.calls),
+            spending(folder, made.budget),
+        ):
+            desk = EditSession(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, record, plan, known is None, review)
 
 
@@ -110,8 +116,12 @@ def resume_run(
             review = _refused
         made = load_plugins(config, budget)
         folder.resume(state.model_copy(update=made.specs()))
-        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
-            desk = Desk(folder, config, made, store, on_event or ignore_event)
+        with (
+            Store(cache_folder(), owner=state.run_id) as store,
+            noting_calls(folder.calls),
+            spending(folder, made.budget),
+        ):
+            desk = EditSession(folder, config, made, store, on_event or ignore_event)
             return _go_on(desk, state, folder.first_story(state), None, False, review)
 
 
@@ -126,10 +136,13 @@ def _refused(request: ReviewRequest) -> ReviewChoice:
 
 
 def _go_on(
-    desk: Desk, state: RunRecord, record: StoryRecord, plan: Plan | None, fresh: bool, review: Review | None
+    desk: EditSession, state: RunRecord, record: StoryRecord, plan: Plan | None, fresh: bool, review: Review | None
 ) -> RunResult:
     """Take a run that is begun to its end; `plan`: given in place of the planner's; `fresh`: its folder held none."""
     folder = desk.folder
+    if fresh:
+        for judge in desk.plugins.judges.values():
+            judge.require_room()
     if state.status != "running" and _stands(desk, state):
         result = replay(desk) if state.replay else folder.load_result(reused=True)
         name_frames(folder, result.board, folder.load_plan())
@@ -147,8 +160,11 @@ def _go_on(
         if fresh:
             folder.abandon()
         raise
-    notes = [_SEED_NOTE] if context.mode.report == "mean_over_seeds" else []
-    notes += context.plugins.renderer.left_out(record.story_id)
+    judged = any(not isinstance(judge, NoJudge) for judge in context.plugins.judges.values())
+    notes = [_SEED_NOTE] if judged and context.mode.report == "mean_over_seeds" else []
+    writes = not all(judge.always_chooses for judge in context.plugins.judges.values())
+    notes += [context.config.matching_note] if writes and context.config.matching_note else []
+    notes += [*context.plugins.renderer.left_out(record.story_id), *caveats(context)]
     state = state.model_copy(update={"timings": values.get("timings", {}), "notes": notes})
     result = finish(context, state)
     if again:  # what was done by hand is done once more, from the cache
@@ -157,9 +173,9 @@ def _go_on(
     return result
 
 
-def _stands(desk: Desk, state: RunRecord) -> bool:
-    """Whether a run that ended is all there: what a person wrote into its plan is taken over, what is damaged is set
-    aside, and a lost panel comes from the cache."""
+def _stands(desk: EditSession, state: RunRecord) -> bool:
+    """Return whether a run that ended is all there: what a person wrote into its plan is taken over, what is damaged is
+    set aside, and a lost panel comes from the cache."""
     folder = desk.folder
     if folder.edited_plan(state) is not None and _is_whole(folder, desk.store):
         from katha.agents.editor.editing import take_plan
@@ -183,7 +199,7 @@ def _begun_with(folder: RunFolder, state: RunRecord, record: StoryRecord, config
 
 
 def _is_whole(folder: RunFolder, store: Store) -> bool:
-    """Whether every file of a finished run is there; a lost or changed panel is brought back from the cache."""
+    """Return whether every file of a finished run is there; a lost or changed panel is brought back from the cache."""
     if not folder.whole():
         return False
     try:
@@ -284,7 +300,7 @@ def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, 
 def _begin(
     context: RunContext, folder: RunFolder, graph: Graph, saver: BaseCheckpointSaver[Any], config: RunnableConfig
 ) -> RunState | None:
-    """What the machine is started with: None to go on from its last checkpoint, an empty state to begin."""
+    """Return what the machine is started with: None to go on from its last checkpoint, an empty state to begin."""
     state = graph.get_state(config)
     drawn_from = state.values.get("plan_sha256")
     files = folder.plan.is_file() and folder.story.is_file()

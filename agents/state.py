@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict, TypeVar
+from typing import Annotated, Literal, NotRequired, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.eval_bridge.judging.answers import Outcome
-from katha.schema import Board, Candidate, Candidates, Coverage, Decision, Event, Record
+from katha.schema import Board, Candidate, Candidates, Coverage, Decision, Event, Evidence, Move, Record, Tried
 from katha.schema.scores import Scores
 
 T = TypeVar("T")
@@ -48,6 +49,8 @@ class ReviewRequest:
     reason: str
     prompt: str
     panels: Path
+    moves: Mapping[str, Move] = field(default_factory=dict)
+    """What each of them changes, by its name, where moves are decided."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class RunResult:
     """What else there is to say of the run: the notes of its `run.json`."""
 
 
-class Place(Record):
+class InsertionPlace(Record):
     """Where a frame goes in: the transition, why this one, and whether it is weak enough for a frame to go in."""
 
     pair: tuple[int, int]
@@ -94,7 +97,7 @@ class Place(Record):
 # LangGraph writes a record into a checkpoint by its class and fields; `CHECKPOINTED` lists the classes that it may
 # make when it reads one.
 
-CHECKPOINTED = (Board, Candidate, Decision, Place, ReviewChoice)
+CHECKPOINTED = (Board, Candidate, Decision, Evidence, Move, InsertionPlace, ReviewChoice, Tried)
 
 
 def merge(old: Mapping[str, T] | None, new: Mapping[str, T]) -> dict[str, T]:
@@ -123,7 +126,7 @@ class RunState(TypedDict, total=False):
     selected: str
     """The name of the base board that goes on."""
 
-    weakest: Place | None
+    weakest: InsertionPlace | None
     """Where a frame may go in; None when the story has no such place."""
 
     note: str
@@ -140,6 +143,18 @@ class RunState(TypedDict, total=False):
 
     rounds: int
     """How many frames were accepted so far."""
+
+    round: int
+    """The round of proposals that is under way, from 1."""
+
+    moves: list[Move]
+    """What was proposed in this round."""
+
+    evidence: Annotated[list[Evidence], operator.add]
+    """What each round's proposals were made from."""
+
+    tried: Annotated[list[Tried], operator.add]
+    """The moves of the rounds that were decided."""
 
     decision: Decision
     """The outcome."""
@@ -161,6 +176,8 @@ class BridgeTask(TypedDict):
     board: Board
     pair: tuple[int, int]
     prompt: str | None
+    move: NotRequired[tuple[str, int, Move] | None]
+    """Its round's mark (`move.1`), its number, and what is drawn, where it is a move."""
 
 
 class CritiqueTask(TypedDict):

@@ -40,7 +40,7 @@ _STAND_IN = "No key, server or card is here"
 
 
 @dataclass(frozen=True)
-class Server:
+class LocalServer:
     """A server on this machine: what usually listens at its port, its address, and the models that it lists."""
 
     name: str
@@ -64,7 +64,7 @@ class Choice:
 
     @property
     def stand_in(self) -> bool:
-        """Whether nothing was there."""
+        """Return whether nothing was there."""
         return self.found == _STAND_IN
 
     def over(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,11 +142,14 @@ def _missing(choice: Choice) -> str:
 
 
 def keys_set(environment: Mapping[str, str] = os.environ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the variables that hold keys, each with the row of `configs/day-one.yaml` for its vendor."""
-    providers = load_config("providers.yaml")
-    for row in load_config("day-one.yaml")["keys"]:
+    """Yield the variables that hold keys, each with the row of `configs/day-one.yaml` for its vendor. A word that
+    stands for no key (`OPENAI_API_KEY=x`, for a server that asks for one) is none."""
+    providers, data = load_config("providers.yaml"), load_config("day-one.yaml")
+    none = {str(word) for word in data["placeholders"]}
+    for row in data["keys"]:
         section = providers[row["provider"]]
-        variable = next((name for name in section["key"] if environment.get(name)), None)
+        given = ((name, environment.get(name, "").strip().lower()) for name in section["key"])
+        variable = next((name for name, value in given if value and value not in none), None)
         if variable is not None and not is_loopback(environment.get(section["text"]["url_variable"], "")):
             yield variable, row
 
@@ -154,7 +157,7 @@ def keys_set(environment: Mapping[str, str] = os.environ) -> Iterator[tuple[str,
 # Servers on this machine.
 
 
-def servers(environment: Mapping[str, str] = os.environ) -> Iterator[Server]:
+def servers(environment: Mapping[str, str] = os.environ) -> Iterator[LocalServer]:
     """Yield the servers that answer at their usual ports, and where OPENAI_BASE_URL says that there is one here."""
     data = load_config("day-one.yaml")["servers"]
     named = environment.get("OPENAI_BASE_URL", "")
@@ -163,7 +166,7 @@ def servers(environment: Mapping[str, str] = os.environ) -> Iterator[Server]:
     for name, url in places:
         models = _writers(listed(url, data["seconds"]), data["no_text"])
         if models:
-            yield Server(name, url, tuple(models))
+            yield LocalServer(name, url, tuple(models))
 
 
 def listed(url: str, seconds: float) -> list[str]:
@@ -193,7 +196,7 @@ def _size(name: str) -> float:
     return max((float(found) for found in _SIZE.findall(name)), default=0.0)
 
 
-def settings_of(server: Server) -> dict[str, Any]:
+def settings_of(server: LocalServer) -> dict[str, Any]:
     """Return the settings of a server: its largest model plans and draws, the largest that sees judges, if one does."""
     data = load_config("day-one.yaml")["servers"]
     model = server.models[0]

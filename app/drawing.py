@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from katha.agents import run as machine
 from katha.agents.context import frame_size, freeze, load_plugins, make_plan, make_renderer, require_drawers
+from katha.agents.fitting import unfit_judge
 from katha.agents.requests import panel_request
 from katha.agents.state import OF_ONE_STORY, ReviewChoice, ReviewRequest, RunResult
 from katha.app.presets import choose_here
@@ -27,7 +27,7 @@ from katha.eval_bridge.packets.instructions import require_variant
 from katha.jsonio import MOST_JSON, read_json
 from katha.mapping import RecordMapping
 from katha.planners.base import validate_plan
-from katha.planners.renewal import read_plan
+from katha.planners.plan_revision import read_plan
 from katha.protocols import Renderer, can
 from katha.schema import Event, Plan, StoryRecord
 from katha.stories import check_scene_count, load_story, story_of_text
@@ -85,13 +85,28 @@ def run_story(
         config = config.model_copy(update={"panels": len(given.panels)})
     if config.panels is not None:
         check_scene_count(record, config.panels)
+    require_readers(config, [record], {record.story_id: given} if given is not None else {})
     plugins = load_plugins(config, budget)
     if lock is not None:
         config = freeze(config, Path(lock), plugins, [record], given_names(changes))
+    from katha.agents import run as machine  # and its state machine: an edit of a board needs none of it
+
     folder = Path(out) if out is not None else Path("out") / record.story_id
     result = machine.run_story(record, config, folder, plan=given, on_event=on_event, review=reviewer, plugins=plugins)
     write_report(result.out)
     return result
+
+
+def require_readers(config: Settings, records: Sequence[StoryRecord], plans: Mapping[str, Plan | str]) -> None:
+    """Refuse a judge that cannot read the renderer's pictures; one that can is named, with its price for these stories.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if unfit_judge(config) is not None:
+        from katha.experiments.needs import fitting_needs  # and all that counts: a run needs none of it
+
+        fitting_needs(records, config, plans)
 
 
 @recordable
@@ -230,6 +245,8 @@ def resume_run(
         UsageError: There is no run, it was never planned, its plug-ins have changed, or it needs a reviewer.
         KathaError: The work failed; call again to go on.
     """
+    from katha.agents import run as machine
+
     result = machine.resume_run(Path(run), on_event=on_event, review=reviewer, budget=budget)
     write_report(result.out)
     return result
@@ -298,7 +315,7 @@ def load_plan(path: Path, record: StoryRecord) -> Plan:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise PlanError(f"{str(path)!r} is no plan of this version: {field}: {first['msg']}.") from error
+        raise PlanError(f"{str(path)!r} is not a plan of this version: {field}: {first['msg']}.") from error
     validate_plan(plan, record)
     return plan
 
@@ -316,7 +333,7 @@ def load_plans(folder: Path, records: Iterable[StoryRecord]) -> dict[str, Plan |
     """
     if not os.path.isdir(folder):
         raise UsageError(
-            f"{str(folder)!r} is no folder, and many stories have many plans.",
+            f"{str(folder)!r} is not a folder, and many stories have many plans.",
             hint=f"Give the folder of `katha plan STORIES --out {folder}`.",
         )
     found: dict[str, Plan | str] = {}

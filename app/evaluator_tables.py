@@ -15,7 +15,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.people.judgments import read_judgments
-from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.cluster.progress import OnWorkers
 from katha.experiments.offline.evaluator_tables import evaluator_table, load_table
 from katha.experiments.offline.robustness import read_study
 from katha.jsonio import write_json
@@ -46,7 +46,8 @@ def evaluate_table(
     on_workers: OnWorkers | None = None,
     **changes: Any,
 ) -> EvaluatedTable:
-    """Evaluate boards by each evaluator of a table, into `out/EVALUATOR`, and write `table-N.json`, CSV and LaTeX.
+    """Evaluate boards as the rows of a table ask, into `out/EVALUATOR` (`out/EVALUATOR-VARIANT` where they vary the
+    prompt), and write `table-N.json`, CSV and LaTeX.
 
     The same call again asks nothing; after a kill, or with a larger budget, it goes on. With `workers` or `cluster`
     among `changes` each evaluation is judged by them, and `on_workers` hears how that stands.
@@ -57,10 +58,12 @@ def evaluate_table(
     spec, place = load_table(table), Path(out)
     if changes.pop("evaluator", None) not in (None, "kathatrace"):
         raise UsageError(f"Table {table} chooses its evaluators.", hint="Leave --evaluator out.")
+    if spec.varies and changes.get("variant") is not None:
+        raise UsageError(f"Table {table} chooses its prompts.", hint="Leave --variant out.")
     judgments = list(read_judgments(human)) if human is not None else []
     outcomes = {}
-    for name in spec.evaluators:
-        own = changes if name == "kathatrace" else {**changes, "variants": None, "controls": None}
+    for name, asked in spec.studies.items():
+        own = changes if asked["evaluator"] == "kathatrace" else {**changes, "variants": None, "controls": None}
         result = evaluate(
             stories,
             boards,
@@ -69,12 +72,11 @@ def evaluate_table(
             budget=budget,
             on_progress=on_progress,
             on_workers=on_workers,
-            **{**own, "evaluator": name},
+            **{**own, **asked},
         )
         outcomes[name] = result.outcome
-    studies = {name: read_study(place / name) for name in spec.evaluators}
-    resamples = int(changes.get("resamples", 10_000))
-    rows = evaluator_table(table, studies, judgments, resamples=resamples)
+    studies = {name: read_study(place / name) for name in spec.studies}
+    rows = evaluator_table(table, studies, judgments)
     made = evaluator_data_table(rows)
     write_json(place / f"table-{table}.json", rows.model_dump(mode="json"))
     write_tables(place, [made])

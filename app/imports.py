@@ -11,13 +11,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from katha.agents.context import make_renderer
-from katha.agents.editor.found import told_story
+from katha.agents.editor.imported_boards import told_story
 from katha.agents.pictures import check_picture
 from katha.app.drawing import load_plan, read_story, settings_for
 from katha.config import Settings
 from katha.errors import BlankFrameError, InputFileError, UsageError
 from katha.jsonio import write_bytes_atomic
+from katha.numbering import natural
+from katha.ordering import UnorderedNames, order_names
 from katha.protocols import allows
+from katha.renderers.exported import ALONE
 from katha.renderers.folder import SUFFIXES, FolderRenderer
 from katha.renderers.projects import SUFFIX
 from katha.schema import StoryRecord
@@ -32,10 +35,12 @@ _LONGEST_NAME = 240
 
 @dataclass(frozen=True)
 class Imported:
-    """A board to be judged. changes: the settings that make a run of it, over the given ones."""
+    """A board to be judged. changes: the settings that make a run of it, over the given ones. order: that of its
+    pictures in a line, where their names say it."""
 
     story: StoryRecord
     changes: dict[str, Any]
+    order: str = ""
 
 
 def import_board(
@@ -44,6 +49,7 @@ def import_board(
     preset: Settings | str | None = None,
     changes: Mapping[str, Any] | None = None,
     plan: Path | None = None,
+    order: str | None = None,
 ) -> Imported:
     """Return what `run_story` is given to judge and repair a board that is drawn already.
 
@@ -51,11 +57,13 @@ def import_board(
     and no mode, the weakest transition is only found.
 
     Args:
-        board: A `.storyboarder` file, a PDF, or a folder: of pictures, of a board that `folder` knows, or of a project.
+        board: A `.storyboarder` file, a PDF, what katha exported (cbz, epub, otio, otioz, fcpxml, xml), or a folder: of
+            pictures, of a board that `folder` knows, or of a project.
         story: What the board tells; the words in the project unless told.
         preset: Settings, or their name.
         changes: Single settings by name.
         plan: The plan file that the run is given, if any.
+        order: What the pictures' names are ordered by, where they have several readings: see `katha.ordering`.
 
     Raises:
         UsageError: The board cannot be read, has too few or too many frames, or nothing says what it tells.
@@ -67,6 +75,8 @@ def import_board(
         )
     place = _project_in(board)
     given["renderer"] = f"folder:{os.path.abspath(place)}"
+    if order is not None:
+        given["renderer_options"] = _with_option(given.get("renderer_options"), "order", order)
     config = settings_for(preset, given)
     if config.bridge_renderer is None and "mode" not in given:
         given["mode"] = FINDS
@@ -86,7 +96,12 @@ def import_board(
         )
     _require_fit(board, count, record, config.panels if given.get("panels") is not None else None, plan, others)
     _require_drawn(renderer, board, record.story_id)
-    return Imported(record, {**given, "panels": count})
+    return Imported(record, {**given, "panels": count}, renderer.order(record.story_id))
+
+
+def _with_option(options: Any, name: str, value: str) -> Any:
+    """Return a renderer's options, as a table or as `KEY=VALUE`, with one more."""
+    return {**options, name: value} if isinstance(options, Mapping) else [*(options or ()), f"{name}={value}"]
 
 
 def name_of_files(names: Sequence[str]) -> str:
@@ -96,25 +111,29 @@ def name_of_files(names: Sequence[str]) -> str:
     return whole.stem if whole is not None else paths[0].parent.name or paths[0].stem
 
 
-def put_files(place: Path, files: Sequence[tuple[str, bytes]]) -> Path:
+def put_files(place: Path, files: Sequence[tuple[str, bytes]], order: str | None = None) -> Path:
     """Write the files of a board, as a browser sends them, into the new folder `place`; gives what `import_board` takes
     as the board.
 
-    Pictures alone are numbered in the order of their names (2 before 10); beside a project they keep their names, in
-    `images/`, whatever folder they came from. Names are anybody's: of a path the last part counts, and one that leads
-    elsewhere is refused before anything is written.
+    Pictures alone are numbered in the order of their names (2 before 10; shots, not takes; or by `order`); beside a
+    project they keep their names, in `images/`, whatever folder they came from. Names are anybody's: of a path the last
+    part counts, and one that leads elsewhere is refused before anything is written.
 
     Raises:
-        InputFileError: a file of another kind, a name that is no plain name or comes twice, or several boards at once.
+        InputFileError: a file of another kind, a name that is not a plain name or comes twice, names that can be read
+        in two orders, or several boards at once.
     """
     named: dict[str, bytes] = {}
     for given, data in files:
         parts = [part for part in re.split(r"[\\/]", given) if part]
         name = parts[-1] if parts else ""
         if ".." in parts or not _PLAIN_NAME.fullmatch(name) or len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
-            raise InputFileError(f"{given[:100]!r} is no name of a file.", hint="Give it a plain name.")
-        if Path(name).suffix.lower() not in (SUFFIX, ".pdf", *SUFFIXES):
-            raise InputFileError(f"{name[:100]!r} is of no board: pictures, a PDF or a {SUFFIX} file are.")
+            raise InputFileError(f"{given[:100]!r} is not a name of a file.", hint="Give it a plain name.")
+        if Path(name).suffix.lower() not in (SUFFIX, ".pdf", *ALONE, *SUFFIXES):
+            raise InputFileError(
+                f"{name[:100]!r} is of no board: pictures, a PDF, a {SUFFIX} file or what katha exported are "
+                f"({', '.join(ALONE)})."
+            )
         if name.casefold() in {known.casefold() for known in named}:
             raise InputFileError(f"There are two files {name[:100]!r}.", hint="Give each its own name.")
         named[name] = data
@@ -122,15 +141,23 @@ def put_files(place: Path, files: Sequence[tuple[str, bytes]]) -> Path:
     project = len(whole) == 1 and Path(whole[0]).suffix.lower() == SUFFIX
     if len(whole) > 1 or (whole and not project and len(named) > 1) or not named:
         raise InputFileError("These files are not one board.", hint=f"Give pictures, or a PDF, or one {SUFFIX} file.")
-    for at, name in enumerate(sorted(named, key=_by_number), 1):
+    for at, name in enumerate(list(named) if whole else _in_order(list(named), order), 1):
         beside = place / "images" / name if project else place / f"frame_{at:03d}{Path(name).suffix.lower()}"
         write_bytes_atomic(place / name if name in whole else beside, named[name])
     return place / whole[0] if whole else place
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
-    """What names are sorted by: the numbers in them count as numbers."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name.casefold()) if part]
+def _in_order(names: Sequence[str], by: str | None) -> list[str]:
+    """Return pictures in the order of their names; where those say none, as a file manager sorts them.
+
+    Raises:
+        InputFileError: they say more than one.
+    """
+    try:
+        order = order_names(names, by, gaps=True)
+    except UnorderedNames as error:
+        raise InputFileError(f"{error.message[0].upper()}{error.message[1:]}.", hint=error.hint) from error
+    return list(order.names) if order is not None and not order.left_out else sorted(names, key=natural)
 
 
 def _project_in(board: Path) -> Path:
@@ -143,8 +170,13 @@ def _project_in(board: Path) -> Path:
     if not place.exists():
         raise InputFileError(f"There is no board {str(board)!r}.", hint=f"Give a folder, a {SUFFIX} file or a PDF.")
     projects = sorted(path for path in place.glob(f"*{SUFFIX}") if path.is_file()) if place.is_dir() else []
+    if not projects and place.is_dir():  # a project that was made from a script has a folder for each scene
+        projects = sorted(
+            (path for path in place.glob(f"storyboards/*/*{SUFFIX}")), key=lambda path: natural(path.name)
+        )
     if len(projects) > 1:
-        raise InputFileError(f"{str(board)!r} holds {len(projects)} projects.", hint=f"Name one: {str(projects[0])!r}.")
+        what = "projects" if projects[0].parent == place else "scenes, each a board of its own"
+        raise InputFileError(f"{str(board)!r} holds {len(projects)} {what}.", hint=f"Name one: {str(projects[0])!r}.")
     return projects[0] if projects else place
 
 

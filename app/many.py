@@ -22,23 +22,23 @@ from katha.agents.context import (
 )
 from katha.agents.folder import RunFolder, new_record
 from katha.agents.state import OF_ONE_STORY, RunResult
-from katha.app.drawing import given_names, load_plan, load_plans, plan_path, settings_for
+from katha.app.drawing import given_names, load_plan, load_plans, plan_path, require_readers, settings_for
 from katha.app.measuring import OnProgress
 from katha.app.recording import recordable
 from katha.app.reports.run_page import write_report
-from katha.border import spec_of
 from katha.config import Settings, katha_version, split_settings
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory
+from katha.experiments.cluster.progress import OnWorkers
 from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
-from katha.experiments.cluster.standing import OnWorkers
 from katha.experiments.cluster.work import Drains, Turns, open_store
 from katha.experiments.inputs.stories import RunOptions, choose_stories
 from katha.jsonio import digest, write_json
+from katha.plugin_boundary import spec_of
 from katha.schema import Plan, StoryRecord
-from katha.store import Kind, State, Status, Workspace
+from katha.store import State, Status, StoreKind, Workspace
 from katha.stories import check_scene_count, load_stories
 
 
@@ -117,6 +117,7 @@ def run_stories(
     require_drawers(rest, [config.renderer, config.bridge_renderer])
     records = _chosen(stories, config, options)
     given = load_plans(Path(plans), records) if plans is not None else {}
+    require_readers(config, records, given)
     plugins = load_plugins(config, budget)
     check_able(config, plugins)
     if lock is not None:
@@ -298,7 +299,7 @@ def plan_stories(
 class _Plans:
     """The plans of one call. Each is written as soon as it is there."""
 
-    KIND: ClassVar[Kind[PlansState]] = Kind("planning", "plans.json", PlansState)
+    KIND: ClassVar[StoreKind[PlansState]] = StoreKind("planning", "plans.json", PlansState)
 
     def __init__(self, planning: Planning, out: Path, records: Sequence[StoryRecord], heard: OnProgress | None) -> None:
         self._planning, self._records, self._heard = planning, records, heard

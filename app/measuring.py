@@ -17,14 +17,15 @@ from katha.app.reports.metrics_page import write_metrics_report
 from katha.config import Flag, Settings, read_settings, require_chosen
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import make_judges
-from katha.eval_bridge.judging.budget import Budget, Estimate
+from katha.eval_bridge.judging.budget import Budget, CallEstimate
 from katha.eval_bridge.metrics.base import AnyMetric, Metric, SetMetric
 from katha.experiments.cluster.fleet import CLUSTER_HELP, Fleet
-from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.cluster.progress import OnWorkers
 from katha.experiments.evaluation.evaluate import name_judges
 from katha.experiments.metrics import job as measuring
 from katha.experiments.metrics.sources import Beside, find_sources
 from katha.models.client import keyless
+from katha.ordering import ORDER_HELP
 from katha.protocols import Judge
 from katha.registry import default_registry, read_options
 from katha.schema.metrics import MetricCard, MetricMode
@@ -52,6 +53,7 @@ class MetricOptions(BaseModel):
     )
     mode: str | None = Field(default=None, description="paper or code, where the two differ; paper unless told.")
     stories: str | None = Field(default=None, description="What the boards of a plain folder are of.")
+    order: str | None = Field(default=None, description=ORDER_HELP)
     references: Path | None = Field(default=None, description="Gold pictures: a folder with one folder per story.")
     characters: Path | None = Field(
         default=None, description="Pictures of characters: a folder per story with NAME.png or NAME/*.png."
@@ -63,11 +65,10 @@ class MetricOptions(BaseModel):
         description="How many boards are measured side by side (1 unless told); or workers: cuda:0-7, cuda:0,2, cpu:2.",
     )
     cluster: str | None = Field(default=None, description=CLUSTER_HELP)
-    resamples: int = Field(default=2_000, ge=0, description="Bootstrap resamples of stories; 2000 unless told.")
 
     @property
     def at_once(self) -> int:
-        """How many boards this process measures side by side.
+        """Return how many boards this process measures side by side.
 
         Raises:
             UsageError: none.
@@ -104,6 +105,7 @@ def measure(
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
     on_workers: OnWorkers | None = None,
+    on_order: Callable[[str], None] | None = None,
     **changes: Any,
 ) -> measuring.MetricsResult:
     """Measure boards of any origin by the metrics of other papers, and hold them against STG where it is known.
@@ -117,9 +119,10 @@ def measure(
         budget: Limits over the calls and dollars of the judge.
         on_progress: Hears each board, how many are done, and of how many.
         on_workers: Hears how the work of several workers stands, and of those that are lost.
+        on_order: Hears, before anything is asked, in which order pictures are taken whose names say it.
         **changes: The judge's settings by name (`judges=["openai:gpt-6-luna"]`), and those of `MetricOptions`:
-            `metric`, `metric_option`, `mode`, `stories`, `references`, `characters`, `narratives`, `workers`,
-            `cluster`, `resamples`.
+            `metric`, `metric_option`, `mode`, `stories`, `order`, `references`, `characters`, `narratives`, `workers`,
+            `cluster`.
 
     Returns:
         The table; the files, with `report.html`, are in `result.out`.
@@ -133,7 +136,7 @@ def measure(
         >>> result.table
     """
     options, rest = _options(changes)
-    job = _job(boards, settings, options, rest, budget)
+    job = _job(boards, settings, options, rest, budget, on_order)
     total = len(job.boards)
     heard = None if on_progress is None else lambda name, done: on_progress(name, done, total)
     with options.fleet(on_workers) or nullcontext() as fleet:
@@ -144,15 +147,19 @@ def measure(
 
 
 def estimate(
-    boards: str | Path | Sequence[str], settings: Settings | str | None = None, **changes: Any
-) -> tuple[str, Estimate, int]:
+    boards: str | Path | Sequence[str],
+    settings: Settings | str | None = None,
+    *,
+    on_order: Callable[[str], None] | None = None,
+    **changes: Any,
+) -> tuple[str, CallEstimate, int]:
     """Say what `measure` would ask of the judge beyond what the cache holds. Asks nothing and writes nothing; no key.
 
     Returns:
         The judge's name, the estimate, and how many boards there are.
     """
     with keyless():
-        job = _job(boards, settings, *_options(changes), None)
+        job = _job(boards, settings, *_options(changes), None, on_order)
     return job.judge_name, measuring.estimate(job), len(job.boards)
 
 
@@ -200,8 +207,9 @@ def _job(
     options: MetricOptions,
     rest: Mapping[str, Any],
     budget: Budget | None,
+    tell: Callable[[str], None] | None = None,
 ) -> measuring.MetricsJob:
-    """Check every option before any work."""
+    """Check every option before any work. tell: hears in which order pictures are taken."""
     if options.mode not in (None, *get_args(MetricMode)):
         raise UsageError(f"--mode is {' or '.join(get_args(MetricMode))}, not {options.mode!r}.")
     config = settings_for(settings, rest, reporting=False)
@@ -216,7 +224,7 @@ def _job(
     given = [str(boards)] if isinstance(boards, (str, Path)) else list(boards)
     name, judge = _judge(config, metrics)
     return measuring.MetricsJob(
-        sources=find_sources(given, records, beside),
+        sources=find_sources(given, records, beside, options.order, tell),
         metrics=metrics,
         options=metric_options(options.metric or DEFAULT_METRICS, options.metric_option),
         mode=cast(MetricMode | None, options.mode),
@@ -224,7 +232,6 @@ def _job(
         judge_name=name,
         budget=budget,
         workers=options.at_once,
-        resamples=options.resamples,
         command=("katha", *sys.argv[1:]),
     )
 
@@ -246,7 +253,13 @@ def _judge(config: Settings, metrics: Mapping[str, AnyMetric]) -> tuple[str, Jud
     require_chosen(config, ("judges",))
     if len(config.judges) > 1:
         raise UsageError("Metrics are asked of one judge.", hint="Give one --judge, and another --out for another.")
-    made = make_judges(config.judges, base_url=config.base_url, patience=config.patience, options=config.judge_options)
+    made = make_judges(
+        config.judges,
+        base_url=config.base_url,
+        patience=config.patience,
+        keep_going=config.keep_going,
+        options=config.judge_options,
+    )
     return next(iter(name_judges(made).items()))
 
 
@@ -260,7 +273,7 @@ def make_metrics(names: Sequence[str], options: Sequence[str] = ()) -> dict[str,
     for name, own in metric_options(names, options).items():
         metric = registry.configure(name, own)
         if not (isinstance(metric, (Metric, SetMetric)) and isinstance(getattr(metric, "card", None), MetricCard)):
-            raise UsageError(f"{name!r} is no metric: it lacks `card`, `spec` or `measure`.")
+            raise UsageError(f"{name!r} is not a metric: it lacks `card`, `spec` or `measure`.")
         made[name] = metric
     return made
 

@@ -10,8 +10,9 @@ from katha.app.drawing import load_plan, load_plans, read_story, settings_for
 from katha.app.presets import choose_countable
 from katha.app.studies import Stories, choose_methods, choose_suite, read_records
 from katha.config import Settings, split_settings
+from katha.experiments.ablate.power import planned
 from katha.experiments.inputs.stories import RunOptions, StudyOptions, choose_stories
-from katha.experiments.needs import Needs, compare_needs, run_needs, suite_needs, tune_needs
+from katha.experiments.needs import Needs, compare_needs, fitting_needs, suite_needs, tune_needs
 from katha.schema import Plan, StoryRecord
 from katha.stories import check_scene_count
 
@@ -38,7 +39,7 @@ def needs_of_run(
     if panels is not None:
         check_scene_count(record, panels)
     known = {record.story_id: seen} if seen is not None else {}
-    return run_needs([record], config, {record.story_id: given} if given is not None else {}, known)
+    return fitting_needs([record], config, {record.story_id: given} if given is not None else {}, known)
 
 
 def needs_of_runs(
@@ -52,7 +53,7 @@ def needs_of_runs(
     own, rest = split_settings(RunOptions, changes)
     config = settings_for(settings, rest, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
-    return run_needs(records, config, load_plans(plans, records) if plans is not None else {})
+    return fitting_needs(records, config, load_plans(plans, records) if plans is not None else {})
 
 
 def needs_of_ablation(
@@ -71,7 +72,9 @@ def needs_of_ablation(
     own, rest = split_settings(StudyOptions, changes)
     config = settings_for(settings, rest, choose=choose_countable)
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
-    return suite_needs(records, config, choose_suite(suite, config, rows, own.reference))
+    chosen = choose_suite(suite, config, rows, own.reference)
+    needs = suite_needs(records, config, chosen)
+    return needs.model_copy(update={"notes": (*needs.notes, planned(chosen, len(records)))})
 
 
 def needs_of_comparison(

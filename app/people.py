@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from katha.app.reports.rater_pages import write_rater_pages
 from katha.app.reports.study_pages import write_people_report
 from katha.app.reports.study_tables import people_tables
 from katha.errors import UsageError
-from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.bench.boards import parse_boards, tell_orders
 from katha.eval_bridge.people.study import PAGES, STUDY, Study
 from katha.experiments.people import (
     SCORES,
     STORIES,
     PeopleOptions,
+    PeopleStudyOptions,
     Scored,
     StudyJob,
-    StudyOptions,
     make_study,
     score_people,
     write_scored,
@@ -41,15 +41,25 @@ class PackedStudy:
     reused: bool
 
 
-def pack_study(stories: str, boards: Sequence[str], out: Path, options: StudyOptions) -> PackedStudy:
+def pack_study(
+    stories: str,
+    boards: Sequence[str],
+    out: Path,
+    options: PeopleStudyOptions,
+    on_order: Callable[[str], None] | None = None,
+) -> PackedStudy:
     """Make a study of boards that anyone drew: `out/pages` for participants, `out/study.json` as the key.
 
-    The same call again does nothing; after a kill it writes what is missing.
+    The same call again does nothing; after a kill it writes what is missing. on_order: hears in which order pictures
+    are taken whose names say it.
 
     Raises:
         UsageError: stories, boards, an option or the folder are wrong; nothing is written.
     """
-    packed = make_study(StudyJob(load_stories(stories), parse_boards(boards), options, stories))
+    records, methods = load_stories(stories), parse_boards(boards, order=options.order)
+    if on_order is not None:
+        tell_orders(methods, records, on_order)
+    packed = make_study(StudyJob(records, methods, options, stories))
     folder = Workspace(out, STUDY)
     with folder.claim():
         known = folder.resume(packed.study)

@@ -12,9 +12,10 @@ from typing import Any
 
 from katha.agents.context import load_plugins, make_planner, make_renderer
 from katha.config import Settings, resolve, usual_preset
-from katha.errors import STAND_IN, KathaError, UsageError
+from katha.errors import KathaError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.matching.rules import make_decider
+from katha.installing import stand_in_line
 from katha.models.served import ENGINES, address_variable
 
 _FIRST_PART = re.compile(r" where |, ")
@@ -54,7 +55,7 @@ def choose_here(name: str, proposed: Sequence[Any]) -> Any:
     for one in _named_first(proposed):
         meant = one if one is not None else usual_preset()[1].get(name)
         if meant is None:
-            lacking.append(f"the stand-in: {STAND_IN}")
+            lacking.append(f"the stand-in: {stand_in_line()}")
             continue
         try:
             make(meant)

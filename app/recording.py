@@ -23,7 +23,17 @@ from katha.store import CallIndex, Store
 _LOG = logging.getLogger("katha")
 P = ParamSpec("P")
 R = TypeVar("R")
-_NOT_RECORDED = ("base_url", "memory", "patience", "verify_reuse", "review", "characters", "mapping", "lock")
+_NOT_RECORDED = (
+    "base_url",
+    "memory",
+    "patience",
+    "keep_going",
+    "verify_reuse",
+    "review",
+    "characters",
+    "mapping",
+    "lock",
+)
 """Settings of a machine, or of a person: an address, memory, paths."""
 
 
@@ -58,7 +68,7 @@ def recorded(
     own, so that everything is really done. In a block within the block, the outer one stands.
 
     Raises:
-        UsageError: both are given, or one inside of another. InputFileError: the file is there and is no sound
+        UsageError: both are given, or one inside of another. InputFileError: the file is there and is not sound
         recording. OutputFolderError: it cannot be written.
     """
     outer = current_calls()
@@ -148,7 +158,7 @@ def pack_run(run: Path, out: Path) -> tuple[int, list[str]]:
     Answers that the run found in the cache were calls of an earlier command, and are not among them.
 
     Raises:
-        UsageError: there is no such run, it asked no language model, or `out` is there and is no recording.
+        UsageError: there is no such run, it asked no language model, or `out` is there and is not a recording.
     """
     folder = RunFolder(run)
     state = folder.read()

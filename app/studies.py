@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import freeze, load_plugins, require_drawers
+from katha.agents.asking import require_measurable
+from katha.agents.context import Plugins, freeze, load_plugins, require_drawers
 from katha.app.drawing import given_names, settings_for
 from katha.app.measuring import OnProgress, measure_beside, require_metrics
 from katha.app.recording import recordable, refuse_recording
@@ -20,23 +21,25 @@ from katha.app.reports.study_tables import ablation_tables, compare_tables, tuni
 from katha.compass.modes import Suite, load_suite
 from katha.config import Settings, cache_folder, read_settings, require_chosen, split_settings
 from katha.errors import UsageError
-from katha.eval_bridge.bench.boards import parse_boards
+from katha.eval_bridge.bench.boards import parse_boards, tell_orders
 from katha.eval_bridge.judging.abilities import make_judges
-from katha.eval_bridge.judging.budget import Budget, Estimate
-from katha.eval_bridge.matching.rules import make_decider
+from katha.eval_bridge.judging.budget import Budget, CallEstimate
+from katha.eval_bridge.matching.rules import make_decider, open_rule
 from katha.eval_bridge.questions.evaluators import load_evaluator
 from katha.eval_bridge.questions.halves import assign_roles
 from katha.eval_bridge.scoring.controls import CONTROLS, parse_controls
 from katha.eval_bridge.scoring.scores import require_reference
 from katha.experiments import tune as tuning
 from katha.experiments.ablate.job import AblationJob, AblationResult
+from katha.experiments.ablate.power import planned
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.standing import OnWorkers, unheard
+from katha.experiments.cluster.progress import OnWorkers, unheard
 from katha.experiments.comparison import compare as comparing
 from katha.experiments.comparison.job import CompareJob, CompareResult
 from katha.experiments.comparison.methods import Method, cross_methods, read_methods
 from katha.experiments.evaluation import evaluate as evaluating
 from katha.experiments.evaluation.eval_folder import EvalSettings
+from katha.experiments.evaluation.remembered import Recall, recall
 from katha.experiments.inputs.stories import (
     EvalOptions,
     StudyOptions,
@@ -57,6 +60,7 @@ from katha.stories import load_stories
 from katha.tables import write_tables
 
 Stories = str | Path | Sequence[StoryRecord]
+"""Orders of pictures that are told before anything is asked."""
 
 
 @recordable
@@ -70,6 +74,7 @@ def evaluate(
     on_progress: OnProgress | None = None,
     on_batch: Callable[[str, int, int], None] | None = None,
     on_workers: OnWorkers | None = None,
+    on_order: Callable[[str], None] | None = None,
     **changes: Any,
 ) -> evaluating.EvalResult:
     """Judge boards that anyone made, under text, image and text+image, and score what was recovered.
@@ -85,9 +90,10 @@ def evaluate(
         on_progress: Hears each story's id, how many stories are done, and of how many.
         on_batch: Hears of a judge's batches: its name, how many have ended, of how many.
         on_workers: Hears how the work stands of several workers, or of models that take turns, and who is lost.
+        on_order: Hears, before anything is asked, in which order pictures are taken whose names say it.
         **changes: Settings by name (`judges=["openai:gpt-6-luna"]`, `answers="free"`), and those of `EvalOptions`:
-            `split`, `ids`, `questions`, `controls`, `evaluator`, `variants`, `scan_words`, `reference`, `resamples`,
-            `concurrency`, `batch`, `workers`, `cluster`.
+            `split`, `ids`, `questions`, `controls`, `evaluator`, `order`, `variants`, `scan_words`, `reference`,
+            `resamples`, `concurrency`, `entrance`, `batch`, `workers`, `cluster`.
 
     Returns:
         The scores, and what was asked, kept and left out; the files, with `report.html`, are in `result.out`.
@@ -100,15 +106,13 @@ def evaluate(
         >>> result = evaluate("stories.jsonl", ["flux=boards/flux", "sdxl=boards/sdxl"], out="out/eval")
         >>> result.scores
     """
-    options, job = _eval_job(stories, boards, settings, changes)
+    options, job = _eval_job(stories, boards, settings, changes, budget=budget, tell=on_order)
     place = Path(out)
     if options.batch:
         refuse_recording("--batch")
     with Store(cache_folder(), owner=str(place)) as store, options.fleet(budget, on_workers) or nullcontext() as fleet:
         result = evaluating.evaluate(
-            job,
-            place,
-            store,
+            *(job, place, store),
             budget=budget,
             on_story=_counted(on_progress, len(job.records)),
             batch=options.batch,
@@ -128,14 +132,15 @@ def estimate(
     settings: Settings | str | None = None,
     *,
     on_progress: OnProgress | None = None,
+    on_order: Callable[[str], None] | None = None,
     **changes: Any,
-) -> tuple[Mapping[str, Estimate], Mapping[str, Mapping[str, str]]]:
+) -> tuple[Mapping[str, CallEstimate], Mapping[str, Mapping[str, str]]]:
     """Say what `evaluate` would ask of each judge beyond what the cache holds. Needs no key, asks and writes nothing.
 
     Returns:
         The estimate by judge, and why boards would not be judged, by board and story.
     """
-    options, job = _eval_job(stories, boards, settings, changes, dry=True)
+    options, job = _eval_job(stories, boards, settings, changes, tell=on_order, dry=True)
     with Store(cache_folder(), owner=str(out)) as store, keyless():
         sums, asked = evaluating.estimate(job, store, _counted(on_progress, len(job.records)), batch=options.batch)
     return sums, asked.invalid
@@ -147,22 +152,27 @@ def _eval_job(
     settings: Settings | str | None,
     changes: Mapping[str, Any],
     *,
+    tell: Callable[[str], None] | None = None,
     dry: bool = False,
+    budget: Budget | None = None,
 ) -> tuple[EvalOptions, evaluating.EvalJob]:
-    """Check every option before any work. dry: nothing will be asked, so no key and no weights are needed."""
+    """Check every option before any work. tell: hears in which order pictures are taken, of the first board and of
+    those that are ordered in another way. dry: nothing will be asked, so no key and no weights are needed."""
     own = {name: value for name, value in changes.items() if name in EvalOptions.model_fields}
     options = read_settings(EvalOptions, own)
     config = settings_for(
         settings, {name: value for name, value in changes.items() if name not in own}, reporting=False
     )
     spec = load_evaluator(options.evaluator)
-    if not spec.own and config.answers != "choice":
+    if not spec.own and config.answers != "choice" and "answers" in config.model_fields_set:
         raise UsageError(f"The evaluator {options.evaluator!r} asks for choices.", hint="Leave --answers free out.")
-    methods = parse_boards([str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS)
+    methods = parse_boards(
+        [str(boards)] if isinstance(boards, (str, Path)) else boards, reserved=CONTROLS, order=options.order
+    )
     controls = parse_controls(options.controls)
     records = choose_stories(read_records(stories, config.mapping), options.split, options.ids, stories)
     asked = EvalSettings(
-        answers=config.answers,
+        answers=config.answers if spec.own else "choice",
         variant=config.variant,
         matching=config.matching,
         ask=options.ask,
@@ -171,8 +181,11 @@ def _eval_job(
         resamples=options.resamples,
         evaluator=options.evaluator,
         reference=require_reference(options.reference, [method.name for method in methods]),
+        order=options.order,
     )
     judges = countable_judges(config, options.concurrency) if dry else _judges(config, options.concurrency)
+    if spec.own:
+        require_measurable(records, (judge for _, judge in judges))
     job = evaluating.EvalJob(
         config=config,
         records=records,
@@ -181,9 +194,12 @@ def _eval_job(
         settings=asked,
         prepare=prepare_stories(_source(stories), evaluator=spec),
         variants=read_pairs(options.variants, records, spec),
-        decider=make_decider(config.matching, config.base_url),
+        decider=None if dry else make_decider(config.matching, config.base_url, budget),
+        entrance="always" if options.entrance else "never" if options.no_entrance else "cheap",
         command=("katha", *sys.argv[1:]),
     )
+    if tell is not None:
+        tell_orders(methods, records, tell)
     return options, replace(job, scanner=WordScanner()) if options.scan_words else job
 
 
@@ -195,8 +211,53 @@ def _judges(config: Settings, concurrency: int | None) -> list[tuple[str, Judge]
         verify_reuse=config.verify_reuse,
         concurrency=concurrency,
         patience=config.patience,
+        keep_going=config.keep_going,
         options=config.judge_options,
     )
+
+
+@recordable
+def remembered(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    questions: str | None = None,
+    budget: Budget | None = None,
+    on_progress: OnProgress | None = None,
+    **changes: Any,
+) -> Recall:
+    """Say which stories judges remember: how many of a story's questions they have right with no evidence at all.
+
+    Args:
+        stories: A JSON Lines file, a record, a text, a folder of them, or records.
+        settings: Settings, or the name of a preset; else the environment's and the defaults.
+        questions: all, reporting or steering; reporting where stories carry roles.
+        budget: Limits over the calls and dollars of the judges.
+        on_progress: Hears each story's id, how many stories are done, and of how many.
+        **changes: Single settings of the judges (`judges=["openai:gpt-6-luna"]`, `answers="free"`).
+
+    Returns:
+        By judge the share right, by story and source family, beside chance where options are chosen.
+
+    Raises:
+        UsageError: Stories or a setting are wrong; nothing was asked.
+        KathaError: A judge failed (JudgeError, StoreError); call again to go on.
+    """
+    config = settings_for(settings, changes, reporting=False)
+    records = prepare_stories(_source(stories))(read_records(stories, config.mapping))
+    asked = EvalSettings(
+        answers=config.answers,
+        variant=config.variant,
+        matching=config.matching,
+        questions=choose_questions(questions, records),
+    )
+    kept = [record for record in records if asked.selected(record)]
+    if not kept:
+        raise UsageError("The stories have no question.", hint="Write some: `katha bench questions STORIES`.")
+    rule = open_rule(config.matching, decider=make_decider(config.matching, config.base_url, budget))
+    judges = evaluating.name_judges(_judges(config, None))
+    with Store(cache_folder()) as store:
+        return recall(kept, judges, asked, store, rule, budget=budget, on_story=_counted(on_progress, len(kept)))
 
 
 @recordable
@@ -208,6 +269,7 @@ def ablate(
     rows: Sequence[str] | None = None,
     lock: Path | str | None = None,
     human: Path | None = None,
+    join: Sequence[Path | str] = (),
     out: Path | str | None = None,
     budget: Budget | None = None,
     on_progress: OnProgress | None = None,
@@ -223,6 +285,7 @@ def ablate(
         rows: Only these rows of the suite.
         lock: The lock that `tune` wrote; without one the table says that it is unfrozen.
         human: People's judgments of the boards (CSV or JSON Lines), for the human columns.
+        join: Folders of ablations of the same suite and settings; stories that are whole there are taken over.
         out: The folder; `out/SUITE` unless told.
         budget: Limits over the calls and dollars of judges and image services.
         on_progress: Hears each story's id, how many stories are done, and of how many.
@@ -238,28 +301,70 @@ def ablate(
         KathaError: The work failed; call again to go on.
 
     Example:
-        >>> result = ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length")
-        >>> result.table
+        >>> ablate("stories.jsonl", suite="length", rows=["base", "full"], out="out/length").table
     """
+    own, config, chosen, records = _suite_over(stories, settings, suite, rows, changes)
+    plugins = _measuring(config, budget, records)
+    config, frozen = _under(lock, config, plugins, records, changes)
+    job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
+    folder, counted = Path(out or f"out/{chosen.name}"), _counted(on_progress, len(records))
+    with own.fleet(budget, on_workers) or nullcontext() as fleet:
+        heard, others = on_workers or unheard, [*map(Path, join)]
+        result = run_ablation(job, folder, on_story=counted, fleet=fleet, heard=heard, join=others)
+    write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
+    write_tables(result.out, ablation_tables(result.table))
+    return result
+
+
+def power_of_suite(
+    stories: Stories,
+    settings: Settings | str | None = None,
+    *,
+    suite: str = "length",
+    rows: Sequence[str] | None = None,
+    **changes: Any,
+) -> str:
+    """Return in a sentence the smallest difference that a suite can show at these stories, before anything is drawn.
+
+    Raises:
+        UsageError: Stories, suite or a setting are wrong.
+    """
+    _, _, chosen, records = _suite_over(stories, settings, suite, rows, changes)
+    return planned(chosen, len(records))
+
+
+def _suite_over(
+    stories: Stories, settings: Settings | str | None, suite: str, rows: Sequence[str] | None, changes: dict[str, Any]
+) -> tuple[StudyOptions, Settings, Suite, list[StoryRecord]]:
+    """Return the study's options, the settings, the suite and its stories, all checked."""
     own, rest = split_settings(StudyOptions, changes)
     config = settings_for(settings, rest)
     require_metrics(own.metrics, config)
     chosen = choose_suite(suite, config, rows, own.reference)
     require_drawers(rest, [config.renderer, config.bridge_renderer, *(row.renderer for row in chosen.rows)])
     records = choose_stories(read_records(stories, config.mapping), own.split, own.ids, stories)
-    plugins, frozen = load_plugins(config, budget), None
-    if lock is not None:
-        config = freeze(config, Path(lock), plugins, records, given_names(changes))
-        frozen = {"file": Path(lock).name, "sha256": config.lock}
-    job = AblationJob(records, chosen, config, plugins, frozen, own.resamples, strict=rows is not None, human=human)
-    folder = Path(out) if out is not None else Path("out") / chosen.name
-    with own.fleet(budget, on_workers) or nullcontext() as fleet:
-        result = run_ablation(
-            job, folder, on_story=_counted(on_progress, len(records)), fleet=fleet, heard=on_workers or unheard
-        )
-    write_ablation_report(measure_beside(result.out, own.metrics, config, budget))
-    write_tables(result.out, ablation_tables(result.table))
-    return result
+    return own, config, chosen, records
+
+
+def _under(
+    lock: Path | str | None, config: Settings, plugins: Plugins, records: Sequence[StoryRecord], changes: dict[str, Any]
+) -> tuple[Settings, dict[str, str | None] | None]:
+    """Return the settings under a lock, and what the table says of it; as they are without one."""
+    if lock is None:
+        return config, None
+    frozen = freeze(config, Path(lock), plugins, records, given_names(changes))
+    return frozen, {"file": Path(lock).name, "sha256": frozen.lock}
+
+
+def _measuring(config: Settings, budget: Budget | None, records: Sequence[StoryRecord]) -> Plugins:
+    """Return the plug-ins of a study, whose judges can measure its stories.
+
+    Raises:
+        UsageError: they cannot; or see `load_plugins`.
+    """
+    plugins = load_plugins(config, budget)
+    require_measurable(records, plugins.judges.values(), plugins.planner)
+    return plugins
 
 
 def choose_suite(name: str, config: Settings, rows: Sequence[str] | None, reference: str | None) -> Suite:
@@ -330,6 +435,7 @@ def compare(
     command, alike = ("katha", *sys.argv[1:]), _prepare_alike(stories)
     against = require_reference(own.reference, [one.name for one in found])
     job = CompareJob(records, found, config, alike, own.resamples, command=command, budget=budget, reference=against)
+    require_measurable(job.records, job.judges.values())
     told, heard = _counted(on_progress, len(job.records) * len(found)), on_workers or unheard
     with own.fleet(budget, on_workers) or nullcontext() as fleet:
         result = comparing.run_comparison(job, Path(out), on_story=told, fleet=fleet, heard=heard, batch=batch)
@@ -385,14 +491,14 @@ def tune(
     records = read_records(stories, config.mapping)
     wanted = split or ("validation" if any(record.split for record in records) else None)
     chosen = choose_stories(records, wanted, source=stories)
-    inside = {record.story_id for record in chosen}
+    inside, plugins = {record.story_id for record in chosen}, _measuring(config, budget, chosen)
     job = tuning.TuneJob(
         chosen,
         [record for record in records if record.story_id not in inside],
         config,
         settings=tried,
         resamples=resamples,
-        given=load_plugins(config, budget),
+        given=plugins,
         keep=keep,
     )
     result = tuning.tune(job, Path(out), Path(lock), on_story=_counted(on_progress, len(chosen)))

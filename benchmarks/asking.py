@@ -1,6 +1,6 @@
-"""Asking 86,136 questions of a scripted judge that needs no time, durably; the same run again; and the cost of a call.
+"""Asking 114,848 questions of a scripted judge that needs no time, durably; the same run again; and the cost of a call.
 
-A benchmark of KathaBench-25K's shape (5,000 stories, 28,712 questions, three conditions, one board of five small
+A benchmark of KathaBench-25K's shape (5,000 stories, 28,712 questions, four conditions, one board of five small
 pictures a story, questions with their options) is evaluated by a process of its own: records and boards are read and
 re-encoded, packets scanned, every answer written to the cache and to the log. What is timed as asking ends before the
 scores. The cost of a call is the same figure for a smaller run, beside inspect_ai's `eval` over as many samples with
@@ -65,7 +65,7 @@ def write_inputs(folder: Path, count: int) -> None:
 
 
 def _megabytes() -> float:
-    """What the process holds now, by the kernel's own account."""
+    """Return what the process holds now, by the kernel's own account."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 

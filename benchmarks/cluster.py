@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 
 from katha.app.many import run_stories
 from katha.config import Settings
-from katha.experiments.cluster.drain import Crew, Told, drain
-from katha.experiments.cluster.standing import Standing, unheard
-from katha.experiments.cluster.work import HOME, Done, Ending, Item, Onward, Opener, Station, Work
+from katha.experiments.cluster.drain import Crew, WorkerReport, drain
+from katha.experiments.cluster.progress import Standing, unheard
+from katha.experiments.cluster.work import HOME, Done, Ending, NextStage, Opener, Station, Work, WorkItem
 from katha.protocols import FrameRequest
 from katha_sketch.drawing import SketchRenderer
 from katha_sketch.reader.sketch_reader import SketchReaderJudge
@@ -82,7 +82,7 @@ def _drained(
     ray: Any, count: int, opener: Opener = nothing, workers: int = 2, keep: Callable[[Any], None] = lambda value: None
 ) -> Standing:
     """Drain so many items, and return how it stands; `keep` hears of each that ended."""
-    items = (Item("all", str(number), number) for number in range(count))
+    items = (WorkItem("all", str(number), number) for number in range(count))
     work = Work(items, opener, lambda item, value: keep(value), count)
     return drain(ray, work, Crew(workers, {"num_cpus": 0.4}, "benchmark", None, unheard))
 
@@ -258,7 +258,7 @@ def vendors(each: int = 20) -> dict[str, Any]:
         for number in range(each):
             one(number)
         alone = each / (time.monotonic() - began)
-        items = (Item(HOME, str(number), number) for number in range(each * IN_FLIGHT))
+        items = (WorkItem(HOME, str(number), number) for number in range(each * IN_FLIGHT))
         work = Work(items, nothing, lambda item, value: None, each * IN_FLIGHT, home)
         many = drain(ray, work, Crew(1, {}, "benchmark", None, unheard)).rate
         server.shutdown()
@@ -348,7 +348,7 @@ class _Ref:
     """Something that ends at a time, and what comes of it."""
 
     at: float
-    told: Told
+    told: WorkerReport
 
 
 @dataclass
@@ -367,7 +367,7 @@ class _Actor:
 
     def _ends(self, seconds: float, ending: Ending) -> _Ref:
         self._free = max(self._free, self._ray.now) + seconds
-        return _Ref(self._free, Told(ending, None, seconds))
+        return _Ref(self._free, WorkerReport(ending, None, seconds))
 
     def _begin(self) -> _Ref:
         return self._ends(self._ray.loads.get(self._stage, 0.0), Done("simulated"))
@@ -376,7 +376,7 @@ class _Actor:
         parts, place = load
         following = place + 1
         more = following < len(parts)
-        return self._ends(parts[place][1], Onward(parts[following][0], (parts, following)) if more else Done())
+        return self._ends(parts[place][1], NextStage(parts[following][0], (parts, following)) if more else Done())
 
 
 class _Maker:
@@ -418,7 +418,7 @@ class SimulatedRay:
         ended = sorted((ref for ref in refs if ref.at <= self.now), key=lambda ref: ref.at)[:num_returns]
         return ended, [ref for ref in refs if ref not in ended]
 
-    def get(self, ref: _Ref) -> Told:
+    def get(self, ref: _Ref) -> WorkerReport:
         """Return what came of it."""
         return ref.told
 
@@ -429,7 +429,7 @@ class SimulatedRay:
 def makespan(stories: Sequence[Sequence[Part]], devices: int, loads: Mapping[str, float]) -> float:
     """Return the seconds in which workers of so many devices end the stories, handed out by `drain`."""
     ray = SimulatedRay(loads)
-    items = (Item(parts[0][0], str(number), (parts, 0)) for number, parts in enumerate(stories))
+    items = (WorkItem(parts[0][0], str(number), (parts, 0)) for number, parts in enumerate(stories))
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KATHA_CACHE"] = folder
         standing = drain(

@@ -64,7 +64,7 @@ class Scripted(Judge):
         return JudgeReply("ok", said, confidence=("low", "medium", "high")[n // 7 % 3], **told)
 class Second(Scripted): """Another voice."""
 class Faulty(Scripted):
-    """Fails in every fourth reply, in four ways and by an answer that is no option."""
+    """Fails in every fourth reply, in four ways and by an answer that is not an option."""
     def reply(self, n, condition, prompt):
         if n % 20 < 5:
             status = ("refused", "truncated", "unparseable", "transport_failed", "ok")[n % 20]
@@ -328,7 +328,7 @@ class _Side:
             self._replaced |= dict.fromkeys(hashes, "<LOCK>")
 
     def parts(self, name: str) -> dict[str, bytes]:
-        """What is compared of one file: its bytes, its words, or what a command said and how it ended."""
+        """Return what is compared of one file: its bytes, its words, or what a command said and how it ended."""
         data = (self.out / name).read_bytes()
         if name.startswith("commands/"):
             told: dict[str, Any] = json.loads(data)

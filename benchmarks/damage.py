@@ -22,7 +22,7 @@ from katha.agents.requests import frame_request
 from katha.app.drawing import run_story
 from katha.app.reports.page import Run, load_run
 from katha.eval_bridge.scoring.controls import blank_board, shuffled_order
-from katha.eval_bridge.scoring.statistics import share_interval
+from katha.eval_bridge.scoring.intervals import share_interval
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt
 from katha.schema import Question
@@ -32,7 +32,7 @@ from katha_sketch.reader.sketch_reader import SketchReaderJudge
 
 __all__ = ["Loss", "losses", "main"]
 
-_RESAMPLES, _SEED = 2_000, 42
+_SEED = 42
 _GROUP, _FIGURE = "{http://www.w3.org/2000/svg}g", "character-"
 
 
@@ -111,7 +111,7 @@ DAMAGES: Mapping[str, Callable[[_Board, _Board], list[bytes]]] = {
 
 
 def _right(judge: SketchReaderJudge, board: _Board, frames: Sequence[bytes]) -> list[bool]:
-    """Which questions are answered rightly from the frames alone."""
+    """Return which questions are answered rightly from the frames alone."""
     prompts = [JudgePrompt(one.question, one.question_type, "", tuple(one.options or ())) for one in board.questions]
     replies = judge.ask(Evidence("image", tuple(frames), None), prompts)
     return [reply.answer == one.gold_answer for reply, one in zip(replies, board.questions, strict=True)]
@@ -136,7 +136,7 @@ def losses(folders: Sequence[Path]) -> list[Loss]:
                 name,
                 100.0 * sum(hits) / len(hits),
                 100.0 * sum(lost) / len(lost),
-                share_interval(stories, lost, _RESAMPLES, _SEED),
+                share_interval(stories, lost, signed=True),
             )
         )
     return found

@@ -102,7 +102,8 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def measure_work() -> dict[str, Any]:
-    """What drawing takes, counted at toy size: the way that diffusers' hooks and single calls have it, and ours."""
+    """Return what drawing takes, counted at toy size: the way that diffusers' hooks and single calls
+    have it, and ours."""
     from tests.support.tiny_diffusion import build
 
     with tempfile.TemporaryDirectory() as folder:
@@ -228,8 +229,8 @@ def _decoded(model: str) -> tuple[int, int]:
 
 
 def measure_shapes() -> dict[str, Any]:
-    """What each rung of the published models needs at 1024x1024 by calculation and, of FLUX.1-dev and SDXL with random
-    weights where there is an accelerator, seconds a frame and the peak of its memory."""
+    """Return what each rung of the published models needs at 1024x1024 by calculation and, of FLUX.1-dev and SDXL with
+    random weights where there is an accelerator, seconds a frame and the peak of its memory."""
     import torch
 
     table: dict[str, Any] = {name: {"calculated_bytes": need_table(name, _SIDE * _SIDE)} for name in (*SHAPES, *LARGE)}

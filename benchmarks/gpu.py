@@ -59,7 +59,7 @@ class Place:
 
     @property
     def device(self) -> str:
-        """Where it is drawn."""
+        """Return where it is drawn."""
         return "cpu" if self.toy else "cuda"
 
     @property

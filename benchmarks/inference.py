@@ -1,8 +1,9 @@
 """How often experiments made without an effect conclude one, and how often a known effect is found; and how often the
 weakest transition is found where half of them have no steering question.
 
-The rule is that of `katha ablate` (interval over stories, exact signed ranks and bootstrap p, both corrected for what
-the suite declares) on the common-valid questions; `katha compare` draws its readings from the same functions.
+The rule is that of `katha ablate` (interval over stories, exact signed ranks and bootstrap p: of one contrast alone, of
+the others corrected together) on the common-valid questions; `katha compare` draws its readings from the same
+functions.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def _findings(dice: np.random.Generator, stories: int, rows: int, effect: float,
     counts: list[Floats] = [story_counts(right[row], common, cells, stories) for row in range(rows + 1)]
     everyone: NDArray[np.bool_] = np.ones(stories, dtype=bool)
     pairs = compare([(counts[row], counts[0], everyone) for row in range(1, rows + 1)], resamples, 42)
-    told_rows = [dict(correct(item, rows)) | {"a": "row", "b": "base", "what": "all stories"} for item in pairs]
+    named = {"a": "row", "b": "base", "what": "all stories"}
+    told_rows = [dict(item) | named for item in correct(pairs, rows - 1, primary=0)]
     return [finding(RowComparison.model_validate(item)) for item in told_rows]
 
 

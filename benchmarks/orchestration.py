@@ -51,7 +51,7 @@ class _Spent(NamedTuple):
 
     @classmethod
     def since(cls, start: _Spent) -> _Spent:
-        """What passed since `start`."""
+        """Return what passed since `start`."""
         return cls(time.perf_counter() - start.wall, time.process_time() - start.cpu)
 
 

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from simulated_people import Study, Truth, answers, preferences
 
 from katha.eval_bridge.people.preferences import by_criterion
-from katha.eval_bridge.people.recoverability import Answered, compare
+from katha.eval_bridge.people.recoverability import RaterAnswers, compare
 
 _STUDIES, _POWERED = 1_000, 200
 _CRITERIA = tuple(f"Q{number}" for number in range(1, 16))
@@ -28,7 +28,7 @@ _BETTER, _PREFERRED = 1.5, 0.8
 """True differences for the power: on the logit of image recoverability, and on the preference scale."""
 
 
-def _share(found: Sequence[bool]) -> dict[str, float]:
+def share(found: Sequence[bool]) -> dict[str, float]:
     """Per cent, and the ends of Wilson's 95% interval."""
     n, hits, z = len(found), sum(found), 1.959964
     centre, half = (hits + z * z / 2) / (n + z * z), z * np.sqrt(hits * (n - hits) / n + z * z / 4) / (n + z * z)
@@ -36,22 +36,23 @@ def _share(found: Sequence[bool]) -> dict[str, float]:
 
 
 def _recovering(study: Study, better: float) -> tuple[list[bool], list[bool]]:
-    """Whether studies conclude, and whether their intervals leave out zero."""
+    """Return whether studies conclude, and whether their intervals leave out zero."""
     concluded, outside = [], []
     for seed in range(_POWERED if better else _STUDIES):
         drawn = answers(np.random.default_rng(seed), study, Truth(better=better))
-        (row,) = compare(Answered.of(drawn), 0, 42)
+        (row,) = compare(RaterAnswers.of(drawn))
         concluded.append(row.reading != "no difference is shown")
         outside.append(row.ci95_both is not None and not row.ci95_both[0] <= 0.0 <= row.ci95_both[1])
     return concluded, outside
 
 
 def _preferring(study: Study, mean: float) -> tuple[list[bool], list[bool], list[bool]]:
-    """Whether a criterion is called preferred, by katha and by the paper's test alone; whether Q1's interval holds."""
+    """Return whether a criterion is called preferred, by katha and by the paper's test alone; whether Q1's interval
+    holds."""
     shown, paper, held = [], [], []
     for seed in range(_POWERED if mean else _STUDIES):
         rows = preferences(np.random.default_rng(seed), study, mean, Truth(), _CRITERIA)
-        tests = by_criterion(rows, 0, 42)
+        tests = by_criterion(rows)
         shown.append(any(test.shown for test in tests.values()))
         paper.append(any(test.p_corrected is not None and test.p_corrected < 0.05 for test in tests.values()))
         span = tests["Q1"].ci95_both
@@ -68,14 +69,14 @@ def measure() -> dict[str, Any]:
     power, _, power_held = _preferring(choosing, _PREFERRED)
     return {
         "studies": _STUDIES,
-        "stg_between_false": _share(nothing[0]),
-        "stg_between_power": _share(found[0]),
-        "stg_within_false": _share(nothing_within[0]),
-        "stg_within_power": _share(found_within[0]),
-        "stg_within_uncovered": _share(nothing_within[1]),
-        "preferences_false": _share(shown),
-        "preferences_false_by_the_papers_test_alone": _share(paper),
-        "preferences_power": _share(power),
-        "preferences_covered": _share([*held, *power_held]),
+        "stg_between_false": share(nothing[0]),
+        "stg_between_power": share(found[0]),
+        "stg_within_false": share(nothing_within[0]),
+        "stg_within_power": share(found_within[0]),
+        "stg_within_uncovered": share(nothing_within[1]),
+        "preferences_false": share(shown),
+        "preferences_false_by_the_papers_test_alone": share(paper),
+        "preferences_power": share(power),
+        "preferences_covered": share([*held, *power_held]),
         "ratio_of_false_conclusions": sum(shown) / max(1, sum(paper)),
     }

@@ -12,7 +12,14 @@ from typing import Any
 from benchmarks.diffusion_shapes import SHAPES, random_pipeline
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import DIFT_TIMESTEP, inject
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Member, QueryBlend, SharingRules, SubjectMaps
+from katha.renderers.shared_attention.coupling import (
+    Bank,
+    Coupling,
+    QueryBlend,
+    SharingFrame,
+    SharingRules,
+    SubjectMaps,
+)
 from katha.renderers.shared_attention.denoise import (
     Denoiser,
     make_scheduler,
@@ -64,7 +71,7 @@ def _step_bank(unet: Any) -> int:
     import torch
 
     rules, bank = SharingRules(42, 0.5, masked=False), Bank()
-    coupling = Coupling([Member((True,), (True,), ((),), 0, "image")], rules, _LATENT)
+    coupling = Coupling([SharingFrame((True,), (True,), ((),), 0, "image")], rules, _LATENT)
     grids = shared_grids(unet, _LATENT)
     for step in range(1, 4):
         record = bank.open("only", step)
@@ -166,7 +173,7 @@ def draw_random(pipe: Any, method: str, *, side: int, steps: int) -> list[Any]:
     requests = [FrameRequest(f"frame {number}", number, side, side) for number in range(_FRAMES)]
     shares, words = rules is not None, _WORDS if method == "consistory" else ((),)
     parts = [
-        (request, Member((shares,), (number < 2,), words, number if number < 2 else None, str(number)))
+        (request, SharingFrame((shares,), (number < 2,), words, number if number < 2 else None, str(number)))
         for number, request in enumerate(requests)
     ]
     sources = [parts[:2]] if shares else []

@@ -10,11 +10,11 @@ import numpy as np
 from katha.compass.repair import BoardFeatures, TransitionFeatures, candidate_score, copy_penalty, transition_coverage
 from katha.compass.tuning import (
     CandidateData,
+    FeatureTable,
     Grid,
     RepairData,
     Setting,
     StoryData,
-    Table,
     best_setting,
     fold_gaps,
     possible_weakest,
@@ -103,7 +103,7 @@ def measure() -> dict[str, Any]:
     first = Setting(3, **CompassSettings().model_dump())
     start, started = time.perf_counter(), time.process_time()
     settings = sample_settings(Grid(), _SETTINGS, first)
-    table = Table(stories, [item.delta for item in settings])
+    table = FeatureTable(stories, [item.delta for item in settings])
     boards = table.boards(settings)
     gaps = fold_gaps(table.sums(boards, np.arange(_STORIES) % 5, 5).sum(axis=1))
     best = best_setting(gaps)

@@ -159,7 +159,7 @@ def _pool(seen: Sequence[_Right]) -> _Right:
 
 
 def _halves(seen: Sequence[_Right]) -> tuple[_Right, _Right]:
-    """What either half of a board's viewers had right of it, for the boards that at least two saw."""
+    """Return what either half of a board's viewers had right of it, for the boards that at least two saw."""
     halves: tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]] = {}, {}
     for board in sorted({board for one in seen for board, _ in one}):
         saw = [one for one in ({item: one[item] for item in one if item[0] == board} for one in seen) if one]

@@ -266,7 +266,7 @@ def read_lock(path: Path) -> Lock:
     """Return the lock in the file at `path`, whole and unchanged.
 
     Raises:
-        InputFileError: it cannot be read, is no lock, or was edited since it was written.
+        InputFileError: it cannot be read, is not a lock, or was edited since it was written.
     """
     hint = "Make one with `katha tune`."
     try:
@@ -276,7 +276,7 @@ def read_lock(path: Path) -> Lock:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise InputFileError(f"{str(path)!r} is no lock: {field}: {first['msg']}.", hint=hint) from error
+        raise InputFileError(f"{str(path)!r} is not a lock: {field}: {first['msg']}.", hint=hint) from error
     if lock.sha256 != lock.content_sha256():
         raise InputFileError(
             f"{str(path)!r} was changed after it was frozen: its hash does not fit its lines.",

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from katha.config import refuse_code
 from katha.configs import config_names, load_chosen, load_config, load_offered
 from katha.errors import KathaError, UnknownPluginError, UsageError
-from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, Role
+from katha.schema import CONDITIONS, CompassSettings, Condition, Dimension, MoveKind, Role
 
-Content = Literal["neighbour_scene", "establishing", "captions", "transition"]
+Content = Literal["neighbour_scene", "establishing", "captions", "transition", "written", "again"]
 
 
 class Data(BaseModel):
@@ -29,13 +29,16 @@ class Mode(Data):
     name: str
     about: str
     select: Literal["first", "best"]
-    insert: Literal["none", "extra", "bridge"]
+    insert: Literal["none", "extra", "bridge", "moves"]
     content: Content | None = None
+    moves: tuple[MoveKind, ...] = ()
+    informed: bool = True
     at: Literal["random", "weakest"] | None = None
-    when: Literal["always", "weak"] | None = None
+    when: Literal["always", "weak", "missed"] | None = None
     draws: Literal["single", "every"] | None = None
     accept: Literal["always", "improvement"] | None = None
     budget: int = Field(default=1, ge=1, le=8)
+    readings: int = Field(default=1, ge=1, le=2)
     report: Literal["selected", "mean_over_seeds"]
 
     @model_validator(mode="after")
@@ -46,13 +49,29 @@ class Mode(Data):
             raise ValueError(f"mode {self.name!r}: content, at, when, draws and accept belong to an insertion")
         if alone and self.at == "random":
             raise ValueError(f"mode {self.name!r}: without an insertion, at is weakest or left out")
+        if (self.insert == "moves") != (self.content in ("written", "again")):
+            raise ValueError(f"mode {self.name!r}: moves are written or drawn again, and nothing else is")
+        if bool(self.moves) != (self.content == "written"):
+            raise ValueError(f"mode {self.name!r}: the kinds of moves belong to those that are written")
+        if self.insert == "moves" and (self.at, self.accept) != ("weakest", "improvement"):
+            raise ValueError(f"mode {self.name!r}: moves are made at the weakest transition, and kept if they improve")
         return self
 
     @property
+    def writes(self) -> bool:
+        """Return whether a writer says what is drawn."""
+        return self.content == "written"
+
+    @property
+    def adds(self) -> bool:
+        """Return whether a frame may be added to a board."""
+        return self.insert in ("extra", "bridge") or "bridge" in self.moves
+
+    @property
     def steers(self) -> bool:
-        """Whether a judge's answers decide anything about its boards."""
+        """Return whether a judge's answers decide anything about its boards."""
         chosen = self.select == "best" or self.draws == "every" or self.at == "weakest"
-        return chosen or self.accept == "improvement" or self.when == "weak"
+        return chosen or self.accept == "improvement" or self.when in ("weak", "missed")
 
     def candidate_seeds(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
         """Return the seeds whose boards are drawn: all when there is a choice among them, else the first."""
@@ -83,7 +102,7 @@ def load_mode(name: str) -> Mode:
 Half = Literal["held_out", "same"]
 
 
-class Scoring(Data):
+class RowScoring(Data):
     """How a row's answers are scored; the defaults are the protocol.
 
     conditions: what a question needs an answer under. valid: which scored questions count: those whose answer under
@@ -109,7 +128,7 @@ class Scoring(Data):
         return self
 
 
-class Row(Data):
+class SuiteRow(Data):
     """One line of the table. `mode` is the row's own name unless given; `renderer_options` go over the command's."""
 
     name: str
@@ -122,14 +141,14 @@ class Row(Data):
     renderer_options: dict[str, object] = {}
     prompts: Half = "held_out"
     questions: Half = "held_out"
-    scoring: Scoring = Scoring()
+    scoring: RowScoring = RowScoring()
 
     @property
     def lacks(self) -> list[str]:
         """The conditions without which it has no STG."""
         return [name for name in ("text", "image") if name not in self.scoring.conditions]
 
-    def scored_like(self, other: Row) -> bool:
+    def scored_like(self, other: SuiteRow) -> bool:
         """Return whether two rows ask the same questions and score them alike, so that they differ in boards alone."""
         ours, theirs = ((row.scoring, row.prompts, row.questions) for row in (self, other))
         return ours == theirs
@@ -141,7 +160,7 @@ class Row(Data):
 
     @property
     def steered(self) -> bool:
-        """Whether its numbers come from questions or prompts that may have chosen the boards."""
+        """Return whether its numbers come from questions or prompts that may have chosen the boards."""
         return "same" in (self.prompts, self.questions)
 
     def build_mode(self) -> Mode:
@@ -157,25 +176,30 @@ class Row(Data):
 class Suite(Data):
     """Rows, the baseline that each is compared with, and what else is compared with what.
 
-    focus: the row whose claim the conclusion is about. controls: pairs that show equally many frames and draw and
+    primary: the one contrast that the suite is about, tested alone; the rest are secondary and corrected together
+    (Holm). focus: the row whose repairs are shown as cases. controls: pairs that show equally many frames and draw and
     choose equally often by design; they decide what a gain comes from. compare: further pairs. declared: how many
-    comparisons the suite is about, whichever of its rows are run (the family of the correction); None: those of these.
+    comparisons the suite is about, whichever of its rows are run; None: those of these. asked: what `primary` is of the
+    whole suite, where one of its rows is left out.
     """
 
     name: str
     about: str
     tables: tuple[int, ...] = ()
     baseline: str
+    primary: tuple[str, str] | None = None
     focus: str | None = None
     controls: tuple[tuple[str, str], ...] = ()
     compare: tuple[tuple[str, str], ...] = ()
     declared: int | None = None
-    rows: tuple[Row, ...] = Field(min_length=1)
+    asked: tuple[str, str] | None = None
+    rows: tuple[SuiteRow, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _linked(self) -> Self:
         names = [row.name for row in self.rows]
-        compared = [name for pair in (*self.controls, *self.compare) for name in pair]
+        declared = [*([self.primary] if self.primary else []), *self.controls, *self.compare]
+        compared = [name for pair in declared for name in pair]
         wanted = [self.baseline, *([self.focus] if self.focus else []), *compared]
         unknown = next((name for name in wanted if name not in names), None)
         if unknown is not None:
@@ -189,14 +213,20 @@ class Suite(Data):
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """Every comparison, each once: with the baseline, the controls, and the further pairs."""
-        return list(dict.fromkeys([*self.against, *self.controls, *self.compare]))
+        """Every comparison, each once: the primary one, with the baseline, the controls, and the further pairs."""
+        first = [self.primary] if self.primary else []
+        return list(dict.fromkeys([*first, *self.against, *self.controls, *self.compare]))
 
     @property
     def family(self) -> int:
-        """How many differences of STG the suite is about."""
+        """Return how many differences of STG the suite is about."""
         with_gap = [pair for pair in self.pairs if not any(self.row(name).lacks for name in pair)]
         return len(with_gap) if self.declared is None else self.declared
+
+    @property
+    def secondary(self) -> int:
+        """Return how many of them are corrected together: all but the primary one, run or not."""
+        return self.family - (self.asked is not None or self.primary is not None)
 
     def against_row(self, name: str) -> Suite:
         """Return the suite with another row as the one that all others are held against.
@@ -209,7 +239,7 @@ class Suite(Data):
             raise UsageError(f"The suite {self.name!r} has no row {name!r}.", hint=f"It has: {', '.join(known)}.")
         return self.model_copy(update={"baseline": name, "focus": self.focus if self.focus != name else None})
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> SuiteRow:
         """Return the row of that name."""
         return next(row for row in self.rows if row.name == name)
 
@@ -230,13 +260,15 @@ class Suite(Data):
                 "focus": self.focus if self.focus in names else None,
                 "controls": tuple(pair for pair in self.controls if set(pair) <= set(names)),
                 "compare": tuple(pair for pair in self.compare if set(pair) <= set(names)),
+                "primary": self.primary if self.primary and set(self.primary) <= set(names) else None,
+                "asked": self.asked or self.primary,
                 "declared": self.family,
             }
         )
 
     def for_judges(self, judges: tuple[str, ...]) -> Suite:
         """Return the suite with a row a judge where a row asks for `each`."""
-        rows: list[Row] = []
+        rows: list[SuiteRow] = []
         for row in self.rows:
             if row.scoring.judge != "each":
                 rows.append(row)

@@ -34,7 +34,8 @@ class OpenClipSimilarity(Similarity):
         self._kept: dict[tuple[str, str], Vector] = {}
 
     def spec(self) -> Mapping[str, Any]:
-        """Name, weights (by the hash of their values), package version, and the kind of device where it is no CPU."""
+        """Name, weights (by the hash of their values), package version, and the kind of device where it is
+        not a CPU."""
         return self._encoder.spec()
 
     def encode_image(self, png: bytes) -> Vector:

@@ -11,10 +11,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from katha.compass.modes import Content
 from katha.composing import within
 from katha.configs import load_prompt
+from katha.jsonio import digest
 from katha.schema import (
     Board,
     Candidate,
@@ -22,7 +24,9 @@ from katha.schema import (
     Character,
     CompassSettings,
     Frame,
+    Panel,
     Plan,
+    ReadBack,
     Record,
     Seen,
     Transition,
@@ -68,12 +72,26 @@ def copy_penalty(adjacent: Sequence[float], gamma: float) -> float:
 
 
 def candidate_score(
-    recoverability: float | None, coverage: float, copy: float, settings: CompassSettings
+    recoverability: float | None,
+    coverage: float,
+    copy: float,
+    settings: CompassSettings,
+    read_back: ReadBack | None = None,
+    noise: float | None = None,
 ) -> CandidateScore:
-    """Return Eq. 24, every term in 0..1; without recoverability (no steering question was scored) the other two."""
-    gained = settings.lambda_r * recoverability if recoverability is not None else 0.0
+    """Return Eq. 24, every term in 0..1; without recoverability (no steering question was scored) the share of pictures
+    that read back as meant stands in its place, or the other two terms are all."""
+    told = read_back.share if read_back is not None else 0.0
+    gained = settings.lambda_r * (recoverability if recoverability is not None else told)
     total = gained + settings.lambda_t * coverage - settings.lambda_p * copy
-    return CandidateScore(recoverability=recoverability, coverage=coverage, copy_penalty=copy, total=total)
+    return CandidateScore(
+        recoverability=recoverability,
+        coverage=coverage,
+        copy_penalty=copy,
+        total=total,
+        read_back=read_back,
+        noise=noise,
+    )
 
 
 # A board is measured once; any number of weights and thresholds can be tried on its features, without judge or
@@ -88,23 +106,28 @@ TransitionKey = tuple[tuple[int, int], BoardKey]
 
 class TransitionFeatures(Record):
     """One transition on the frames that show it: recoverability in 0..1 or None, Eq. 25's maximum and the largest
-    similarity of neighbouring frames (both before thresholding)."""
+    similarity of neighbouring frames (both before thresholding); and of its frames, where no question is asked, how
+    many read back as meant."""
 
     pair: tuple[int, int]
     recoverability: float | None
     n_questions: int
     similarity: float
     adjacent: float
+    read_back: ReadBack | None = Field(default=None, exclude_if=lambda told: told is None)
 
 
 class BoardFeatures(Record):
     """One board: recoverability in 0..1 or None, the similarity of each adjacent pair of frames, its transitions, and
-    short names of the questions that measuring it takes."""
+    short names of the questions that measuring it takes; where none is asked, how many pictures read back as meant."""
 
     recoverability: float | None
     adjacent: list[float]
     transitions: list[TransitionFeatures]
     asked: list[str] = []
+    read_back: ReadBack | None = Field(default=None, exclude_if=lambda told: told is None)
+    noise: float | None = Field(default=None, exclude_if=lambda told: told is None)
+    """Half of what recoverability differs by between two steering prompt variants, where both were asked."""
 
 
 def board_key(frames: Sequence[Frame]) -> BoardKey:
@@ -112,22 +135,32 @@ def board_key(frames: Sequence[Frame]) -> BoardKey:
     return tuple((frame.sha256, frame.kind, frame.scene, frame.transition) for frame in frames)
 
 
+def board_mark(frames: Sequence[Frame]) -> str:
+    """Return a short name of a board by its `board_key`: other boards of a story have another."""
+    return digest([list(part) for part in board_key(frames)])[:8]
+
+
 def weigh(name: str, board: Board, features: BoardFeatures, settings: CompassSettings) -> Candidate:
     """Return `board` with its score by Eq. 24 under `settings`."""
-    plain = all(frame.transition is None for frame in board.frames)
-    kind: Literal["base", "inserted"] = "base" if plain else "inserted"
+    kind: Literal["base", "inserted", "redrawn"] = "base"
+    if any(frame.panel is not None for frame in board.frames):
+        kind = "redrawn"
+    if any(frame.transition is not None for frame in board.frames):
+        kind = "inserted"
     score = candidate_score(
         features.recoverability,
         transition_coverage([item.similarity for item in features.transitions], settings.delta),
         copy_penalty(features.adjacent, settings.gamma),
         settings,
+        features.read_back,
+        features.noise,
     )
     transitions = [
         TransitionScore(
             **dict(item),
             covered=item.similarity > settings.delta,
             copied=item.adjacent > settings.gamma,
-            note=None if item.recoverability is not None else _UNSCORED,
+            note=None if item.recoverability is not None or item.read_back is not None else _UNSCORED,
         )
         for item in features.transitions
     ]
@@ -160,8 +193,11 @@ def best_candidate(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def transition_score(transition: TransitionScore) -> float:
-    """Return what Eq. 27 minimises, in 0..1: recoverability, or coverage alone where no question was scored."""
-    return transition.recoverability if transition.recoverability is not None else float(transition.covered)
+    """Return what Eq. 27 minimises, in 0..1: recoverability; where no question was asked the share of its pictures that
+    read back as meant; where none was scored coverage alone."""
+    if transition.recoverability is not None:
+        return transition.recoverability
+    return transition.read_back.share if transition.read_back is not None else float(transition.covered)
 
 
 def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None:
@@ -172,12 +208,15 @@ def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None
     """
     if not transitions:
         return None
-    asked = [item for item in transitions if item.recoverability is not None]
+    asked = [item for item in transitions if item.recoverability is not None or item.read_back is not None]
     ranked = sorted(asked or transitions, key=lambda item: (transition_score(item), item.similarity, item.pair))
     worst = ranked[0]
     score = transition_score(worst)
     names = f"scenes {worst.pair[0]} and {worst.pair[1]}"
-    if worst.recoverability is None:
+    if worst.read_back is not None and worst.recoverability is None:
+        reason = f"Of the frames of {names}, {worst.read_back.told()}, the smallest share of {len(asked)} transition"
+        reason += f"{'s' if len(asked) != 1 else ''}."
+    elif worst.recoverability is None:
         reason = (
             f"The transition between {names} has no scored steering question; by coverage alone it scores {score:.2f} "
             f"(similarity {worst.similarity:.2f})."
@@ -198,7 +237,10 @@ def weakest_transition(transitions: Sequence[TransitionScore]) -> Weakest | None
 
 
 def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Acceptance:
-    """Decide by Algorithm 1, line 13: the frozen score must rise, and the inserted frame must not copy a neighbour.
+    """Decide by Algorithm 1, line 13: the frozen score must rise, and no fresh frame may copy a neighbour.
+
+    Where the boards were measured in two prompt variants the score must rise by more than its noise, the larger of the
+    two boards'.
 
     The copy threshold is gamma of Eq. 26, held against the pairs that the insertion made; a copy elsewhere in the
     board is no reason to refuse a repair. Where no judge could answer anything there is no score to rise: coverage
@@ -215,16 +257,27 @@ def accept(before: Candidate, after: Candidate, settings: CompassSettings) -> Ac
             False,
             "Not inserted: no judge could answer a steering question about either board, so nothing shows a gain.",
         )
-    old_frames = {frame.sha256 for frame in before.board.frames}
-    fresh = [frame for frame in after.board.frames if frame.sha256 not in old_frames]
-    inserted = {frame.transition for frame in fresh or after.board.frames if frame.transition is not None}
-    closest = max((item.adjacent for item in after.transitions if item.pair in inserted), default=0.0)
+    closest = max((item.adjacent for item in after.transitions if item.pair in _touched(before, after)), default=0.0)
     against = f"its similarity to a neighbour is {closest:.2f}, the copy threshold {settings.gamma:.2f}"
+    longer = len(after.board.frames) != len(before.board.frames)
+    done, undone = ("Inserted", "Not inserted") if longer else ("Kept", "Not kept")
+    noise = settings.lambda_r * max(old.noise or 0.0, new.noise or 0.0)
     if not new.total > old.total:
-        return Acceptance(False, f"Not inserted: {rise}, which is no improvement.")
+        return Acceptance(False, f"{undone}: {rise}, which is no improvement.")
+    if not new.total - old.total > noise:
+        return Acceptance(False, f"{undone}: {rise}, by no more than its noise ({noise:.3f}).")
     if closest > settings.gamma:
-        return Acceptance(False, f"Not inserted: {rise}, but it nearly repeats a neighbour ({against}).")
-    return Acceptance(True, f"Inserted: {rise}, and it repeats no neighbour ({against}).")
+        return Acceptance(False, f"{undone}: {rise}, but it nearly repeats a neighbour ({against}).")
+    return Acceptance(True, f"{done}: {rise}, and it repeats no neighbour ({against}).")
+
+
+def _touched(before: Candidate, after: Candidate) -> set[tuple[int, int]]:
+    """Return the transitions that frames stand in which only the later board has."""
+    old = {frame.sha256 for frame in before.board.frames}
+    fresh = [frame for frame in after.board.frames if frame.sha256 not in old]
+    inserted = {frame.transition for frame in fresh or after.board.frames if frame.transition is not None}
+    redrawn = {frame.scene for frame in fresh if frame.transition is None}
+    return inserted | {item.pair for item in after.transitions if redrawn & {*item.pair}}
 
 
 # What an inserted frame is asked to show, and prompts that are planned again.
@@ -248,16 +301,23 @@ class Insertion:
     other_seed: bool = False
     scene: int | None = None
     moods: tuple[Seen, ...] = ()
+    panel: Panel | None = None
+    """What a move wrote of it in full: where it is given, the frame is asked for by its fields."""
 
 
-def dice(story_id: str) -> random.Random:
+def written(panel: Panel) -> Insertion:
+    """Return what a move inserts: a frame with fields of its own."""
+    return Insertion(panel.prompt, panel.negative_prompt, tuple(panel.characters), panel=panel)
+
+
+def story_rng(story_id: str) -> random.Random:
     """Return the story's own source of chance, by seed 42."""
     return random.Random(int.from_bytes(hashlib.sha256(f"{MASTER_SEED}:{story_id}".encode()).digest()[:8], "big"))
 
 
 def random_pair(pairs: Sequence[tuple[int, int]], story_id: str) -> tuple[int, int]:
     """Return the transition of the random modes: the same for all of them, by seed 42 and the story's id."""
-    return dice(story_id).choice(list(pairs))
+    return story_rng(story_id).choice(list(pairs))
 
 
 def transition_text(transition: Transition) -> str:
@@ -276,7 +336,7 @@ def insertion(content: Content, plan: Plan, transition: Transition, story_id: st
     pair = before, after = panels[transition.from_scene], panels[transition.to_scene]
     names = tuple(dict.fromkeys([*before.characters, *after.characters]))
     if content == "neighbour_scene":
-        throw = dice(story_id)
+        throw = story_rng(story_id)
         throw.random()  # the first draw chose the transition
         panel = throw.choice(pair)
         names = tuple(panel.characters)
@@ -319,7 +379,7 @@ def _dressed(text: str, people: Sequence[Character]) -> str:
 
 
 def _moods(transition: Transition, names: Sequence[str]) -> tuple[Seen, ...]:
-    """Who of the cast feels what in the end: "the lion goes from calm to anger" is the lion's anger."""
+    """Return who of the cast feels what in the end: "the lion goes from calm to anger" is the lion's anger."""
     found = []
     for clause in re.split(r"[;.]\s*", transition.emotion or ""):
         change = _CHANGE.match(clause)

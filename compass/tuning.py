@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.compass.repair import BoardFeatures, TransitionFeatures, weakest_transition
-from katha.eval_bridge.scoring.rows import FEWEST_STORIES, compare, row_numbers
-from katha.eval_bridge.scoring.statistics import averages
+from katha.eval_bridge.scoring.intervals import FEWEST_STORIES, METHOD
+from katha.eval_bridge.scoring.rows import compare, row_numbers
+from katha.eval_bridge.scoring.statistics import IMAGE, averages
+from katha.eval_bridge.scoring.steering import steering_agreement, steering_words
 from katha.schema import DIMENSIONS, CompassSettings, Record, TransitionScore
 from katha.schema.scores import BlockName
 from katha.schema.tables import CurvePoint, TuningBlock, TuningGain, TuningResult
@@ -160,7 +162,7 @@ def sample_settings(grid: Grid, count: int, first: Setting, seed: int = 42) -> l
     return [first, *rest[: max(0, count - 1)]]
 
 
-class Table:
+class FeatureTable:
     """The features of every story as arrays; `counts` has shape (stories, boards, dimensions, 4), and so has each of
     `blocks`, the same boards on other questions.
 
@@ -341,7 +343,7 @@ def choose(
     first = Setting(len(seeds), **defaults.model_dump())
     grid = Grid.fitting(stories)
     settings = sample_settings(grid, tried, first, seed)
-    table = Table(stories, [item.delta for item in settings] + list(grid.delta))
+    table = FeatureTable(stories, [item.delta for item in settings] + list(grid.delta))
     folds = _folds(len(stories), seed)
     boards = table.boards(settings)
     sums = table.sums(boards, folds, int(folds.max()) + 1)
@@ -349,11 +351,12 @@ def choose(
     best = best_setting(gaps)
     chosen, everyone = settings[best], np.ones(len(stories), dtype=bool)
     own, old = table.of(boards[best]), table.of(boards[0])
-    numbers = row_numbers({"chosen": own, "default": old}, resamples, seed)
+    numbers = row_numbers({"chosen": own, "default": old})
     gain = compare([(own, old, everyone)], resamples, seed)[0]
-    notes = []
+    steering = steering_agreement(_agreeing(stories))
+    notes = [steering_words(steering)]
     if len(stories) < FEWEST_STORIES:
-        notes.append(f"Stories: {len(stories)}, fewer than a bootstrap can carry ({FEWEST_STORIES}): no intervals.")
+        notes.append(f"Stories: {len(stories)}, too few for an interval ({FEWEST_STORIES} are needed): no intervals.")
     return TuningResult(
         setting=asdict(chosen),
         default=asdict(first),
@@ -370,10 +373,22 @@ def choose(
         curve=_curve(table, chosen, grid, resamples, seed),
         blocks={name: _block(table, name, boards[best], boards[0]) for name in ("common_valid", *_BESIDE)},
         notes=notes,
+        intervals=METHOD,
+        steering=steering,
     )
 
 
-def _block(table: Table, name: BlockName, chosen: Ints, before: Ints) -> TuningBlock:
+def _agreeing(stories: Sequence[StoryData]) -> Iterator[tuple[str, float, float]]:
+    """Yield each board's story, steering recoverability, and image recoverability on its scored reporting questions."""
+    for item in stories:
+        for one in item.candidates:
+            for board in (one, *(repair for row in one.repairs.values() for repair in row)):
+                seen = averages(np.array(board.on("raw")))[IMAGE]
+                if board.features.recoverability is not None and not np.isnan(seen):
+                    yield item.story_id, board.features.recoverability, float(seen)
+
+
+def _block(table: FeatureTable, name: BlockName, chosen: Ints, before: Ints) -> TuningBlock:
     """Return the choice and the settings before on one block of questions."""
     sums = [table.of(boards, name).sum(axis=0) for boards in (chosen, before)]
     gaps = [float(fold_gaps(item)) for item in sums]
@@ -401,7 +416,7 @@ def _cross_validated(sums: Floats) -> float | None:
     return None if np.isnan(gap) else 100.0 * gap
 
 
-def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
+def _curve(table: FeatureTable, chosen: Setting, grid: Grid, resamples: int, seed: int) -> dict[str, list[CurvePoint]]:
     """Return STG along each setting with the others as chosen; differences are to the choice."""
     points = [
         (name, value, replace(chosen, **{name: value}))
@@ -412,7 +427,7 @@ def _curve(table: Table, chosen: Setting, grid: Grid, resamples: int, seed: int)
     own = table.of(table.boards([chosen])[0])
     counts = [table.of(row) for row in boards]
     everyone = np.ones(table.size, dtype=bool)
-    numbers = row_numbers({str(at): item for at, item in enumerate(counts)}, resamples, seed)
+    numbers = row_numbers({str(at): item for at, item in enumerate(counts)})
     against = compare([(item, own, everyone) for item in counts], resamples, seed)
     curve: dict[str, list[CurvePoint]] = {}
     for at, (name, value, _) in enumerate(points):

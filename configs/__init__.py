@@ -3,6 +3,8 @@ and prompts, one template each under `prompts/`, which are addressed by the hash
 offer presets and suites of their own.
 
 A template that names a variable it is not given is an error, never an empty string.
+
+Imports: `registry`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 - `reference/cli.md` gets every verb with its options, read from the Typer application.
 - Documents outside `docs/` (`ADDED`) become pages of the site.
-- A link to a file that is no page (`../configs/boards.yaml`) becomes plain text.
+- A link to a file that is not a page (`../configs/boards.yaml`) becomes plain text.
 - A Mermaid flowchart becomes an SVG drawing, so that no reader's browser has to fetch a script for it.
 """
 
@@ -110,7 +110,7 @@ def _names(item: Any) -> str:
 
 
 def _about(item: Any) -> str:
-    """What an argument or option is for, with what has to be known beside it."""
+    """Return what an argument or option is for, with what has to be known beside it."""
     several = item.multiple and "several" not in (item.help or "").lower()
     notes = [_default(item), "may be given several times" if several else "", "required" if item.required else ""]
     said = "; ".join(note for note in notes if note)

@@ -18,28 +18,30 @@ from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.people.analysis import Analysis
 from katha.eval_bridge.people.calibration import Archive
 from katha.eval_bridge.people.collected import participant, read_answer_files, to_judgments, write_rows
-from katha.eval_bridge.people.design import Material, Plan, needed
+from katha.eval_bridge.people.design import Material, StudyPlan, needed
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.eval_bridge.people.preferences import criteria
-from katha.eval_bridge.people.study import STUDY, Design, Rules, Study, Task
+from katha.eval_bridge.people.study import ON_REQUEST, STUDY, Design, Rules, Study, Task
+from katha.eval_bridge.scoring.intervals import METHOD
 from katha.experiments.inputs.stories import choose_questions, prepare_stories
 from katha.experiments.offline.scoring import read_archive
 from katha.jsonio import canonical, digest, sha256_hex, write_bytes_atomic
+from katha.ordering import ORDER_HELP
 from katha.schema import StoryRecord
 from katha.schema.people import BoardJudgments, Participant, PeopleScores
 from katha.schema.scores import Bootstrap
-from katha.store import Kind, State, Workspace
+from katha.store import State, StoreKind, Workspace
 from katha.stories import iter_records
 
-TASKS: tuple[Task, ...] = get_args(Task)
+TASKS: tuple[Task, ...] = tuple(task for task in get_args(Task) if task != "review")
 _FEW = 5
 """Intervals over fewer participants are coarse."""
 STORIES = "stories.jsonl"
 JUDGMENTS = "judgments.jsonl"
-SCORES = Kind("scoring of people", "people.json", State, early=frozenset((JUDGMENTS,)))
+SCORES = StoreKind("scoring of people", "people.json", State, early=frozenset((JUDGMENTS,)))
 
 
-class StudyOptions(BaseModel):
+class PeopleStudyOptions(BaseModel):
     """How a study with people is made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,13 +55,16 @@ class StudyOptions(BaseModel):
         description="between: nobody meets a story under two conditions (unless told); within: everybody under all.",
     )
     tasks: str | None = Field(
-        default=None, description=f"Any of {', '.join(TASKS)}, with commas; all that the boards allow unless told."
+        default=None,
+        description=f"Any of {', '.join(TASKS)}, with commas; all that the boards allow but the last two unless told.",
     )
     criteria: str | None = Field(default=None, description="Criteria of Table 51, Q1,Q12,Q15; all 15 unless told.")
     questions: str | None = Field(
         default=None, description="all, reporting or steering; reporting where stories carry roles."
     )
     no_moral: bool = Field(default=False, description="Ask for no moral labels (HMR).")
+    no_guesses: bool = Field(default=False, description="Ask nothing without evidence, as studies did before.")
+    order: str | None = Field(default=None, description=ORDER_HELP)
     checks: int = Field(default=2, ge=0, description="Attention checks a page; 2 unless told.")
     repeats: int = Field(default=2, ge=0, description="Repeated items a page; 2 unless told.")
     failed_checks: int = Field(default=0, ge=0, description="Leave out who fails more checks than this; 0 unless told.")
@@ -89,7 +94,7 @@ class StudyJob:
 
     records: Sequence[StoryRecord]
     boards: Sequence[Boards]
-    options: StudyOptions
+    options: PeopleStudyOptions
     source: str | Path | None = None
 
 
@@ -123,7 +128,7 @@ def make_study(job: StudyJob) -> Packed:
     if not kept:
         why = next((f"{name}, {story}: {reason}" for name, own in invalid.items() for story, reason in own.items()), "")
         raise UsageError(f"No board can be shown ({why}).", hint="Give folders with one folder per story.")
-    material = Material(kept, held, bridged)
+    material = Material(kept, held, bridged, guesses=not options.no_guesses, scenes=_scenes(boards))
     tasks = _tasks(options, material)
     if options.design == "between" and "questions" in tasks and options.raters < needed(material):
         raise UsageError(
@@ -131,7 +136,7 @@ def make_study(job: StudyJob) -> Packed:
             "needed, because nobody meets a story twice.",
             hint="Give --raters, or --design within, or other --tasks.",
         )
-    plan = Plan(
+    plan = StudyPlan(
         design=options.design,
         tasks=tasks,
         people=options.raters,
@@ -156,11 +161,19 @@ def make_study(job: StudyJob) -> Packed:
         methods={item.name: str(item.folder) for item in job.boards},
         rules=Rules.model_validate(options.model_dump(include=set(Rules.model_fields))),
         groups=tuple(_names("--groups", options.groups, None)) if options.groups else (),
+        guesses=material.guesses and "questions" in tasks,
         consent=_consent(options),
         pages=tuple(pages),
         notes=tuple(notes),
     )
     return Packed(study, {record.story_id: record for record in kept}, boards, invalid)
+
+
+def _scenes(boards: Mapping[str, Mapping[str, JudgedBoard]]) -> dict[str, dict[str, frozenset[int]]]:
+    return {
+        name: {story: frozenset(frame.scene for frame in board.frames if frame.scene) for story, board in own.items()}
+        for name, own in boards.items()
+    }
 
 
 def _asked(record: StoryRecord, selected: str) -> StoryRecord:
@@ -196,18 +209,23 @@ def _names(flag: str, given: str | None, known: Sequence[str] | None) -> list[st
     return names
 
 
-def _tasks(options: StudyOptions, material: Material) -> tuple[Task, ...]:
+def _tasks(options: PeopleStudyOptions, material: Material) -> tuple[Task, ...]:
     """The tasks that were asked for, in the order in which they are given out; all that there is something for."""
     wanted = _names("--tasks", options.tasks, TASKS)
+    if options.tasks is None:
+        wanted = [task for task in wanted if task not in ON_REQUEST]
     can = [task for task in TASKS if material.cells(task)]
     for task in wanted if options.tasks is not None else ():
         if task not in can:
-            why = {"bridge": "no board holds an inserted frame", "pairs": "there are not two methods with one story"}
+            why = {
+                "bridge": "no board holds an inserted frame",
+                **dict.fromkeys(("pairs", "pictures"), "there are not two methods with one story"),
+            }
             raise UsageError(f"--tasks {task}: {why.get(task, 'the stories have no question')}.", hint="Leave it out.")
     return tuple(task for task in TASKS if task in wanted and task in can)
 
 
-def _consent(options: StudyOptions) -> str:
+def _consent(options: PeopleStudyOptions) -> str:
     if options.consent is None:
         return str(load_config("people.yaml")["consent"])
     try:
@@ -244,7 +262,6 @@ class PeopleOptions(BaseModel):
     )
     matching: str = Field(default_factory=usual_rule, description=Settings.model_fields["matching"].description)
     everybody: bool = Field(default=False, description="Leave nobody out, to see what the rules change.")
-    resamples: int = Field(default=10_000, ge=0, description="Bootstrap resamples; 10000 unless told.")
     seed: int = Field(default=42, description="The seed of the bootstrap; 42 unless told.")
 
 
@@ -274,7 +291,9 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
     Raises:
         UsageError: a file is none of the study's, or a judgment cannot be used; nothing is written.
     """
-    analysis = Analysis(" and ".join(repr(str(path)) for path in answers), options.resamples, options.seed)
+    analysis = Analysis(
+        " and ".join(repr(str(path)) for path in answers),
+    )
     people, notes, rows, archive = list[Participant](), list[str](), list[Judgment](), None
     study, records = read_study(options.study) if options.study is not None else (None, [])
     if study is None and options.archive:
@@ -306,7 +325,7 @@ def score_people(answers: Sequence[Path], options: PeopleOptions) -> Scored:
             "notes": [*notes, *(study.notes if study is not None else ()), *found.notes],
             "study": study.study if study is not None else None,
             "matching": options.matching,
-            "bootstrap": Bootstrap(resamples=options.resamples, seed=options.seed),
+            "bootstrap": Bootstrap(resamples=0, seed=0, intervals=METHOD),
             "participants": people,
         }
     )
@@ -328,7 +347,7 @@ def _left_out(people: Sequence[Participant], everybody: bool) -> list[str]:
 def _beside(
     archive: Archive, methods: Mapping[str, BoardJudgments], preferences: Sequence[Any], rows: Sequence[Judgment]
 ) -> Mapping[str, object]:
-    """What judges add: agreement by method, and pairwise agreement by comparison."""
+    """Return what judges add: agreement by method, and pairwise agreement by comparison."""
     judged = {
         name: own.model_copy(update={"judges": archive.boards(name, rows) or None}) for name, own in methods.items()
     }

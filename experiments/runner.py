@@ -23,13 +23,24 @@ from pydantic import (
     model_serializer,
 )
 
-from katha.agents.context import Plugins, make_bridge, make_guide, make_planner, make_renderer, require_prices
+from katha.agents.context import (
+    Plugins,
+    make_bridge,
+    make_guide,
+    make_planner,
+    make_renderer,
+    make_writer,
+    pay_planner,
+    require_prices,
+)
+from katha.compass.modes import load_mode
+from katha.compass.writer import Writer
 from katha.config import Settings, cache_folder
 from katha.errors import BudgetError, InputFileError, KathaError, RenderError, TransientRenderError
 from katha.eval_bridge.judging.answers import Outcome
 from katha.eval_bridge.judging.budget import Budget
 from katha.jsonio import canonical, digest, read_bytes, read_json, write_bytes_atomic
-from katha.protocols import Judge, Similarity
+from katha.protocols import Judge, Planner, Similarity
 from katha.schema import AnswerStatus
 from katha.store import State, Status, Store, Workspace
 
@@ -68,7 +79,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Made(Generic[T]):
+class ExperimentEnd(Generic[T]):
     """What an experiment ends with. outcome: what came of asking. status: where the outcome alone does not say it."""
 
     table: T
@@ -77,7 +88,7 @@ class Made(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Result(Generic[S, T]):
+class ExperimentResult(Generic[S, T]):
     """What an experiment gave. `outcome` says what came of asking; `reused`: the folder already held all of it."""
 
     out: Path
@@ -88,7 +99,7 @@ class Result(Generic[S, T]):
 
     @property
     def status(self) -> Status:
-        """How the folder stands."""
+        """Return how the folder stands."""
         return self.state.status
 
 
@@ -118,14 +129,14 @@ class Experiment(ABC, Generic[S, T]):
         """Do what is left, and yield the name of each piece of work when it is kept."""
 
     @abstractmethod
-    def conclude(self) -> Made[T]:
+    def conclude(self) -> ExperimentEnd[T]:
         """Make the table from what is kept, and write it."""
 
     def save(self, **changes: object) -> None:
         """Write the state with changes."""
         self.state = self.folder.write(self.state.model_copy(update=changes))
 
-    def run(self, on_step: OnStep | None = None) -> Result[S, T]:
+    def run(self, on_step: OnStep | None = None) -> ExperimentResult[S, T]:
         """Begin, go on after a kill, or find that all is done.
 
         Raises:
@@ -139,7 +150,7 @@ class Experiment(ABC, Generic[S, T]):
             table = self.stored(known, fresh) if known is not None and not damaged else None
             if known is not None and table is not None:
                 outcome = Outcome.of_finished(known.statuses, known.causes)
-                return Result(self.folder.path, known, table, outcome, reused=True)
+                return ExperimentResult(self.folder.path, known, table, outcome, reused=True)
             self.state = self.folder.write(self.resumed(known, fresh) if known is not None else fresh)
             shared = nullcontext(self._store) if self._store is not None else None
             with shared or Store(cache_folder(), owner=fresh.identity_sha256[:32]) as self.store:
@@ -149,7 +160,7 @@ class Experiment(ABC, Generic[S, T]):
                 self.store.flush()
                 made = self.conclude()
             final = self.finish(made.outcome, made.status or made.outcome.status())
-            return Result(self.folder.path, final, made.table, made.outcome, reused=False)
+            return ExperimentResult(self.folder.path, final, made.table, made.outcome, reused=False)
 
     def finish(self, outcome: Outcome, status: Status) -> S:
         """Write the state a last time, with what came of asking."""
@@ -217,6 +228,8 @@ class Shelf:
         shelf = cls(plugins.judges, plugins.similarity, plugins.budget, plugins.steering)
         for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):
             shelf._made[_key(kind, config)] = made
+        if plugins.writer is not None:
+            shelf._made[_key("writer", config)] = plugins.writer
         shelf._made[_key("bridge_renderer", config)] = plugins.bridge
         shelf._made[_key("guide", config)] = plugins.guide
         return shelf
@@ -232,8 +245,13 @@ class Shelf:
         guide = self._once("guide", make_guide, config)
         drawers = {config.renderer: renderer, str(config.bridge_renderer): bridge, str(config.guide): guide}
         require_prices(self._budget, drawers)
+        planner = self._once("planner", self._planner, config)
+
+        def write(given: Settings) -> Writer | None:
+            return make_writer(given, planner, self._budget)
+
         return Plugins(
-            planner=self._once("planner", make_planner, config),
+            planner=planner,
             renderer=renderer,
             judges=self._judges,
             similarity=self._similarity,
@@ -241,7 +259,14 @@ class Shelf:
             budget=self._budget,
             steering=self._steering,
             guide=guide,
+            writer=self._once("writer", write, config) if load_mode(config.mode).writes else None,
         )
+
+    def _planner(self, config: Settings) -> Planner:
+        planner = make_planner(config)
+        if self._budget is not None:
+            pay_planner(config.planner, planner, self._budget)
+        return planner
 
     def _once(self, kind: str, make: Callable[[Settings], P], config: Settings) -> P:
         key = _key(kind, config)
@@ -251,4 +276,6 @@ class Shelf:
 
 
 def _key(kind: str, config: Settings) -> str:
+    if kind == "writer":
+        return digest([kind, config.writer, config.planner, config.planner_options])
     return digest([kind, getattr(config, kind), getattr(config, f"{kind}_options"), config.memory])

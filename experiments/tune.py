@@ -30,7 +30,7 @@ from katha.compass.lock import (
     text_sha256,
     write_lock,
 )
-from katha.compass.modes import Row, Suite
+from katha.compass.modes import Suite, SuiteRow
 from katha.compass.repair import BoardFeatures, board_key
 from katha.compass.tuning import (
     CandidateData,
@@ -44,16 +44,15 @@ from katha.config import Settings, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.experiments.ablate.bench import StoryBench
 from katha.experiments.ablate.job import AblationJob
-from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, read_kept
+from katha.experiments.runner import Experiment, ExperimentEnd, ExperimentState, OnStep, read_kept
 from katha.jsonio import write_json
 from katha.schema import DIMENSIONS, Answer, Board, StoryRecord
 from katha.schema.tables import TuningResult
-from katha.store import Kind, Status, Workspace
+from katha.store import Status, StoreKind, Workspace
 
 _MODE = "full"
 _SUMMARY = ("stg", "ci95", "default_stg", "gain", "cross_validated", "tried")
@@ -156,7 +155,7 @@ class TuneJob:
 
     def __post_init__(self) -> None:
         self._require_apart()
-        row = Row(name=_MODE, mode=_MODE)
+        row = SuiteRow(name=_MODE, mode=_MODE)
         suite = Suite(name="tune", about="Tuning.", baseline=_MODE, rows=(row,))
         self.work = AblationJob(self.records, suite, self.config, given=self.given)
 
@@ -198,7 +197,7 @@ class TuningState(ExperimentState):
     suite: Mapping[str, object]
 
 
-TUNING = Kind("tuning", "ablation.json", TuningState)
+TUNING = StoreKind("tuning", "ablation.json", TuningState)
 
 
 def tune(job: TuneJob, out: Path, lock: Path, *, on_story: OnStep | None = None) -> TuneResult:
@@ -230,7 +229,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
 
     def work(self) -> Iterator[str]:
         work, out = self._job.work, self.folder.path
-        graph, rule = build_graph(reports=False), kept_rule(self._job.config.matching, out, self._job.config.base_url)
+        graph, rule = build_graph(reports=False), work.rule(self._job.config.matching, out)
         for record in self._job.records:
             place, identity = out / "stories" / record.story_id, work.story_identity(record)
             data = read_kept(place / "features.json", StoryData)
@@ -248,7 +247,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             self._stories += [data] if data is not None else []
             yield record.story_id
 
-    def conclude(self) -> Made[TuningResult]:
+    def conclude(self) -> ExperimentEnd[TuningResult]:
         job = self._job
         if not self._stories:
             reason = next(iter(self._invalid.values()), "there is none")
@@ -266,7 +265,7 @@ class _Tuning(Experiment[TuningState, TuningResult]):
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))
         if chosen.better or job.keep:
             self._freeze(chosen)
-        return Made(chosen, outcome)
+        return ExperimentEnd(chosen, outcome)
 
     def _freeze(self, chosen: TuningResult) -> None:
         """Write the lock of what was chosen."""

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from katha.errors import PlanError, UsageError
+from katha.models.base import PaidModel, Purse, TextModel
+from katha.models.checkpoints import HoldsModel
 from katha.protocols import WIDE, Planner, PlanRequest, tokens_of
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
@@ -123,7 +125,7 @@ def _plan_problems(plan: Plan) -> Iterator[tuple[str, str | None]]:
 # Every planner restricts its record before it reads a word of it, so that what it must not see cannot reach its plan,
 # and names in `Plan.information` what was there to be seen.
 
-_SCENES = ("scene_text",)
+_SCENES = ("scene_text", "place", "time_of_day")
 _STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
 _GOLD = (*_STRUCTURE, "visual_evidence", "visual_must_show", "generation_prompt")
 _OF_STORY = ("transitions", "moral_label", "recoverability_questions")
@@ -149,12 +151,13 @@ def restrict(record: StoryRecord, planner: str) -> tuple[StoryRecord, list[str]]
     no scenes; their number is the request's `panels`. Scenes are in order of their index.
     """
     allowed, scenes = ALLOWED[planner], sorted(record.scenes, key=lambda scene: scene.scene_index)
-    of_scene = ("story_id", "scene_index", *(name for name in _GOLD if name in allowed))
+    of_scene = ("story_id", "scene_index", *(name for name in (*_SCENES, *_GOLD) if name in allowed))
     shown = scenes if "scene_text" in allowed else []
     kept = StoryRecord(
         story_id=record.story_id,
         title=record.title,
         story_text=record.story_text,
+        structure=record.structure,  # of the text: whom a script names, and where its scenes begin
         scenes=[Scene.model_validate({name: getattr(scene, name) for name in of_scene}) for scene in shown],
         **{name: getattr(record, name) for name in _OF_STORY if name in allowed},
     )
@@ -237,6 +240,28 @@ class LadderPlanner(Planner):
             panels=panels,
             **more,
         )
+
+
+class ModelPlanner(LadderPlanner):
+    """The base of the planners whose plans a language model writes, `_model`."""
+
+    _model: TextModel
+
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return US dollars for tokens by kind; None where the price is unknown, 0 for a model of one's own."""
+        vendor = getattr(self._model, "vendor", None)
+        found: float | None = 0.0 if vendor is None else vendor.cost(tokens)
+        return found
+
+    def pay_from(self, purse: Purse, each: float) -> None:
+        """Ask `purse` before every call from now on."""
+        self._model = PaidModel(self._model, purse, each)
+
+    def close(self) -> None:
+        """Let go of a local model and its memory; the next plan loads it again."""
+        model = self._model.model if isinstance(self._model, PaidModel) else self._model
+        if isinstance(model, HoldsModel):
+            model.close()
 
 
 NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"

@@ -12,10 +12,13 @@ from typing import Any, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from katha.jsonio import loads
+from katha.models.replies import without_thoughts
 from katha.planners.base import ARTICLE, WORD
 from katha.schema import (
     DIMENSIONS,
     MORAL_LABELS,
+    SHOT_ANGLES,
+    SHOT_SIZES,
     Device,
     Dimension,
     Gaze,
@@ -28,15 +31,13 @@ from katha.schema import (
 
 Json = dict[str, Any]
 """An object of JSON: a reply, or the schema of one."""
-SIZES = ("close-up", "medium", "wide")
-ANGLES = ("eye level", "low angle", "high angle")
 TIMES = ("dawn", "morning", "day", "afternoon", "evening", "night", "unclear")
 DEVICES: tuple[str, ...] = get_args(Device)
 _MOST_CAST = 16
 
 
 @dataclass(frozen=True)
-class Shape:
+class PlanShape:
     """How much is asked for: panels, the numbers of the first and last sentence (None: scenes are given), whether a
     transition leads in from a panel that is there already, and how many questions a viewer will be asked."""
 
@@ -78,14 +79,14 @@ def _number(first: int, last: int) -> Json:
     return {"type": "integer", "minimum": first, "maximum": last}
 
 
-def _board(shape: Shape) -> Json:
+def _board(shape: PlanShape) -> Json:
     order = _enum("telling", "time") if shape.sentences is not None else _enum("telling")
     fields: Json = {"geography": _text(240), "direction": _text(120), "places": _list(_text(120, 1), 0, 8)}
     fields |= {"pivot": _text(80), "pivot_colour": _text(40), "order": order}
     return _object(fields | {name: _list(_text(200, 1), 0, 8) for name in ("left_out", "added")})
 
 
-def _panel(shape: Shape, parts: Collection[str]) -> Json:
+def _panel(shape: PlanShape, parts: Collection[str]) -> Json:
     visual, fields = "visual" in parts, Json()
     if shape.sentences is not None:
         fields["first_sentence"] = _number(*shape.sentences)
@@ -96,7 +97,7 @@ def _panel(shape: Shape, parts: Collection[str]) -> Json:
     if "links" in parts:
         fields["links"] = _list(_object({"phrase": _text(80, 1), "visible": _text(120, 1)}), 0, 3)
     if "shots" in parts:
-        fields |= {"shot_size": _enum(*SIZES), "shot_angle": _enum(*ANGLES)}
+        fields |= {"shot_size": _enum(*SHOT_SIZES), "shot_angle": _enum(*SHOT_ANGLES)}
     if visual:
         fields["camera"] = _text(120)
     if "sheets" in parts:
@@ -121,7 +122,7 @@ def _transition(parts: Collection[str]) -> Json:
     return _object(fields)
 
 
-def reply_schema(shape: Shape, parts: Collection[str]) -> Json:
+def reply_schema(shape: PlanShape, parts: Collection[str]) -> Json:
     """Return what is asked for, in the order of thinking it out: who, by what means, what is seen, what changes."""
     fields: Json = {"tells_events": {"type": "boolean"}}
     if "sheets" in parts:
@@ -170,7 +171,7 @@ class _Written(BaseModel):
 
 
 class DraftCharacter(_Written):
-    """Somebody as the model describes them: by name or label, and as the story calls them."""
+    """A character as the model describes it: by name or label, and as the story calls them."""
 
     name: str
     in_text: str = ""
@@ -237,7 +238,7 @@ class Covered(_Written):
     panel: int | None = None
 
 
-class Draft(_Written):
+class PlanDraft(_Written):
     """The whole reply."""
 
     tells_events: bool = True
@@ -250,7 +251,7 @@ class Draft(_Written):
 
 
 @dataclass(frozen=True)
-class Problem:
+class FieldProblem:
     """What is wrong with a field, and what would be right. soft: the plan can be used as it is."""
 
     path: str
@@ -261,7 +262,6 @@ class Problem:
         return f"{self.path}: {self.said}" if self.path else self.said
 
 
-_THOUGHT = re.compile(r"^.*</think>", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
 _TRIES = 8
 _KNOWN = frozenset(("tells_events", "panels", "fixes"))
@@ -269,7 +269,7 @@ _KNOWN = frozenset(("tells_events", "panels", "fixes"))
 
 def read_reply(text: str) -> tuple[Json | None, str]:
     """Return the JSON object of a reply, whatever stands around it: thoughts, a sentence, a fence; or what is wrong."""
-    bare = _THOUGHT.sub("", text)
+    bare = without_thoughts(text) or ""
     end = bare.rfind("}") + 1
     starts = (found.start() for found in islice(re.finditer(r"\{", bare), _TRIES))
     wrong = "it holds none"
@@ -284,15 +284,15 @@ def read_reply(text: str) -> tuple[Json | None, str]:
     return None, f"It is not one whole JSON object: {wrong}."
 
 
-def read_draft(value: Mapping[str, Any], known: Collection[str] = ()) -> tuple[Draft | None, list[Problem]]:
+def read_draft(value: Mapping[str, Any], known: Collection[str] = ()) -> tuple[PlanDraft | None, list[FieldProblem]]:
     """Return a reply as records, its names as the cast has them, or what is missing or of another kind.
 
     known: the names of the cast so far.
     """
     try:
-        draft = Draft.model_validate(_without_nulls(value))
+        draft = PlanDraft.model_validate(_without_nulls(value))
     except ValidationError as error:
-        return None, [Problem(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
+        return None, [FieldProblem(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
     names = {_bare(name): name for name in (*known, *(one.name for one in draft.cast))}
     props = {_bare(prop.name) for prop in draft.props} - names.keys()
     for panel in draft.panels:
@@ -306,7 +306,7 @@ def read_draft(value: Mapping[str, Any], known: Collection[str] = ()) -> tuple[D
 
 
 def _without_nulls(value: Any) -> Any:
-    """What is null is what the field is without a value."""
+    """Return what is null is what the field is without a value."""
     if isinstance(value, Mapping):
         return {name: _without_nulls(one) for name, one in value.items() if one is not None}
     return [_without_nulls(one) for one in value if one is not None] if isinstance(value, list) else value
@@ -338,33 +338,37 @@ _LEAST_SHARE = 0.25
 
 
 def draft_problems(
-    draft: Draft, shape: Shape, parts: Collection[str], known: Collection[str] = ()
-) -> Iterator[Problem]:
+    draft: PlanDraft, shape: PlanShape, parts: Collection[str], known: Collection[str] = ()
+) -> Iterator[FieldProblem]:
     """Yield what is wrong with a draft, a sentence each that says what would be right. known: the cast so far."""
     count, transitions = len(draft.panels), len(draft.transitions)
     if not shape.least <= count <= shape.most:
         wanted = f"{shape.least}" if shape.least == shape.most else f"{shape.least} to {shape.most}"
-        yield Problem("panels", f"there are {count}; there must be {wanted}.")
+        yield FieldProblem("panels", f"there are {count}; there must be {wanted}.")
     if transitions != shape.transitions(count):
         said = f"there are {transitions}; {count} panels have {shape.transitions(count)}, one from each to the next"
-        yield Problem("transitions", f"{said}{', the first from the part before' if shape.joined else ''}.")
+        yield FieldProblem("transitions", f"{said}{', the first from the part before' if shape.joined else ''}.")
     yield from _order(draft, shape)
     names = [one.name for one in draft.cast]
     for at, one in enumerate(draft.cast):
         if one.name in names[:at]:
-            yield Problem(f"cast[{at}].name", f"{one.name!r} is there already; give a label that tells the two apart.")
+            yield FieldProblem(
+                f"cast[{at}].name", f"{one.name!r} is there already; give a label that tells the two apart."
+            )
         if not _latin(f"{one.kind} {one.appearance}"):
-            yield Problem(f"cast[{at}].appearance", "write kind and appearance in English.")
+            yield FieldProblem(f"cast[{at}].appearance", "write kind and appearance in English.")
     for at, panel in enumerate(draft.panels):
         yield from _panel_problems(f"panels[{at}]", panel, {*known, *names} if "sheets" in parts else None)
     for at, (before, after) in enumerate(pairwise(draft.panels)):
         if before.prompt.split() == after.prompt.split():
-            yield Problem(f"panels[{at + 1}].prompt", "it is the one before again; show another moment.", soft=True)
+            yield FieldProblem(
+                f"panels[{at + 1}].prompt", "it is the one before again; show another moment.", soft=True
+            )
     if "visual" in parts:
         yield from _unseen(draft, shape)
 
 
-def _order(draft: Draft, shape: Shape) -> Iterator[Problem]:
+def _order(draft: PlanDraft, shape: PlanShape) -> Iterator[FieldProblem]:
     """Check that the panels follow the text, unless they follow the time that it tells of."""
     if shape.sentences is None:
         return
@@ -373,30 +377,34 @@ def _order(draft: Draft, shape: Shape) -> Iterator[Problem]:
     for at, panel in enumerate(draft.panels):
         number, path = panel.first_sentence, f"panels[{at}].first_sentence"
         if number is None or not first <= number <= last:
-            yield Problem(path, f"give the number of a sentence, from {first} to {last}.")
+            yield FieldProblem(path, f"give the number of a sentence, from {first} to {last}.")
         elif number < before and draft.visual.order != "time":
             said = f"{number} is before the {before} of the panel before it; the numbers rise"
-            yield Problem(path, f'{said} unless visual.order is "time".')
+            yield FieldProblem(path, f'{said} unless visual.order is "time".')
         else:
             before = number
 
 
-def _panel_problems(where: str, panel: DraftPanel, names: Collection[str] | None) -> Iterator[Problem]:
+def _panel_problems(where: str, panel: DraftPanel, names: Collection[str] | None) -> Iterator[FieldProblem]:
     if not panel.prompt.strip():
-        yield Problem(f"{where}.prompt", "it is empty; say what is seen.")
+        yield FieldProblem(f"{where}.prompt", "it is empty; say what is seen.")
     if not _latin(panel.prompt):
-        yield Problem(f"{where}.prompt", "write it in English.")
+        yield FieldProblem(f"{where}.prompt", "write it in English.")
     if _SIGN.search(panel.prompt):
-        yield Problem(f"{where}.prompt", "it asks for words in the picture; show a thing or a pictured word instead.")
+        yield FieldProblem(
+            f"{where}.prompt", "it asks for words in the picture; show a thing or a pictured word instead."
+        )
     if not any(item.strip() for item in panel.must_show):
-        yield Problem(f"{where}.must_show", "it is empty; name two to five things that have to be seen.", soft=True)
+        yield FieldProblem(
+            f"{where}.must_show", "it is empty; name two to five things that have to be seen.", soft=True
+        )
     strangers = [name for name in panel.characters if names is not None and name not in names]
     if strangers:
         said = f"{strangers[0]!r} is not in the cast; use one of {', '.join(sorted(names or ()))}, or add to the cast."
-        yield Problem(f"{where}.characters", said)
+        yield FieldProblem(f"{where}.characters", said)
 
 
-def _unseen(draft: Draft, shape: Shape) -> Iterator[Problem]:
+def _unseen(draft: PlanDraft, shape: PlanShape) -> Iterator[FieldProblem]:
     """Check, generously and by words alone, that panels hold what their changes are to be seen by."""
     known = _stems(" ".join([*(f"{one.name} {one.kind}" for one in draft.cast), *(one.name for one in draft.props)]))
     for at, panel in enumerate(draft.panels if not shape.joined else []):
@@ -405,31 +413,33 @@ def _unseen(draft: Draft, shape: Shape) -> Iterator[Problem]:
             stray = next((name for name in listed if _stems(name) and not _stems(name) & told), None)
             if stray is not None:
                 said = f"{stray!r} is neither in the cast, nor among the props, nor in the prompt."
-                yield Problem(f"panels[{at}].{field}", said, soft=True)
+                yield FieldProblem(f"panels[{at}].{field}", said, soft=True)
     for at, (one, two) in enumerate(pairwise(draft.panels)):
         passed = one.time_of_day != two.time_of_day and "unclear" not in (one.time_of_day, two.time_of_day)
         if passed and one.light and one.light.casefold() == two.light.casefold():
             said = f"it is the light of the panel before, but {one.time_of_day} has become {two.time_of_day}."
-            yield Problem(f"panels[{at + 1}].light", f"{said} Give each its own sky.", soft=True)
+            yield FieldProblem(f"panels[{at + 1}].light", f"{said} Give each its own sky.", soft=True)
     pivot, before = _stems(draft.visual.pivot), " ".join(panel.seen for panel in draft.panels[:-1])
     if pivot and len(draft.panels) > 2 and not shape.joined and not pivot & _stems(before):
         said = f"{draft.visual.pivot!r} is seen in no panel before the last"
-        yield Problem("visual.pivot", f"{said}; add it to must_show of an earlier one, or name another.", soft=True)
+        yield FieldProblem(
+            "visual.pivot", f"{said}; add it to must_show of an earlier one, or name another.", soft=True
+        )
     for at, change in enumerate(draft.transitions):
         panels = draft.panels[max(0, at - shape.joined) : at - shape.joined + 2]
         yield from _by_no_means(f"transitions[{at}]", change, " ".join(panel.seen for panel in panels))
 
 
-def _by_no_means(where: str, change: DraftTransition, seen: str) -> Iterator[Problem]:
+def _by_no_means(where: str, change: DraftTransition, seen: str) -> Iterator[FieldProblem]:
     """Check that a change has a means, and that the words of how it is seen are in its panels."""
     if change.device.strip().lower() not in DEVICES:
-        yield Problem(f"{where}.device", f"{change.device!r} is none of: {', '.join(DEVICES)}.", soft=True)
+        yield FieldProblem(f"{where}.device", f"{change.device!r} is none of: {', '.join(DEVICES)}.", soft=True)
     words = _stems(change.shown)
     if not words:
-        yield Problem(f"{where}.shown", "it is empty; say what in the two panels lets a viewer see it.", soft=True)
+        yield FieldProblem(f"{where}.shown", "it is empty; say what in the two panels lets a viewer see it.", soft=True)
     elif len(words & _stems(seen)) < _LEAST_SHARE * len(words):
         said = "what it speaks of is in neither panel"
-        yield Problem(f"{where}.shown", f"{said}; put those things into their must_show and prompt.", soft=True)
+        yield FieldProblem(f"{where}.shown", f"{said}; put those things into their must_show and prompt.", soft=True)
 
 
 def _stems(text: str) -> set[str]:
@@ -449,13 +459,13 @@ _STEP = re.compile(r"(?:^|\.)([A-Za-z_]{1,40})|\[(\d{1,4})\]")
 _KINDS: Mapping[str, type | tuple[type, ...]] = {"string": str, "array": list, "object": dict, "boolean": bool}
 
 
-def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> tuple[Json, list[Problem]]:
+def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> tuple[Json, list[FieldProblem]]:
     """Return a copy of `value` with `fixes` (a list of path and value), and why some of them could not be made.
 
     A path leads by `form`. The position after the last adds to a list, and null takes an item of it away, after
     everything else was done.
     """
-    made, wrong = copy.deepcopy(dict(value)), list[Problem]()
+    made, wrong = copy.deepcopy(dict(value)), list[FieldProblem]()
     gone: dict[tuple[int, int], list[Any]] = {}
     for fix in fixes if isinstance(fixes, list) else []:
         path, new = (fix.get("path"), fix.get("value")) if isinstance(fix, Mapping) else (None, None)
@@ -474,7 +484,7 @@ def mended(value: Mapping[str, Any], fixes: object, form: Mapping[str, Any]) -> 
             fits = known and _fits(new, rule)
         if not fits or place is None or last is None:
             said = f"this takes {_said(rule)}" if rule else "no field has this path"
-            wrong.append(Problem(str(path)[:80], f"{said}; nothing was changed.", soft=True))
+            wrong.append(FieldProblem(str(path)[:80], f"{said}; nothing was changed.", soft=True))
         elif isinstance(last, int) and last == len(place):
             place.append(copy.deepcopy(new))
         else:

@@ -8,18 +8,20 @@ from typing import Any
 
 from katha.configs import load_prompt
 from katha.errors import PlanError, ReplyError
-from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
 from katha.models.registry import make_model
-from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
-from katha.protocols import PlanRequest
+from katha.models.replies import object_of
+from katha.planners.base import NEGATIVE_PROMPT, ModelPlanner, clip
+from katha.protocols import Expected, PlanRequest
 from katha.schema import Panel, Plan, StoryRecord
 
 _FRAGMENT = re.compile(r"\[([^\[\]]*)\]")
+_LETTERS_A_TOKEN = 4
+_PROMPT_TOKENS, _CAPTION_TOKENS = 300, 80
 _PROMPTS = ("fragments", "scene_caption")
 
 
-class FragmentPlanner(LadderPlanner):
+class FragmentPlanner(ModelPlanner):
     """Fragments and scene captions by a language model, after Roemmele et al. (Sec. 3, Tables A.14 and A.15).
 
     Its argument is MODEL_OR_PATH, `anthropic:MODEL` or `openai:MODEL`. It sees the story's text alone, or the scenes of
@@ -45,6 +47,12 @@ class FragmentPlanner(LadderPlanner):
         self._model: TextModel = make_model(
             argument, device=device, dtype=dtype, base_url=base_url, max_tokens=max_tokens
         )
+
+    def expected(self, story: StoryRecord, panels: int) -> Expected:
+        """Return what a plan of `story` is reckoned at: one call that cuts a text, and a caption for each panel."""
+        text, cuts = len(story.story_text) // _LETTERS_A_TOKEN, 0 if story.scenes else 1
+        read = (panels + cuts) * (text + _PROMPT_TOKENS)
+        return Expected(panels + cuts, {"input": read, "output": cuts * text + panels * _CAPTION_TOKENS})
 
     def spec(self) -> Mapping[str, Any]:
         """Return the model and the prompts' hashes."""
@@ -96,7 +104,7 @@ class FragmentPlanner(LadderPlanner):
         if reply.status != "ok":
             raise ReplyError(f"The model wrote no {field}: {reply.error}.", status=reply.status, raw=reply.text)
         try:
-            value = loads(reply.text)[field]
+            value = object_of(reply.text)[field]
         except (ValueError, KeyError, TypeError) as error:
             raise ReplyError(f"The model's reply has no text {field!r}.", raw=reply.text) from error
         if not isinstance(value, str) or not value.strip():

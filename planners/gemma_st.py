@@ -12,16 +12,16 @@ from typing import Any
 
 from katha.configs import load_prompt
 from katha.errors import ModelError, PlanError, ReplyError
-from katha.models.base import Completion, Heard, PaidModel, Purse, TextModel, Turn
-from katha.models.checkpoints import HoldsModel, adapter_note, folder_revision
+from katha.models.base import Completion, Heard, Purse, TextModel, Turn
+from katha.models.checkpoints import adapter_note, folder_revision
 from katha.models.registry import make_model, served_by_own
-from katha.planners.base import ABOUT, NEGATIVE_PROMPT, LadderPlanner, as_sentence, parts_without
+from katha.planners.base import ABOUT, NEGATIVE_PROMPT, ModelPlanner, as_sentence, parts_without
 from katha.planners.draft import (
-    Draft,
     DraftCharacter,
     DraftTransition,
-    Problem,
-    Shape,
+    FieldProblem,
+    PlanDraft,
+    PlanShape,
     draft_problems,
     fixes_schema,
     mended,
@@ -32,7 +32,7 @@ from katha.planners.draft import (
 )
 from katha.planners.narrated import cut
 from katha.protocols import WIDE, Expected, PlanRequest
-from katha.schema import Character, Panel, Plan, Question, StoryRecord, Transition, Visual
+from katha.schema import Character, Panel, Plan, Question, Scene, StoryRecord, Transition, Visual
 from katha.sentences import raw_sentences
 from katha.stories import scene_texts
 
@@ -40,8 +40,14 @@ from katha.stories import scene_texts
 
 _LETTERS_A_TOKEN = 4
 _PROMPT_TOKENS, _PLAN_TOKENS, _PANEL_TOKENS = 4_200, 1_600, 600
-_QUESTION_TOKENS = ((800, 2_600), (600, 400), (2_400, 800))
-"""Read, beside the story, and written: by the writer of questions, by the readers without the story and with it."""
+_QUESTION_TOKENS = (
+    *((800, 2_600), (600, 400), (600, 900), (2_400, 500)),
+    *((1_200, 900), (300, 150), (400, 300), (900, 200)),
+)
+"""Read, beside the story, and written: by the writer of questions, by the readers without the story and with it, and by
+who compares their answers; and the same again for what is written once more."""
+_PLACING_TOKENS = (1_200, 300)
+"""The same of saying in which frames the answers to given questions are seen."""
 _CONTEXT = 32_000
 """Tokens that a model reads, where its data does not tell."""
 _OF_STORY = 0.6
@@ -52,17 +58,17 @@ _AHEAD, _LONGEST_LINE = 12, 200
 
 
 @dataclass(frozen=True)
-class Part:
+class StoryPart:
     """A story, or one part of a story that no model could read at once. sentences: its raw pieces (a plain text);
     scenes: the texts of its scenes (a record). first: the number of the first of them. shape: how much is asked for."""
 
     sentences: tuple[str, ...]
     scenes: tuple[str, ...]
     first: int
-    shape: Shape
+    shape: PlanShape
 
 
-def parts_of(story: StoryRecord, request: PlanRequest, letters: int) -> list[Part]:
+def parts_of(story: StoryRecord, request: PlanRequest, letters: int) -> list[StoryPart]:
     """Return a story as one part; as several of about the same length only where it has many more than `letters`.
 
     Raises:
@@ -78,13 +84,13 @@ def parts_of(story: StoryRecord, request: PlanRequest, letters: int) -> list[Par
         )
         raise PlanError(said, hint=f"Use --panels {count}, one chapter, or a model that reads more.")
     shares = [[len(share) for share in cut(["x"] * panels, count)] for panels in (max(request.panels, count), most)]
-    found: list[Part] = []
+    found: list[StoryPart] = []
     for at, (start, stop) in enumerate(pairwise(bounds)):
         least, highest = (stop - start,) * 2 if story.scenes else (shares[0][at], shares[1][at])
         told = None if story.scenes else (start + 1, stop)
-        shape = Shape(least, max(least, highest), told, joined=at > 0, asked=asked)
+        shape = PlanShape(least, max(least, highest), told, joined=at > 0, asked=asked)
         own = tuple(pieces[start:stop])
-        found.append(Part((), own, start + 1, shape) if story.scenes else Part(own, (), start + 1, shape))
+        found.append(StoryPart((), own, start + 1, shape) if story.scenes else StoryPart(own, (), start + 1, shape))
     return found
 
 
@@ -120,7 +126,7 @@ def letters_for(text: str, context: int) -> int:
 
 
 @dataclass
-class Told:
+class PlannedParts:
     """What is planned so far: panels, and what all parts of a story share."""
 
     panels: list[Panel] = field(default_factory=list)
@@ -134,7 +140,7 @@ class Told:
     def names(self) -> list[str]:
         return [one.name for one in self.cast]
 
-    def add(self, story: StoryRecord, part: Part, draft: Draft) -> None:
+    def add(self, story: StoryRecord, part: StoryPart, draft: PlanDraft) -> None:
         """Take in the draft of the next part."""
         offset = len(self.panels)
         self.cast += [one for one in draft.cast if one.name not in self.names]
@@ -158,15 +164,15 @@ class Told:
 
 
 _BALLOON = re.compile(r"\b(?:balloon|bubble|cloud)s?\b", re.IGNORECASE)
-"""A pictured word: it is no fault of the picture."""
+"""A pictured word: it is not a fault of the picture."""
 
 
-def _board(draft: Draft) -> Visual:
+def _board(draft: PlanDraft) -> Visual:
     told = draft.visual.model_dump(include=set(Visual.model_fields) - {"props", "unseen"})
     return Visual(**told, props=draft.props)
 
 
-def _merged(board: Visual, draft: Draft) -> Visual:
+def _merged(board: Visual, draft: PlanDraft) -> Visual:
     """Return what holds for a board with what a later part adds to it."""
     known = {prop.name for prop in board.props}
     update: dict[str, Any] = {"props": [*board.props, *(prop for prop in draft.props if prop.name not in known)]}
@@ -175,7 +181,7 @@ def _merged(board: Visual, draft: Draft) -> Visual:
     return board.model_copy(update=update)
 
 
-def _sources(part: Part, draft: Draft) -> list[tuple[str, str]]:
+def _sources(part: StoryPart, draft: PlanDraft) -> list[tuple[str, str]]:
     """Return what each panel is made of, and its caption; joined in the story's order, the sources are the text.
 
     Of panels that share a sentence the first one has it as its source, and all have it as their caption.
@@ -243,7 +249,7 @@ _MOST_TOKENS = 16_000
 """Of a reply: a plan of five panels takes about 4,000, one of seventeen about 10,000."""
 
 
-class GemmaPlanner(LadderPlanner):
+class GemmaPlanner(ModelPlanner):
     """Transition-aware plans by a language model: local (Gemma 3), Anthropic, OpenAI or a compatible server.
 
     Its argument is MODEL_OR_PATH, `anthropic:MODEL` or `openai:MODEL`. It sees the story's text and, in a record, the
@@ -307,18 +313,13 @@ class GemmaPlanner(LadderPlanner):
         """Return what a plan of `story` is reckoned at: measured on plans of 2026-11-28, and a repair in ten."""
         text = len(story.story_text) // _LETTERS_A_TOKEN
         work = [(_PROMPT_TOKENS + text, _PLAN_TOKENS + _PANEL_TOKENS * panels)]
-        work += [(text + read, wrote) for read, wrote in _QUESTION_TOKENS] if self._writes else []
+        asked = [_PLACING_TOKENS] if story.recoverability_questions else _QUESTION_TOKENS
+        work += [(text + read, wrote) for read, wrote in asked] if self._writes else []
         return Expected(len(work), {"input": sum(read for read, _ in work), "output": sum(wrote for _, wrote in work)})
-
-    def cost(self, tokens: Mapping[str, int]) -> float | None:
-        """Return US dollars for tokens by kind; None where the price is unknown, 0 for a model of one's own."""
-        vendor = getattr(self._model, "vendor", None)
-        found: float | None = 0.0 if vendor is None else vendor.cost(tokens)
-        return found
 
     def pay_from(self, purse: Purse, each: float) -> None:
         """Ask `purse` before every call from now on."""
-        self._model = PaidModel(self._model, purse, each)
+        super().pay_from(purse, each)
         self.question_writer = self._model if self._writes else None
 
     def spec(self) -> Mapping[str, Any]:
@@ -332,12 +333,6 @@ class GemmaPlanner(LadderPlanner):
             "writes": self._writes,
         }
 
-    def close(self) -> None:
-        """Let go of a local model and its memory; the next plan loads it again."""
-        model = self._model.model if isinstance(self._model, PaidModel) else self._model
-        if isinstance(model, HoldsModel):
-            model.close()
-
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Plan `story` with one request that sees all of it; in parts only where the model could not read it whole.
 
@@ -350,7 +345,7 @@ class GemmaPlanner(LadderPlanner):
             request = replace(request, panels=scenes, most_panels=None)
         seen, information = self.seen(story, request)
         parts = parts_of(seen, request, letters_for(seen.story_text, _context(self._model)))
-        told = Told()
+        told = PlannedParts()
         for number, part in enumerate(parts, 1):
             prompt = plan_prompt(seen, parts, number, self._parts, request, told)
             heard = _heard(request.heard, f"part {number} of {len(parts)}: " if len(parts) > 1 else "")
@@ -376,9 +371,11 @@ class GemmaPlanner(LadderPlanner):
             visual=board if "visual" in self._parts or unseen else None,
         )
 
-    def _draft(self, story: StoryRecord, shape: Shape, prompt: str, known: Sequence[str], heard: Heard | None) -> Draft:
+    def _draft(
+        self, story: StoryRecord, shape: PlanShape, prompt: str, known: Sequence[str], heard: Heard | None
+    ) -> PlanDraft:
         """Return the model's draft of one part. What is wrong with it is asked for field by field, twice at most; a
-        reply that is no JSON is asked for again whole. Faults that only make a plan worse are asked about once."""
+        reply that is not JSON is asked for again whole. Faults that only make a plan worse are asked about once."""
         form, turn = reply_schema(shape, self._parts), Turn("user", prompt)
         reply = self._asked(story, [turn], form, heard)
         best = tried = self._attempt(*read_reply(reply.text), form, shape, known)
@@ -417,14 +414,14 @@ class GemmaPlanner(LadderPlanner):
         value: Mapping[str, Any] | None,
         problem: str,
         form: Mapping[str, Any],
-        shape: Shape,
+        shape: PlanShape,
         known: Sequence[str],
-        more: Sequence[Problem] = (),
+        more: Sequence[FieldProblem] = (),
     ) -> _Attempt:
         """Return what a reply holds, and what is wrong with it: `problem` where it holds nothing."""
         empty = value is not None and value.get("tells_events") is not False and not value.get("panels")
         if value is None or empty:
-            return _Attempt(None, None, [Problem("", problem or "It has no panels.")])
+            return _Attempt(None, None, [FieldProblem("", problem or "It has no panels.")])
         kept = within(value, form)
         draft, problems = read_draft(kept, known)
         if draft is not None and draft.tells_events:
@@ -432,7 +429,7 @@ class GemmaPlanner(LadderPlanner):
         return _Attempt(kept, draft, [*problems, *more])
 
     def _repaired(
-        self, tried: _Attempt, text: str, form: Mapping[str, Any], shape: Shape, known: Sequence[str]
+        self, tried: _Attempt, text: str, form: Mapping[str, Any], shape: PlanShape, known: Sequence[str]
     ) -> _Attempt:
         """Return an attempt with the fixes of a reply made; a whole plan stands for itself."""
         value, problem = read_reply(text)
@@ -449,7 +446,8 @@ class GemmaPlanner(LadderPlanner):
         reply = self._model.complete(turns, schema, heard)
         if reply.status == "ok":
             return reply
-        said = f"The model's plan of {story.story_id!r} failed ({reply.status}): {reply.error or 'no reason given'}."
+        cause = (reply.error or "no reason given").rstrip(".")
+        said = f"The model's plan of {story.story_id!r} failed ({reply.status}): {cause}."
         if reply.status == "transport_failed":
             raise ModelError(said, hint="Give the same command again when the server answers.")
         hint = _HINTS.get(reply.status, "Try another model.")
@@ -461,11 +459,11 @@ class _Attempt:
     """A reply: its JSON (None: it has none that could be mended), what it says, and what is wrong with it."""
 
     value: dict[str, Any] | None
-    draft: Draft | None
-    problems: list[Problem]
+    draft: PlanDraft | None
+    problems: list[FieldProblem]
 
     @property
-    def usable(self) -> Draft | None:
+    def usable(self) -> PlanDraft | None:
         """The draft, where nothing in it forbids to draw it."""
         return self.draft if all(item.soft for item in self.problems) else None
 
@@ -487,16 +485,17 @@ _HINTS: Mapping[str, str] = {
 
 def plan_prompt(
     story: StoryRecord,
-    parts: Sequence[Part],
+    parts: Sequence[StoryPart],
     number: int,
     switches: Collection[str],
     request: PlanRequest,
-    told: Told | None = None,
+    told: PlannedParts | None = None,
 ) -> str:
     """Return what the model is asked for part `number`, from 1, of a story; `told` is what is planned already."""
-    part, so_far, limit = parts[number - 1], told or Told(), request.prompt_tokens
+    part, so_far, limit = parts[number - 1], told or PlannedParts(), request.prompt_tokens
     words = _MOST_WORDS if limit is None else max(_FEWEST_WORDS, min(_MOST_WORDS, limit * 3 // 4 - _ADDED_WORDS))
     form = reply_schema(part.shape, switches)
+    headings = _headings(story)
     return load_prompt("planner/plan").render(
         title=story.title,
         part={"number": number, "count": len(parts)} if len(parts) > 1 else None,
@@ -504,10 +503,15 @@ def plan_prompt(
         cast=so_far.cast,
         board=_in_words(so_far.board),
         ahead=_outline(parts[number:]),
-        scenes=[{"number": at, "text": text} for at, text in enumerate(part.scenes, part.first)],
-        sentences=[
-            {"number": at, "text": " ".join(text.split())} for at, text in enumerate(part.sentences, part.first)
+        scenes=[
+            {"number": at, "text": text, "where": _where(story.scenes[at - 1])}
+            for at, text in enumerate(part.scenes, part.first)
         ],
+        sentences=[
+            {"number": at, "text": " ".join(text.split()), "where": headings.get(at, "")}
+            for at, text in enumerate(part.sentences, part.first)
+        ],
+        people=story.structure.cast if story.structure is not None else [],
         least=part.shape.least,
         most=part.shape.most,
         transitions=part.shape.transitions(part.shape.least),
@@ -517,6 +521,28 @@ def plan_prompt(
         example=_example(form),
         **{name: name in switches for name in ABOUT},
     )
+
+
+def _where(scene: Scene) -> str:
+    return ", ".join(part for part in (scene.place, scene.time_of_day) if part)
+
+
+def _headings(story: StoryRecord) -> dict[int, str]:
+    """Return the places and times of a script's headings, by the number of the sentence that stands below each."""
+    found: dict[int, str] = {}
+    if story.structure is None or not story.structure.scenes:
+        return found
+    starts: dict[int, int] = {}
+    paragraph = 0
+    for number, piece in enumerate(raw_sentences(story.story_text), 1):
+        starts.setdefault(paragraph, number)
+        paragraph += piece.count("\n\n")
+    for scene in story.structure.scenes:
+        side = "outdoors" if scene.outdoors else ""
+        told = ", ".join(part for part in (scene.place, side, scene.time_of_day) if part)
+        if scene.paragraph in starts and told:
+            found[starts[scene.paragraph]] = told
+    return found
 
 
 def _example(form: Mapping[str, Any]) -> str:
@@ -539,7 +565,7 @@ def _in_words(board: Visual) -> str:
     return "; ".join([*filter(None, (board.geography, board.direction)), *(f"{k}: {v}" for k, v in told.items() if v)])
 
 
-def _outline(parts: Sequence[Part]) -> list[str]:
+def _outline(parts: Sequence[StoryPart]) -> list[str]:
     """Return the first sentences of the paragraphs to come, or of the scenes, some of them where there are many."""
     pieces = [piece for part in parts for piece in part.scenes or part.sentences]
     opening = [piece for before, piece in zip(["\n\n", *pieces], pieces, strict=False) if before.count("\n") > 1]

@@ -19,7 +19,7 @@ _PAUSE = re.compile(r"[.,;:!?\n]+")
 
 
 @dataclass(frozen=True)
-class Cast:
+class GoldCast:
     """Whoever the scenes of a record list, each by the name that it lists first."""
 
     characters: tuple[Character, ...]
@@ -38,7 +38,7 @@ class Cast:
         return [item for item in self.characters if item.name in seen]
 
 
-def cast_of(story: StoryRecord) -> Cast:
+def cast_of(story: StoryRecord) -> GoldCast:
     """Return one character for each name that the scenes list; of names that differ in capitals alone the first counts.
 
     Kind and look are the record's own words: the name, with what its prompts repeat around it.
@@ -48,7 +48,7 @@ def cast_of(story: StoryRecord) -> Cast:
         names.setdefault(name.lower(), name)
     prompts = [scene.generation_prompt for scene in story.scenes]
     looks = [(name, look_of(name, prompts)) for name in names.values()]
-    return Cast(tuple(Character(name=name, kind=name, appearance=look, anchor_prompt=look) for name, look in looks))
+    return GoldCast(tuple(Character(name=name, kind=name, appearance=look, anchor_prompt=look) for name, look in looks))
 
 
 def look_of(name: str, prompts: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ def look_of(name: str, prompts: Sequence[str]) -> str:
     before = before[:small] if all(SMALL & {word.lower() for word in words} for words, _ in mentions) else []
     while after and after[-1].lower() in SMALL:
         after.pop()
-    # One word after a name is what somebody does or is: of two ("in green") it is part of the look.
+    # One word after a name is what the character does or is: of two ("in green") it is part of the look.
     return " ".join([*reversed(before), name, *(after if len(after) > 1 else [])])
 
 
@@ -127,7 +127,7 @@ class OraclePlanner(LadderPlanner):
             story, request, information, panels, characters=characters, transitions=transitions, questions=questions
         )
 
-    def _drawn(self, scene: Scene, cast: Cast, transitions: Sequence[Transition], limit: int | None) -> Panel:
+    def _drawn(self, scene: Scene, cast: GoldCast, transitions: Sequence[Transition], limit: int | None) -> Panel:
         """Return the scene's own prompt, and what the transition that leads into it needs to be seen in it.
 
         Its deed comes first: a renderer that draws one deed a character draws that one.
@@ -158,7 +158,7 @@ def _complete(sentences: list[str], items: Sequence[str]) -> None:
             sentences.append(as_sentence(item))
 
 
-def _panel(scene: Scene, cast: Cast, sentences: Sequence[str], must_show: list[str], limit: int | None) -> Panel:
+def _panel(scene: Scene, cast: GoldCast, sentences: Sequence[str], must_show: list[str], limit: int | None) -> Panel:
     prompt = fit(sentences, limit)
     return Panel(
         index=scene.scene_index,

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from katha.border import checked, spec_of
 from katha.errors import PlanError, UsageError
+from katha.models.base import Purse, TextModel
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
-from katha.protocols import Planner, PlanRequest
+from katha.plugin_boundary import checked, spec_of
+from katha.protocols import Expected, Planner, PlanRequest
 from katha.reading import story_reader
 from katha.registry import default_registry
 from katha.schema import Panel, Plan, StoryRecord
@@ -102,6 +103,23 @@ class ConstrainedPlanner(Planner):
     def spec(self) -> Mapping[str, Any]:
         """Name, version and the inner planner's own."""
         return {"name": "constrained", "version": 1, "inner": spec_of(self._inner, "planner")}
+
+    @property
+    def question_writer(self) -> TextModel | None:  # type: ignore[override]
+        """The inner planner's."""
+        return self._inner.question_writer
+
+    def expected(self, story: StoryRecord, panels: int) -> Expected:
+        """Return what the inner planner's plan is reckoned at."""
+        return self._inner.expected(story, panels)
+
+    def cost(self, tokens: Mapping[str, int]) -> float | None:
+        """Return the inner planner's price of tokens."""
+        return self._inner.cost(tokens)
+
+    def pay_from(self, purse: Purse, each: float) -> None:
+        """Have the inner planner's calls paid."""
+        self._inner.pay_from(purse, each)
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Return the inner plan with the constraints written into each prompt."""

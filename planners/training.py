@@ -35,7 +35,7 @@ from katha.planners.training_fit import (
 )
 from katha.protocols import PlanRequest
 from katha.schema import Plan, StoryRecord
-from katha.store import Kind, State, Workspace
+from katha.store import State, StoreKind, Workspace
 
 Score = Callable[[StoryRecord, Plan], float | None]
 """How well a board made from a plan can be read, in percentage points; None where it has no question."""
@@ -174,7 +174,7 @@ class TrainState(State):
         }
 
 
-TRAINING = Kind("training", "train.json", TrainState)
+TRAINING = StoreKind("training", "train.json", TrainState)
 
 
 def train_planner(

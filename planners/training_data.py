@@ -25,7 +25,7 @@ _MOST_LETTERS = 60_000
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingExample:
     """One story as the planner sees it, and the reply that is learnt."""
 
     story_id: str
@@ -37,7 +37,7 @@ class Example:
 class Examples:
     """What can be learnt from, and why the rest cannot (by story)."""
 
-    kept: list[Example] = field(default_factory=list)
+    kept: list[TrainingExample] = field(default_factory=list)
     rejected: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ def make_examples(records: Iterable[StoryRecord]) -> Examples:
     return found
 
 
-def _example(record: StoryRecord) -> tuple[Example | None, str]:
+def _example(record: StoryRecord) -> tuple[TrainingExample | None, str]:
     parts, panels = parts_without(LEFT_OUT), len(record.scenes)
     plan = OraclePlanner().plan(record, PlanRequest(panels=panels))
     seen, _ = restrict(record, "gemma-st")
@@ -71,7 +71,7 @@ def _example(record: StoryRecord) -> tuple[Example | None, str]:
     if problems:
         return None, str(problems[0])
     reply = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    return Example(record.story_id, plan_prompt(seen, whole, 1, parts, request), reply), ""
+    return TrainingExample(record.story_id, plan_prompt(seen, whole, 1, parts, request), reply), ""
 
 
 def _reply(plan: Plan) -> dict[str, Any]:
@@ -99,7 +99,10 @@ def _panel(panel: Panel) -> dict[str, Any]:
 def _transition(item: Transition) -> dict[str, Any]:
     told = {name: _cut(getattr(item, name) or "", "field") for name in FIELDS}
     unsaid = {name: told[name] or None for name in ("intention", "emotion")}
-    return {"transition_type": item.transition_type, **told, **unsaid, "moral_target": item.moral_target or None}
+    kind = item.transition_type or (
+        "cause_effect" if item.causality else "consequence_reveal"
+    )  # a reply has to name one
+    return {"transition_type": kind, **told, **unsaid, "moral_target": item.moral_target or None}
 
 
 def _cut(text: str, kind: str) -> str:
@@ -112,7 +115,9 @@ _IGNORED = -100
 """The label that transformers leaves out of the loss."""
 
 
-def encode(examples: Sequence[Example], tokenizer: Any, longest: int) -> tuple[list[dict[str, list[int]]], list[str]]:
+def encode(
+    examples: Sequence[TrainingExample], tokenizer: Any, longest: int
+) -> tuple[list[dict[str, list[int]]], list[str]]:
     """Return `input_ids` and `labels` of each example, and the stories that are longer than `longest` tokens."""
     rows: list[dict[str, list[int]]] = []
     too_long: list[str] = []

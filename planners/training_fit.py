@@ -11,7 +11,7 @@ import gc
 import inspect
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from katha.errors import ModelError, UsageError
 from katha.models.checkpoints import best_device
-from katha.planners.training_data import Collator, Example, encode, pack
+from katha.planners.training_data import Collator, TrainingExample, encode, pack
 
 _TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|v|o|gate|up|down)_proj"
 """Every linear layer of the language model; a vision tower keeps its weights."""
@@ -78,7 +78,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this process writes."""
+        """Return whether this process writes."""
         return self.rank == 0
 
     def share(self, settings: TrainSettings) -> int:
@@ -204,7 +204,7 @@ class Fit:
 
 def fit_adapter(
     loaded: tuple[Any, Any],
-    examples: tuple[Sequence[Example], Sequence[Example]],
+    examples: tuple[Sequence[TrainingExample], Sequence[TrainingExample]],
     out: Path,
     settings: TrainSettings,
     processes: Processes,
@@ -232,7 +232,7 @@ def fit_adapter(
     adapted = _with_adapter(model, settings)
     collator = _collator(model, tokenizer)
     arguments = training_arguments(settings, out, processes, measured=bool(others))
-    trainer = _trainer(adapted, arguments, (taken, others), collator, on_step if processes.first else None)
+    trainer = _trainer(adapted, arguments, (taken, others), collator, on_step, processes)
     started = time.perf_counter()
     try:
         # A new adapter changes nothing: this is the base model's loss, also where training goes on at a checkpoint.
@@ -271,7 +271,6 @@ def chunked_loss(hidden: Any, labels: Any, head: Any, items: Any = None) -> Any:
     made. head: from D to the vocabulary. items: what the sum is divided by, else the number of labels. The scores of a
     part are made again on the way back.
     """
-    import torch
     from torch.nn.functional import cross_entropy
     from torch.utils.checkpoint import checkpoint
 
@@ -282,7 +281,7 @@ def chunked_loss(hidden: Any, labels: Any, head: Any, items: Any = None) -> Any:
     kept = wanted != _IGNORED
     states, targets = hidden[:, :-1][kept], wanted[kept]
     size = max(1, _LOGITS // head.weight.shape[0])
-    total = torch.zeros((), device=hidden.device)
+    total = states[:0].float().sum()  # of nothing at all, too, the way back leads through the model
     for at in range(0, len(targets), size):
         total = total + checkpoint(part, states[at : at + size], targets[at : at + size], use_reentrant=False)
     return total / (len(targets) if items is None else items)
@@ -351,12 +350,36 @@ def _trainer(
     rows: tuple[list[dict[str, list[int]]], list[dict[str, list[int]]]],
     collator: Collator,
     on_step: OnStep | None,
+    processes: Processes,
 ) -> Any:
+    """Return the Trainer of these rows; an epoch that has too few for every process ends in blank ones."""
+    from accelerate.data_loader import SeedableRandomSampler
+    from torch.utils.data import Sampler
     from transformers import PrinterCallback, Trainer, TrainerCallback
+
+    class Filled(Sampler[int]):
+        """The rows in the order in which one process takes them, and blank ones behind."""
+
+        def __init__(self, count: int) -> None:
+            self.inner = SeedableRandomSampler(range(count), data_seed=arguments.data_seed)
+
+        def __iter__(self) -> Iterator[int]:
+            yield from self.inner
+            yield from [len(self.inner)] * blanks
+
+        def __len__(self) -> int:
+            return len(self.inner) + blanks
+
+        def set_epoch(self, epoch: int) -> None:
+            self.inner.set_epoch(epoch)
+
+    class Shared(Trainer):  # type: ignore[misc]
+        def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+            return Filled(count) if blanks else super()._get_train_sampler(train_dataset)
 
     class Teller(TrainerCallback):  # type: ignore[misc]
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-            if on_step is not None and logs is not None and "loss" in logs:
+            if on_step is not None and processes.first and logs is not None and "loss" in logs:
                 on_step(state.global_step, state.max_steps, logs["loss"])
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -365,7 +388,11 @@ def _trainer(
                 control.should_evaluate = control.should_save = True
 
     train, held_out = rows
-    trainer = Trainer(
+    count, each = len(train), arguments.per_device_train_batch_size * processes.size
+    blanks = -count % each if processes.size > 1 else 0
+    if blanks:  # of such a row nothing is learnt
+        train = [*train, {**train[0], "labels": [_IGNORED] * len(train[0]["labels"])}]
+    trainer = Shared(
         model=model,
         args=arguments,
         train_dataset=train,

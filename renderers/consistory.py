@@ -17,14 +17,22 @@ from typing import TYPE_CHECKING, Any
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.shared_attention.coupling import Anchor, Grid, Member, QueryBlend, SharingRules, StepRecord, otsu
-from katha.renderers.shared_attention.denoise import Trajectory
+from katha.renderers.shared_attention.coupling import (
+    Anchor,
+    Grid,
+    QueryBlend,
+    SharingFrame,
+    SharingRules,
+    StepRecord,
+    otsu,
+)
+from katha.renderers.shared_attention.denoise import SharedLatents
 from katha.renderers.shared_attention.renderer import (
-    Load,
     Part,
     Session,
     SharedOptions,
     SharedRenderer,
+    SharingLoad,
     StoryBoard,
     frame_key,
 )
@@ -58,7 +66,7 @@ def smooth_features(features: Tensor) -> Tensor:
     return normalize(blurred.flatten(2).transpose(1, 2), dim=2)
 
 
-def anchor_of(member: Member, features: Tensor, labels: Tensor) -> Anchor:
+def anchor_of(member: SharingFrame, features: Tensor, labels: Tensor) -> Anchor:
     """Return what a source shows: features (n, C) and labels (n, S) inside the masks of the subjects it stands for."""
     import torch
 
@@ -67,11 +75,11 @@ def anchor_of(member: Member, features: Tensor, labels: Tensor) -> Anchor:
     return Anchor(tokens, subjects[tokens], features[tokens])
 
 
-def match_tokens(member: Member, features: Tensor, labels: Tensor, anchors: Mapping[int, Anchor]) -> Match | None:
+def match_tokens(member: SharingFrame, features: Tensor, labels: Tensor, anchors: Mapping[int, Anchor]) -> Match | None:
     """Return the matches of one frame's tokens, features (n, C) and labels (n, S), or None where there are none.
 
-    A token matches tokens of a common subject in the other anchors, by cosine distance; of the best distances those
-    above Otsu's threshold are left out.
+    A token matches tokens of a common subject in the other anchors, by cosine distance. Otsu's threshold is that of the
+    best distances of the whole frame, so that it falls between subject and background; matches above it are left out.
     """
     import torch
 
@@ -81,13 +89,15 @@ def match_tokens(member: Member, features: Tensor, labels: Tensor, anchors: Mapp
     if not others or not len(tokens):
         return None
     shown = torch.cat([anchor.subjects for anchor in others.values()])
-    distances = 1 - features[tokens] @ torch.cat([anchor.features for anchor in others.values()]).T
-    common = (own[tokens].float() @ shown.float().T) > 0
-    best, place = distances.masked_fill(~common, float("inf")).min(1)
+    distances = 1 - features @ torch.cat([anchor.features for anchor in others.values()]).T
+    # Outside of the masks a token is of no subject: it is held against all that is shown.
+    common = ((own.float() @ shown.float().T) > 0) | ~own.any(1, keepdim=True)
+    everywhere, places_of = distances.masked_fill(~common, float("inf")).min(1)
+    best, place = everywhere[tokens], places_of[tokens]
     found = best.isfinite()
     if not found.any():
         return None
-    near = found & (best <= otsu(best[found].cpu().numpy()))
+    near = found & (best <= otsu(everywhere[everywhere.isfinite()].cpu().numpy()))
     numbers = torch.cat([torch.full_like(anchor.tokens, number) for number, anchor in others.items()])
     places = torch.cat([torch.arange(len(anchor.tokens), device=place.device) for anchor in others.values()])
     return Match(tokens[near], numbers[place[near]], places[place[near]])
@@ -100,7 +110,7 @@ class Injector:
     Anchors show their outputs as they are before mixing, so the frames of a call do not depend on their order.
     """
 
-    members: Sequence[Member]
+    members: Sequence[SharingFrame]
     matches: Sequence[Match | None]
     anchors: Mapping[int, Anchor]
     grid: Grid
@@ -130,7 +140,7 @@ class Injector:
         return mixed
 
 
-def inject(session: Session, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
+def inject(session: Session, sources: Sequence[SharedLatents], readers: Sequence[SharedLatents]) -> None:
     """Denoise anew, from the same noise, every frame that reads; the others are finished as they are."""
     anchors, final = session.bank.anchors, list(readers)
     known = [_features(run) for run in sources]
@@ -139,7 +149,7 @@ def inject(session: Session, sources: Sequence[Trajectory], readers: Sequence[Tr
             if member.source is not None:
                 anchors[member.source] = anchor_of(member, features[number], labels[number])
 
-    def second(parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> Trajectory:
+    def second(parts: Sequence[Part], features: Tensor, labels: Tensor, grid: Grid) -> SharedLatents:
         """Return a trajectory from the first noise, with the injection of its frames."""
         run, members = session.trajectory(parts), [member for _, member in parts]
         matches = [match_tokens(member, features[at], labels[at], anchors) for at, member in enumerate(members)]
@@ -154,7 +164,7 @@ def inject(session: Session, sources: Sequence[Trajectory], readers: Sequence[Tr
     session.finish(again, final)
 
 
-def _features(run: Trajectory) -> tuple[Tensor, Tensor, Grid]:
+def _features(run: SharedLatents) -> tuple[Tensor, Tensor, Grid]:
     """Return unit features (F, n, C) and the subjects' labels (F, n, S) after the first pass, and their grid."""
     maps, features = run.coupling.maps, run.features
     assert maps is not None
@@ -209,6 +219,10 @@ class ConsistoryRenderer(SharedRenderer):
     options: ConsistoryOptions
     capabilities = Capabilities(identity="batch", insertion="bank", default_size=(1024, 1024), size_multiple=8)
 
+    def spec(self) -> Mapping[str, Any]:
+        """Return everything that can change the pixels: over what matches are cut, too."""
+        return {**super().spec(), **({"cut": "frame"} if self.options.injection else {})}
+
     def rules(self, board: StoryBoard) -> SharingRules:
         """Return subject-driven shared attention: inside the masks, each token with probability 1 - dropout."""
         options, blend = self.options, _BLEND if self.options.query_blend else None
@@ -227,18 +241,18 @@ class ConsistoryRenderer(SharedRenderer):
         anchors: list[Part] = []
         for number, (scene, shown) in enumerate(sorted(shows.items())):
             reads, key = tuple(map(bool, words[scene])), frame_key(board.scenes[scene])
-            anchors.append((board.scenes[scene], Member(reads, tuple(shown), words[scene], number, key)))
+            anchors.append((board.scenes[scene], SharingFrame(reads, tuple(shown), words[scene], number, key)))
         for subject, request in given.items():
             only = tuple(number == subject for number in range(len(board.subjects)))
             own = self.words(request, board, pipe)
-            anchors.append((request, Member((False,) * len(only), only, own, len(anchors), frame_key(request))))
+            anchors.append((request, SharingFrame((False,) * len(only), only, own, len(anchors), frame_key(request))))
         return [anchors] if anchors else []
 
-    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
+    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> SharingFrame:
         """Return what a frame reads: the subjects that its prompt names."""
         none = ((),) * len(board.subjects)
         words = self.words(request, board, pipe) if self.options.sharing else none
-        return Member(tuple(map(bool, words)), tuple(map(bool, none)), words)
+        return SharingFrame(tuple(map(bool, words)), tuple(map(bool, none)), words)
 
     def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
         """Return the number of anchors, all denoised together: of each subject its picture, or at most `anchors`."""
@@ -246,13 +260,13 @@ class ConsistoryRenderer(SharedRenderer):
         shown = given + min(len(board.scenes), self.options.anchors * (len(board.subjects) - given))
         return (shown,) if shown else ()
 
-    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
+    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> SharingLoad:
         """Return how much a drawing of `wanted` shares, at most: queries and a second pass count."""
         return replace(super().load(board, wanted), blend=self.options.query_blend, injection=self.options.injection)
 
     @property
     def rounds(self) -> int:
-        """How often the frames of a board are denoised."""
+        """Return how often the frames of a board are denoised."""
         return 1 + self.options.injection
 
     def passes(self, session: Session) -> None:

@@ -1,5 +1,5 @@
 """`folder`: boards that anyone else made, to be judged and repaired: folders in the layouts of `configs/boards.yaml`, a
-project of Storyboarder, or the pages of a PDF."""
+project of Storyboarder, the pages of a PDF, or what katha exported."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import mimetypes
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Protocol
 
 from katha.configs import load_config
 from katha.errors import InputFileError, RenderError, UsageError
+from katha.ids import folder_of
 from katha.jsonio import MOST_JSON, digest, read_json
-from katha.pictures import as_png, decode, read_picture
+from katha.ordering import Ordering, UnorderedNames, order_names
+from katha.pictures import ENDINGS, READ_AS, as_png, decode, read_picture
 from katha.protocols import BoardContext, Capabilities, FrameRequest, PanelWords, Renderer
+from katha.renderers.exported import SUFFIXES as EXPORTED
+from katha.renderers.exported import Exported, told_words
 from katha.renderers.pages import Pages
 from katha.renderers.projects import SUFFIX, Project, require_inside
 
-SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
+SUFFIXES = ENDINGS
 _LATEST = r"(?P<latest>\d{1,6}|\d{8}[-_]\d{6})"
-_PARTS = {"{number}": r"(?P<number>\d{1,4})", "{any}": r"(?:.*\D)?", "{rest}": r"[ _.-].*"}
+_PARTS = {"{number}": r"(?P<number>\d{1,4})", "{rest}": r"[ _.-].*"}
 
 
 @dataclass(frozen=True)
@@ -39,17 +43,18 @@ class Layout:
 @dataclass(frozen=True)
 class FoundBoard:
     """The pictures of a story in order. single: the folder holds this story only. left_out: the names of pictures
-    beside them that are no frames, since they have no number."""
+    beside them that are no frames. order: what the order was read from, where it was from the names."""
 
     layout: str
     folder: Path
     pictures: tuple[Path, ...]
     single: bool
     left_out: tuple[str, ...] = ()
+    order: Ordering | None = None
 
     @property
     def place(self) -> Path:
-        """What is named in errors."""
+        """Return what is named in errors."""
         return self.folder
 
     def __len__(self) -> int:
@@ -73,12 +78,12 @@ class Pictures(Protocol):
 
     @property
     def place(self) -> Path:
-        """What is named in errors."""
+        """Return what is named in errors."""
         ...
 
     @property
     def single(self) -> bool:
-        """Whether they are of one story only."""
+        """Return whether they are of one story only."""
         ...
 
     def __len__(self) -> int: ...
@@ -95,11 +100,11 @@ def load_layouts() -> Mapping[str, Layout]:
     return {name: Layout(name, **{**row, "paths": tuple(row["paths"])}) for name, row in rows.items()}
 
 
-def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoard:
-    """Find the board of one story below `root`, in `layout` or the first that fits.
+def find_board(root: Path, story_id: str, layout: str | None = None, by: str | None = None) -> FoundBoard:
+    """Find the board of one story below `root`, in `layout` or the first that fits. by: see `katha.ordering`.
 
     Raises:
-        InputFileError: there is none, or its frames are not numbered one after the other; the place is named.
+        InputFileError: there is none, or its pictures' names give no one order; the place is named.
     """
     known = load_layouts()
     if PurePosixPath(story_id).name != story_id or PureWindowsPath(story_id).name != story_id:
@@ -108,10 +113,12 @@ def find_board(root: Path, story_id: str, layout: str | None = None) -> FoundBoa
         for path in chosen.paths:
             if (folder := _folder(root, path, story_id)) is None:
                 continue
-            pictures = _listed(folder, chosen.list) if chosen.list else _numbered(folder, chosen.picture)
+            order = None if chosen.list else _ordered(folder, chosen, by)
+            named = (folder / name for name in order.names) if order is not None else ()
+            pictures = _listed(folder, chosen.list) if chosen.list else tuple(named)
             if pictures:
                 others = () if chosen.list else _others(folder, pictures)
-                return FoundBoard(chosen.name, folder, pictures, "{story}" not in path, others)
+                return FoundBoard(chosen.name, folder, pictures, "{story}" not in path, others, order)
     what = f"in the layout {layout!r}" if layout else "in any known layout"
     hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers.md."
     raise InputFileError(f"{str(root)!r} holds no board of the story {story_id!r} {what}.", hint=hint)
@@ -122,7 +129,7 @@ def _folder(root: Path, path: str, story_id: str) -> Path | None:
     folder = root
     for part in PurePosixPath(path).parts:
         if "{latest}" not in part:
-            folder = folder / part.replace("{story}", story_id)
+            folder = folder_of(folder, story_id) if part == "{story}" else folder / part.replace("{story}", story_id)
             continue
         pattern = re.compile(re.escape(part).replace(re.escape("{latest}"), _LATEST))
         inside = sorted(item for item in folder.iterdir() if item.is_dir()) if folder.is_dir() else []
@@ -133,30 +140,23 @@ def _folder(root: Path, path: str, story_id: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def _numbered(folder: Path, picture: str) -> tuple[Path, ...]:
-    """Return the pictures of a folder by their numbers, which run from 0 or 1 without a gap."""
-    pattern = re.escape(picture)
-    for word, regex in _PARTS.items():
-        pattern = pattern.replace(re.escape(word), regex)
-    found: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
-        match = re.fullmatch(pattern, path.stem)
-        if match is None or path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
-            continue
-        number = int(match["number"])
-        if number in found:
-            raise InputFileError(f"Frame {number} is twice in {str(folder)!r}: {found[number].name} and {path.name}.")
-        found[number] = path
-    if not found:
-        return ()
-    first = min(found)
-    wanted = range(min(first, 1), max(found) + 1)
-    missing = [str(number) for number in wanted if number not in found]
-    if missing:
-        names = [path.name for path in found.values()]
-        held = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        raise InputFileError(f"Frame {', '.join(missing)} is missing in {str(folder)!r}.", hint=f"It holds {held}.")
-    return tuple(found[number] for number in wanted)
+def _ordered(folder: Path, layout: Layout, by: str | None) -> Ordering | None:
+    """Return the pictures of a folder in the order of their names, or of those that a layout's names are like.
+
+    Raises:
+        InputFileError: they have no order, or more than one.
+    """
+    names = [path.name for path in folder.iterdir() if path.is_file()]
+    if layout.picture:
+        pattern = re.escape(layout.picture)
+        for word, regex in _PARTS.items():
+            pattern = pattern.replace(re.escape(word), regex)
+        names = [name for name in names if re.fullmatch(pattern, Path(name).stem)]
+    try:
+        return order_names(names, by)
+    except UnorderedNames as error:
+        said = error.message[0].upper() + error.message[1:]
+        raise InputFileError(f"{said} (in {str(folder)!r}).", hint=error.hint) from error
 
 
 def _others(folder: Path, taken: Sequence[Path]) -> tuple[str, ...]:
@@ -190,14 +190,23 @@ def _leaves(image: str) -> bool:
 class FolderRenderer(Renderer):
     """Boards that anyone made, read from a folder or file; a bridge has to come from another renderer.
 
-    `folder:DIR` holds a folder a story, or the pictures of one story; `folder:FILE` is a `.storyboarder` file or a PDF.
-    `layout` names a row of `configs/boards.yaml`; without it the first that fits is taken. `pages` says which pictures
-    are the board, `2-9` or `1,3,5-8`; without it all are.
+    `folder:DIR` holds a folder a story, or the pictures of one story; `folder:FILE` is a `.storyboarder` file, a
+    PDF, or a comic archive, an EPUB or an edit timeline that katha exported.
+    `layout` names a row of `configs/boards.yaml`; without it the first that fits is taken. `order` says which number of
+    the names is the place, where there are several readings: a word of theirs (`shot`), `first`, `last`, or `names`.
+    `pages` says which pictures are the board, `2-9` or `1,3,5-8`; without it all are.
     """
 
     capabilities = Capabilities(insertion="none", source="found")
 
-    def __init__(self, argument: str | None = None, *, layout: str | None = None, pages: str | None = None) -> None:
+    def __init__(
+        self,
+        argument: str | None = None,
+        *,
+        layout: str | None = None,
+        order: str | None = None,
+        pages: str | None = None,
+    ) -> None:
         """Look at the folder or file; no picture is drawn yet.
 
         Raises:
@@ -212,9 +221,9 @@ class FolderRenderer(Renderer):
         self._file = _open_file(self._root)
         if self._file is None and not self._root.is_dir():
             raise InputFileError(f"There is no folder {argument!r}.", hint="Write folder:DIR.")
-        self._layout = layout
+        self._layout, self._order = layout, order
         self._pages = pages
-        self._places = _read_pages(pages) if pages is not None else None
+        self._places = read_pages(pages) if pages is not None else None
         self._single: str | None = None
         self._pictures = _fingerprint(self._root, self._file)
 
@@ -222,7 +231,8 @@ class FolderRenderer(Renderer):
         """Return the folder, the layout, and a hash of every picture's name, size and time."""
         path = str(self._root.resolve())
         told = {"name": "folder", "path": path, "layout": self._layout, "pictures": self._pictures}
-        return told if self._pages is None else {**told, "pages": self._pages}
+        chosen = {"order": self._order, "pages": self._pages}
+        return {**told, **{name: value for name, value in chosen.items() if value is not None}}
 
     def count(self, story_id: str) -> int:
         """Return how many frames the board of a story has.
@@ -243,11 +253,12 @@ class FolderRenderer(Renderer):
         yield from zip(places, board.pngs(places, repr(story_id)), strict=True)
 
     def panel_words(self) -> tuple[PanelWords, ...]:
-        """Return the words beside the pictures of a project; nothing for pictures alone."""
-        if not isinstance(self._file, Project):
-            return ()
-        words = self._file.words
-        return tuple(words[place] for place in self._chosen(self._file))
+        """Return the words beside the pictures of a project, or of a board that katha exported; nothing for pictures
+        alone."""
+        words = self._file.words if self._file is not None else _listed_words(self._root)
+        board = self._file if self._file is not None else (self._board(_ANY) if words else None)
+        chosen = self._chosen(board) if words and board is not None else ()
+        return tuple(words[place] for place in chosen if place < len(words))
 
     def remarks(self) -> Sequence[str]:
         """Return that a PDF's pages hold words, which a judge sees with the pictures."""
@@ -268,11 +279,23 @@ class FolderRenderer(Renderer):
             return ()
         names = ", ".join(board.left_out[:_NAMED])
         more = f" and {len(board.left_out) - _NAMED} more" if len(board.left_out) > _NAMED else ""
-        why = f"the frames are PNG, JPEG or WebP files named as in the layout {board.layout!r}, by their numbers"
+        why = f"the frames are {READ_AS} files named as in the layout {board.layout!r}, by their numbers"
         return (f"Left out of {str(board.place)!r}: {names}{more}; {why}.",)
 
+    def order(self, story_id: str) -> str:
+        """Return the order of the pictures in a line; nothing where a project, a PDF or a list says it.
+
+        Raises:
+            InputFileError: there is no such board.
+        """
+        board = self._board(story_id)
+        if not isinstance(board, FoundBoard) or board.order is None:
+            return ""
+        names = tuple(board.order.names[place] for place in self._chosen(board))
+        return replace(board.order, names=names).told()
+
     def _board(self, story_id: str) -> Pictures:
-        return self._file if self._file is not None else find_board(self._root, story_id, self._layout)
+        return self._file if self._file is not None else find_board(self._root, story_id, self._layout, self._order)
 
     def _chosen(self, board: Pictures) -> Sequence[int]:
         """The places (from 0) of the pictures that are the board.
@@ -321,7 +344,19 @@ class FolderRenderer(Renderer):
         raise RenderError("The renderer 'folder' cannot draw a frame.", hint="Give --bridge-renderer NAME.")
 
 
-def _open_file(path: Path) -> Project | Pages | None:
+def _listed_words(root: Path) -> tuple[PanelWords, ...]:
+    """Return the words in the list beside the pictures that katha exported into a folder; nothing without one."""
+    path = root / EXPORTED_LIST
+    if not path.is_file():
+        return ()
+    value = read_json(path, limit=MOST_JSON)
+    rows = value.get("frames") if isinstance(value, dict) else None
+    scenes = [row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)]
+    scenes = [row for row in scenes if row.get("kind", "scene") == "scene"]
+    return tuple(told_words(row, f"{str(path)!r}, frame {at}") for at, row in enumerate(scenes, 1))
+
+
+def _open_file(path: Path) -> Project | Pages | Exported | None:
     """Return the board in a file; None where a folder is named.
 
     Raises:
@@ -330,13 +365,18 @@ def _open_file(path: Path) -> Project | Pages | None:
     if path.is_dir() or not path.exists():
         return None
     suffix = path.suffix.lower()
+    if suffix in EXPORTED:
+        return Exported(path)
     if suffix not in (SUFFIX, ".pdf"):
-        known = f"Give a folder of pictures, a {SUFFIX} file or a PDF."
-        raise InputFileError(f"{str(path)!r} is no board that can be read.", hint=known)
+        known = (
+            f"Give a folder of pictures, a {SUFFIX} file, a PDF or what katha exported; cut a comic or film first: "
+            "katha cut."
+        )
+        raise InputFileError(f"{str(path)!r} is not a board that can be read.", hint=known)
     return Project(path) if suffix == SUFFIX else Pages(path)
 
 
-def _read_pages(text: str) -> tuple[int, ...]:
+def read_pages(text: str) -> tuple[int, ...]:
     """Return the places (from 0) that `1,3,5-8` names.
 
     Raises:
@@ -352,12 +392,15 @@ def _read_pages(text: str) -> tuple[int, ...]:
     return tuple(places)
 
 
+EXPORTED_LIST = "frames.json"
+_ANY = "board"
+"""The story that a folder of one board is asked for."""
 _NAMED = 8
 _DEEPEST = 2
 """Folders below a folder of boards: a story's, and the panels of a run."""
 
 
-def _fingerprint(root: Path, file: Project | Pages | None) -> str:
+def _fingerprint(root: Path, file: Project | Pages | Exported | None) -> str:
     """Return what tells that a picture below `root` was changed, without reading them."""
     if file is not None:
         named = file.files if isinstance(file, Project) else [root]
@@ -367,7 +410,7 @@ def _fingerprint(root: Path, file: Project | Pages | None) -> str:
     for folder, names, files in os.walk(root):
         place = Path(folder)
         if len(place.relative_to(root).parts) >= _DEEPEST:
-            names.clear()  # somebody gave his whole disk
+            names.clear()  # a whole disk was given
         paths += (place / name for name in files if Path(name).suffix.lower() in {*SUFFIXES, ".json"})
     paths = sorted(path for path in paths if path.is_file())
     stats = [(path.relative_to(root).as_posix(), path.stat()) for path in paths]

@@ -45,13 +45,15 @@ class Project:
         """Read the project's file, and see that every board has its pictures.
 
         Raises:
-            InputFileError: it is no project, a picture is missing, or a name leads out of the project's `images/`.
+            InputFileError: it is not a project, a picture is missing, or a name leads out of the project's `images/`.
         """
         self.place = path
         value = read_json(path, limit=MOST_JSON)
         boards = value.get("boards") if isinstance(value, dict) else None
         if not isinstance(boards, list) or not boards or not all(isinstance(item, dict) for item in boards):
-            raise InputFileError(f"{str(path)!r} is no project of Storyboarder: it has no list of boards.", hint=_HINT)
+            raise InputFileError(
+                f"{str(path)!r} is not a project of Storyboarder: it has no list of boards.", hint=_HINT
+            )
         if len(boards) > _MOST_BOARDS:
             raise InputFileError(f"{str(path)!r} has {len(boards):,} boards; at most {_MOST_BOARDS:,} are read.")
         usual = value.get("defaultBoardTiming")
@@ -62,7 +64,7 @@ class Project:
 
     @property
     def words(self) -> tuple[PanelWords, ...]:
-        """What is written beside each board."""
+        """Return what is written beside each board."""
         return tuple(board.words for board in self._boards)
 
     @property
@@ -108,7 +110,9 @@ class Project:
         if not isinstance(name, str) or not name:
             raise InputFileError(f"{where}, names no picture.", hint=_HINT)
         if not _is_plain(name):
-            raise InputFileError(f"{where}, names the picture {name[:100]!r}, which is no file of images/.", hint=_HINT)
+            raise InputFileError(
+                f"{where}, names the picture {name[:100]!r}, which is not a file of images/.", hint=_HINT
+            )
         path = self._at(name)
         if not path.is_file():
             raise InputFileError(f"{where}: the picture {name[:100]!r} is missing.", hint=_HINT)

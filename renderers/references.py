@@ -112,7 +112,7 @@ def reference_png(data: bytes, what: str) -> bytes:
 
 
 def decode_reference(data: bytes, where: str, what: str | None = None) -> Image:
-    """Return a character's picture, decoded; `what`: what its size is told of, if not `where`.
+    """Return a character's picture, decoded; `what`: what a message about its size names, if not `where`.
 
     Raises:
         InputFileError: as for `reference_png`.

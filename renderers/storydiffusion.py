@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from katha.errors import UsageError
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.shared_attention.coupling import Member, SharingRules
+from katha.renderers.shared_attention.coupling import SharingFrame, SharingRules
 from katha.renderers.shared_attention.denoise import shown_bytes
 from katha.renderers.shared_attention.renderer import (
     Part,
@@ -102,20 +102,20 @@ class StoryDiffusionRenderer(SharedRenderer):
             none, words = (False,) * len(only), ((),) * len(only)
             groups.append(
                 [
-                    (one, Member(none if one.pictures else only, only, words, count + at, frame_key(one)))
+                    (one, SharingFrame(none if one.pictures else only, only, words, count + at, frame_key(one)))
                     for at, one in enumerate(requests)
                 ]
             )
             count += len(requests)
         return groups
 
-    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
+    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> SharingFrame:
         """Return what a frame reads: the characters it has; of several, their words tell which token is whose."""
         names = {item.name for item in request.characters}
         reads = tuple(self.options.sharing and subject.name in names for subject in board.subjects)
         tell = self.options.separate and sum(reads) > 1
         words = self.words(request, board, pipe) if tell else ((),) * len(reads)
-        return Member(reads, (False,) * len(reads), words)
+        return SharingFrame(reads, (False,) * len(reads), words)
 
     def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
         """Return the number of identity images by character: those of one are denoised together."""

@@ -17,12 +17,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import Plugins, RunContext, load_plugins, require_drawers
+from katha.agents import repairing
+from katha.agents.context import Plugins, RunContext, load_plugins, make_writer, require_drawers
 from katha.agents.critique import measure
-from katha.agents.editor.drafts import Draft, is_locked
-from katha.agents.editor.edits import Edit, InsertBridge, Pair, ReplacePlan, TakeFrame
-from katha.agents.editor.steps import Desk, Edited, apply, claimed, measured_of, picture, state_of
-from katha.agents.editor.versions import Change as Change
+from katha.agents.editor.board_edits import BoardDraft, is_locked
+from katha.agents.editor.edit_session import Edited, EditSession, apply, claimed, measured_of, picture, state_of
+from katha.agents.editor.edits import (
+    AddFrame,
+    Edit,
+    EditedWords,
+    GivePicture,
+    InsertBridge,
+    MakeMove,
+    Pair,
+    ReplacePlan,
+    TakeFrame,
+)
 from katha.agents.editor.versions import Version as Version
 from katha.agents.editor.versions import diff_versions as diff_versions
 from katha.agents.editor.versions import forward as forward
@@ -31,26 +41,31 @@ from katha.agents.editor.versions import list_versions as list_versions
 from katha.agents.editor.versions import undo as undo
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed, numbered
+from katha.agents.spending import spending
 from katha.agents.state import Emit, RunResult, ignore_event
+from katha.compass.modes import load_mode
 from katha.compass.repair import accept, weakest_transition
 from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError
 from katha.jsonio import read_record, sha256_hex
 from katha.models.calls import noting_calls
-from katha.pictures import png_size
+from katha.photographs import Prepared, prepared_png
+from katha.pictures import decode, png_problem, png_size
 from katha.planners.base import require_readable
 from katha.renderers.references import reference_png
 from katha.renderers.vector.raster import rasterise
 from katha.renderers.vector.svg import DrawingFault, read_svg, self_contained
-from katha.schema import Board, Candidate, Plan, StoryRecord
+from katha.schema import Board, Candidate, Move, Panel, Plan, StoryRecord
 from katha.store import Store
 
+_MOVES_BY = "agentic"
+"""The mode whose moves are offered for a board, whatever mode it was made by."""
 _MOST_OWN = 5_000_000
 """Bytes of a drawing of a person's own."""
 
 
 @dataclass(frozen=True)
-class BoardView:
+class EditedBoard:
     """The board as it stands. `version` is its name; `locked` the numbers of the frames that are held."""
 
     version: str
@@ -62,7 +77,7 @@ class BoardView:
 
 
 @dataclass(frozen=True)
-class Take:
+class FrameTake:
     """One picture that a frame could have: `panels/SHA256.png` in the run's folder. `chosen`: it is on the board."""
 
     frame: int
@@ -74,7 +89,8 @@ class Take:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A bridge that could go in. `gain` is what the score would rise by, `accepts` and `reason` are the rule's."""
+    """A bridge that could go in, or what a `move` would draw; the picture is of its first frame. `gain` is what the
+    score would rise by, `accepts` and `reason` are the rule's."""
 
     pair: Pair
     seed: int
@@ -84,12 +100,13 @@ class Proposal:
     gain: float
     accepts: bool
     reason: str
+    move: Move | None = None
 
 
 @contextmanager
 def _opened(
     run: Path, on_event: Emit | None, plugins: Plugins | None, changes: Mapping[str, Any] | None
-) -> Iterator[tuple[Desk, Edited | None]]:
+) -> Iterator[tuple[EditSession, Edited | None]]:
     """A finished run to work on; an edited `plan.json` is taken over first, and what came of it is told."""
     with claimed(run) as folder:
         state = state_of(folder)
@@ -98,12 +115,16 @@ def _opened(
         require_drawers(changes or {}, [config.renderer, config.bridge_renderer])
         made = plugins or load_plugins(config)
         folder.resume(state.model_copy(update=made.specs()))
-        with Store(cache_folder(), owner=state.run_id) as store, noting_calls(folder.calls):
-            desk = Desk(folder, config, made, store, on_event or ignore_event)
+        with (
+            Store(cache_folder(), owner=state.run_id) as store,
+            noting_calls(folder.calls),
+            spending(folder, made.budget),
+        ):
+            desk = EditSession(folder, config, made, store, on_event or ignore_event)
             yield desk, take_plan(desk)
 
 
-def take_plan(desk: Desk) -> Edited | None:
+def take_plan(desk: EditSession) -> Edited | None:
     """Take over what a person wrote into `plan.json`, as a version of its own; None when there is nothing."""
     folder, state = desk.folder, desk.state
     edited = folder.edited_plan(state)
@@ -133,7 +154,7 @@ def _former(edited: Plan, board: Board) -> Plan:
     return edited.model_copy(update={"panels": panels})
 
 
-def read_board(run: Path) -> BoardView:
+def read_board(run: Path) -> EditedBoard:
     """Return the board of a finished run as it stands; nothing is claimed or written.
 
     Raises:
@@ -141,7 +162,7 @@ def read_board(run: Path) -> BoardView:
     """
     version, place = _standing(run)
     result = place.load_result(reused=True)
-    return BoardView(
+    return EditedBoard(
         version=version,
         board=result.board,
         plan=place.load_plan(),
@@ -188,7 +209,7 @@ def edit_board(
 
     Raises:
         UsageError: an edit cannot be done (no such frame, a locked one), or `base` is not the current version.
-        OutputFolderError: `run` is no finished run, or its plug-ins have changed.
+        OutputFolderError: `run` is not a finished run, or its plug-ins have changed.
         KathaError: drawing or judging failed; the run is as it was.
     """
     with _opened(run, on_event, plugins, changes) as (desk, written):
@@ -230,7 +251,7 @@ def keep_picture(run: Path, data: bytes, what: str = "The picture") -> str:
     The board does not change (`ChangeCharacter.reference` puts it on a sheet), so that nothing is claimed.
 
     Raises:
-        InputFileError: it is no picture that can be used; the sentence begins with `what`.
+        InputFileError: it is not a picture that can be used; the sentence begins with `what`.
         OutputFolderError: `run` holds no run.
     """
     folder = RunFolder(run)
@@ -248,7 +269,7 @@ def keep_drawing(run: Path, source: bytes, frame: int) -> str:
     What an editor adds of its own (layers' names, guides) is left out. `GivePicture` puts it on the board.
 
     Raises:
-        InputFileError: it is no drawing that can be used. UsageError: there is no such frame.
+        InputFileError: it is not a drawing that can be used. UsageError: there is no such frame.
         OutputFolderError: `run` holds no run.
     """
     folder = RunFolder(run)
@@ -270,6 +291,95 @@ def keep_drawing(run: Path, source: bytes, frame: int) -> str:
     return sha256
 
 
+def keep_received(run: Path, png: bytes, source: bytes | None, frame: int) -> str:
+    """Keep a picture of a copy of this run, for frame number `frame`, with its drawing where it has one; its sha256.
+
+    Raises:
+        InputFileError: it is not a picture or drawing that can be used, or of another size than the board's.
+    """
+    folder, what = RunFolder(run), f"The picture for frame {frame}"
+    state = state_of(folder)
+    problem = png_problem(png)
+    if problem is not None:
+        raise InputFileError(f"{what} {problem}.")
+    decode(png, what)
+    size = png_size(folder.panel(read_board(run).board.frames[frame - 1].sha256) or png)
+    if png_size(png) != size:
+        raise InputFileError(f"{what} has {png_size(png)[0]}x{png_size(png)[1]} pixels, the board {size[0]}x{size[1]}.")
+    sha256 = sha256_hex(png)
+    try:
+        svg = read_svg(source, most_bytes=_MOST_OWN, lenient=True) if source is not None else None
+    except DrawingFault as fault:
+        raise InputFileError(f"The drawing for frame {frame} cannot be used: {fault}") from None
+    folder.add_panel(sha256, png)
+    with Store(cache_folder(), owner=state.run_id) as store:
+        store.blobs.put(png)
+        if svg is not None:
+            drawing = self_contained(svg, None).encode("utf-8")
+            folder.add_source(sha256, drawing)
+            store.frames.put_source(sha256, drawing)
+    return sha256
+
+
+def keep_own(run: Path, data: bytes, how: Prepared | None = None, what: str = "The picture") -> str:
+    """Keep a picture of a person's own (a drawing, a photograph of one), made ready for the board's frames; its sha256
+    is what `GivePicture` names it by.
+
+    Raises:
+        InputFileError: it is not a picture that can be used; the sentence begins with `what`.
+        OutputFolderError: `run` holds no finished run.
+    """
+    folder, frames = RunFolder(run), read_board(run).board.frames
+    panel = next((png for frame in frames if (png := folder.panel(frame.sha256)) is not None), None)
+    if panel is None:
+        raise OutputFolderError(f"The pictures of {str(run)!r} are lost.", hint=f"Bring them back: katha run {run}.")
+    png = prepared_png(data, what, png_size(panel), how)
+    folder.add_panel(sha256 := sha256_hex(png), png)
+    with Store(cache_folder(), owner=state_of(folder).run_id) as store:
+        store.blobs.put(png)
+    return sha256
+
+
+def copied_from(run: Path, other: Path, frame: int, at: int | None = None) -> list[Edit]:
+    """Return the edits that put frame number `frame` of the board in `other` on the board in `run`, before its frame
+    `at`, or last; its words come with it, and of its cast whoever is in both.
+
+    Raises:
+        UsageError: there is no such frame. OutputFolderError: one of the folders holds no finished run.
+    """
+    theirs, ours = read_board(other), read_board(run)
+    if not 1 <= frame <= len(theirs.board.frames):
+        hint = f"That storyboard has frames 1 to {len(theirs.board.frames)}."
+        raise UsageError(f"There is no frame {frame} in {str(other)!r}.", hint=hint)
+    taken = theirs.board.frames[frame - 1]
+    png = RunFolder(other).panel(taken.sha256)
+    if png is None:
+        raise UsageError(f"The picture of frame {frame} in {str(other)!r} is lost.", hint=f"Run: katha run {other}.")
+    own = [panel for panel in theirs.plan.panels if panel.index == taken.scene]
+    panel = taken.panel or next(iter(own), Panel(index=1, prompt=taken.prompt))
+    cast = {item.name for item in ours.plan.characters}
+    told = {name: value for name in EditedWords.model_fields if (value := panel.model_dump().get(name))}
+    told |= {"characters": [name for name in panel.characters if name in cast], "prompt": panel.prompt}
+    place = len(ours.board.frames) + 1 if at is None else at
+    added = AddFrame.model_validate({"at": place, "seed": taken.seed, **told})
+    return [added, GivePicture(frame=place, picture=keep_own(run, png))]
+
+
+def find_frames(run: Path, words: str) -> tuple[int, ...]:
+    """Return the numbers of the frames of which something that is said of them holds all of these words, whatever their
+    capitals: a caption, a prompt, a place, a character, anything of their panels."""
+    view, wanted = read_board(run), words.casefold().split()
+    panels = {panel.index: panel for panel in view.plan.panels}
+    found = []
+    for frame in view.board.frames:
+        panel = frame.panel or panels.get(frame.scene or 0)
+        told = [frame.prompt, frame.kind, *(map(str, panel.model_dump().values()) if panel is not None else ())]
+        text = " ".join(told).casefold()
+        if wanted and all(word in text for word in wanted):
+            found.append(frame.index)
+    return tuple(found)
+
+
 # Pictures to choose from; the board does not change.
 
 
@@ -283,7 +393,7 @@ def draw_takes(
     on_event: Emit | None = None,
     plugins: Plugins | None = None,
     changes: Mapping[str, Any] | None = None,
-) -> tuple[Take, ...]:
+) -> tuple[FrameTake, ...]:
     """Return takes of one frame, the one on the board first; the board does not change (`TakeFrame` chooses one).
 
     seeds: which to draw; without them `count` new ones. prompt: drawn instead of the frame's own.
@@ -294,15 +404,15 @@ def draw_takes(
         if not 1 <= frame <= len(board.frames):
             raise UsageError(f"There is no frame {frame}.", hint=f"The storyboard has frames 1 to {len(board.frames)}.")
         old = board.frames[frame - 1]
-        takes = [Take(frame, old.seed, old.prompt, old.sha256, chosen=True)]
+        takes = [FrameTake(frame, old.seed, old.prompt, old.sha256, chosen=True)]
         for seed in seeds or _new_seeds(old.seed, count):
-            draft = Draft.of(known.plan(), board, known.trajectory())
+            draft = BoardDraft.of(known.plan(), board, known.trajectory())
             draft.apply(TakeFrame(frame=frame, seed=seed, prompt=prompt))
             settled = draft.settled()
             context = desk.context(settled.plan, known.story(), glance=True)
             frames, _, _ = picture(context, board, settled, desk.emit)
             new = frames[frame - 1]
-            takes.append(Take(frame, new.seed, new.prompt, new.sha256, chosen=False))
+            takes.append(FrameTake(frame, new.seed, new.prompt, new.sha256, chosen=False))
         return tuple(takes)
 
 
@@ -347,13 +457,79 @@ def propose_bridge(
         return tuple(sorted(found, key=lambda item: -item.score))
 
 
-def _proposed(desk: Desk, known: RunContext, board: Board, measured: Candidate, edit: InsertBridge) -> Proposal:
-    draft = Draft.of(known.plan(), board, known.trajectory())
+def propose_moves(
+    run: Path,
+    *,
+    on_event: Emit | None = None,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> tuple[Move, ...]:
+    """Return the moves that may make the weakest transition readable, from what the judges missed; nothing is drawn.
+
+    `try_move` draws and measures one, `MakeMove` takes it.
+
+    Raises:
+        UsageError: no steering question was missed, or nothing was proposed.
+    """
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = _repairing(desk)
+        result = desk.folder.load_result(reused=True)
+        measured = measured_of(result.candidates)
+        weakest = weakest_transition(measured.transitions)
+        if weakest is None:
+            raise UsageError("The board has no transition that could be repaired.")
+        made = repairing.propose(known, result.board, weakest.pair, (), 1, desk.emit)
+        if not made.moves:
+            raise UsageError(made.why or "Nothing was proposed.", hint="Draw a bridge, or change a frame in words.")
+        return tuple(made.moves)
+
+
+def try_move(
+    run: Path,
+    move: Move,
+    seeds: Sequence[int] = (),
+    *,
+    on_event: Emit | None = None,
+    plugins: Plugins | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> tuple[Proposal, ...]:
+    """Draw and measure a move with each seed, best first; the board does not change.
+
+    Raises:
+        UsageError: it cannot be drawn on the board as it is.
+    """
+    with _opened(run, on_event, plugins, changes) as (desk, _):
+        known = desk.context(glance=True)
+        result = desk.folder.load_result(reused=True)
+        measured = measured_of(result.candidates)
+        found = [
+            _proposed(desk, known, result.board, measured, MakeMove(repair=move, seed=seed))
+            for seed in seeds or known.config.seeds
+        ]
+        return tuple(sorted(found, key=lambda item: -item.score))
+
+
+def _repairing(desk: EditSession) -> RunContext:
+    """Return the board's surroundings with a writer of moves."""
+    config = desk.config.model_copy(update={"mode": _MOVES_BY})
+    writer = desk.plugins.writer or make_writer(config, desk.plugins.planner, desk.plugins.budget)
+    mode, plugins = load_mode(_MOVES_BY), replace(desk.plugins, writer=writer)
+    return replace(desk.context(glance=True), mode=mode, plugins=plugins)
+
+
+def _proposed(
+    desk: EditSession, known: RunContext, board: Board, measured: Candidate, edit: InsertBridge | MakeMove
+) -> Proposal:
+    draft = BoardDraft.of(known.plan(), board, known.trajectory())
     draft.apply(edit)
-    frames, (number,), _ = picture(known, board, draft.settled(), desk.emit)
-    tried = board.model_copy(update={"frames": numbered(frames), "method": f"bridge:{edit.seed}"})
+    settled = draft.settled()
+    context = replace(desk.context(settled.plan, known.story(), glance=True), measured=known.measured)
+    frames, drawn, _ = picture(context, board, settled, desk.emit)
+    move = edit.repair if isinstance(edit, MakeMove) else None
+    tried = board.model_copy(update={"frames": numbered(frames), "method": f"{edit.op}:{edit.seed}"})
     candidate = measure(known, tried.method, tried, desk.emit)
     verdict = accept(measured, candidate, known.config.compass)
-    new, gain = frames[number - 1], candidate.score.total - measured.score.total
+    new = frames[(drawn or (edit.pair[1],))[0] - 1]
+    gain = candidate.score.total - measured.score.total
     told = (candidate.score.total, gain, verdict.accepted, verdict.reason)
-    return Proposal(edit.pair, new.seed, new.prompt, new.sha256, *told)
+    return Proposal(edit.pair, new.seed, new.prompt, new.sha256, *told, move=move)

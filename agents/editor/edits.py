@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from katha.schema import Plan
+from katha.agents.editor.talk import Comment, Status
+from katha.schema import Move, Plan
 
 Pair = tuple[int, int]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
@@ -22,8 +23,9 @@ class _Edit(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class PanelWords(_Edit):
-    """Everything that is said of one panel. `duration` is in seconds."""
+class EditedWords(_Edit):
+    """Everything that is said of one panel. `duration` is in seconds. The words that are offered for a shot are in
+    `katha.shots`, and a prompt that begins with such a word ("Bird's eye view of the park") gives it to its field."""
 
     prompt: Words | None = None
     negative_prompt: Words | None = None
@@ -34,14 +36,20 @@ class PanelWords(_Edit):
     time_of_day: Short | None = None
     shot_size: Short | None = None
     shot_angle: Short | None = None
+    camera_move: Short | None = None
+    weather: Short | None = None
+    light: Short | None = None
+    sound: Words | None = None
     dialogue: Words | None = None
     action: Words | None = None
     notes: Words | None = None
+    camera: Short | None = None
     duration: Annotated[float, Field(gt=0, le=3600)] | None = None
 
 
-class ChangeFrame(PanelWords):
-    """Change what frame `frame` shows or says; of an inserted frame the prompt alone. `seed`: draw it with that one."""
+class ChangeFrame(EditedWords):
+    """Change what frame `frame` shows or says; of an inserted frame its prompt, caption, dialogue, action, notes,
+    sound and duration. `seed`: draw it with that one."""
 
     op: Literal["change"] = "change"
     frame: int
@@ -64,7 +72,8 @@ class TakeFrame(_Edit):
 
 class GivePicture(_Edit):
     """Put a picture of a person's own into frame `frame`: the sha256 of one that the run keeps
-    (`katha.agents.editor.editing.keep_drawing`), with its drawing beside it."""
+    (`katha.agents.editor.editing.keep_drawing`, `keep_own`). It stays whatever is said of the frame later, until the
+    frame is drawn again with a seed."""
 
     op: Literal["picture"] = "picture"
     frame: int
@@ -89,7 +98,17 @@ class LockFrame(_Edit):
     locked: bool = True
 
 
-class AddFrame(PanelWords):
+class TalkFrame(_Edit):
+    """Say something about frame `frame`, or decide about it; its picture stays. comments: said beside those that are
+    there, each once. status: "" takes it away."""
+
+    op: Literal["talk"] = "talk"
+    frame: int
+    comments: Annotated[tuple[Comment, ...], Field(max_length=1000)] = ()
+    status: Status | Literal[""] | None = None
+
+
+class AddFrame(EditedWords):
     """Put a new panel before frame `at`; one more than there are frames puts it last."""
 
     op: Literal["add"] = "add"
@@ -105,6 +124,13 @@ class SplitFrame(_Edit):
     frame: int
     second: Words
     first: Words | None = None
+
+
+class DuplicateFrame(_Edit):
+    """Put a copy of frame `frame`, a scene, behind it: the same panel and the same picture."""
+
+    op: Literal["duplicate"] = "duplicate"
+    frame: int
 
 
 class RemoveFrame(_Edit):
@@ -140,6 +166,36 @@ class ChangeCharacter(_Edit):
     reference: Sha256 | None = None
 
 
+class AddCharacter(_Edit):
+    """Put a new character on the cast; frames show it once they name it (`ChangeFrame.characters`, or their prompt).
+
+    kind: what it is in plain words ("lion"); its name unless told. The other fields are those of `ChangeCharacter`.
+    """
+
+    op: Literal["new_character"] = "new_character"
+    name: Short
+    kind: Short = ""
+    age: Short = ""
+    color: Short = ""
+    appearance: Words = ""
+    reference: Sha256 = ""
+
+
+class RemoveCharacter(_Edit):
+    """Take character `name` off the cast and out of every frame's list; prompts keep their words."""
+
+    op: Literal["drop_character"] = "drop_character"
+    name: str
+
+
+class MergeCharacters(_Edit):
+    """Make two characters one: every frame of `name` is one of `into`, in its words, and `name` leaves the cast."""
+
+    op: Literal["merge_characters"] = "merge_characters"
+    name: str
+    into: str
+
+
 class ChangeTransition(_Edit):
     """Change what happens between two scenes, from which the judge's questions are made."""
 
@@ -162,6 +218,20 @@ class InsertBridge(_Edit):
     prompt: Words | None = None
 
 
+class MakeMove(_Edit):
+    """Do what a repair proposes (`editing.propose_moves`): a frame between, or scenes drawn from other words. seed: of
+    what is drawn; that of the board unless told."""
+
+    op: Literal["repair"] = "repair"
+    repair: Move
+    seed: Seed | None = None
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two scenes whose transition it is about."""
+        return self.repair.pair
+
+
 class ReplacePlan(_Edit):
     """Take another plan, an edited `plan.json` for one: panels that are there word for word keep their picture."""
 
@@ -175,13 +245,19 @@ Edit = Annotated[
     | GivePicture
     | AmendFrame
     | LockFrame
+    | TalkFrame
     | AddFrame
     | SplitFrame
+    | DuplicateFrame
     | RemoveFrame
     | MoveFrame
     | ChangeCharacter
+    | AddCharacter
+    | RemoveCharacter
+    | MergeCharacters
     | ChangeTransition
     | InsertBridge
+    | MakeMove
     | ReplacePlan,
     Field(discriminator="op"),
 ]

@@ -1,7 +1,7 @@
 """Names that tell what a picture shows, beside the store that knows pictures by their hash.
 
 `frames/03_the_fox_begs.png` in a run's folder is a copy of the panel that frame 3 shows. The folder follows the board;
-a file in it that is no panel of the run was put there by somebody, and is moved to `damaged/`, never written over.
+a file in it that is not one of the run's panels is moved to `damaged/`, never written over.
 """
 
 from __future__ import annotations
@@ -31,9 +31,14 @@ def speaking_name(number: int, caption: str, kind: FrameKind = "scene") -> str:
 
 
 def caption_of(frame: Frame, plan: Plan) -> str:
-    """Return the words under a frame: its panel's caption, or what it was drawn from."""
+    """Return the words under a frame: its panel's caption, or what it was drawn from. An inserted frame has those that
+    a person wrote for it, or the caption that came with what was drawn."""
     panel = next((item for item in plan.panels if item.index == frame.scene), None)
-    if frame.kind != "scene" or panel is None:
+    if frame.kind != "scene":
+        own = (frame.model_extra or {}).get("caption")
+        shown = frame.panel.caption if frame.panel is not None else ""
+        return own if isinstance(own, str) and own.strip() else shown or frame.prompt
+    if panel is None:
         return frame.prompt
     return panel.caption or panel.prompt
 

@@ -1,7 +1,7 @@
 """What rests on an edited board: its transitions, read again where the pictures' words changed, and their questions.
 
 Questions that katha made from the transitions are made anew, and those that come out the same keep their name, half and
-options, so that nothing is asked twice. Questions that somebody wrote move with their scenes, or go with them.
+options, so that nothing is asked twice. Questions written by a person move with their scenes, or go with them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from katha.agents.editor.drafts import Settled
+from katha.agents.editor.board_edits import EditResult
 from katha.agents.editor.edits import Pair
 from katha.eval_bridge.questions.build import build_questions, prepare_questions
-from katha.planners.renewal import resealed
+from katha.planners.plan_revision import resealed
 from katha.reading import story_reader
 from katha.schema import Plan, Question, Scene, StoryRecord, Transition
 
@@ -27,11 +27,11 @@ class Reread:
     remarks: tuple[str, ...]
 
 
-def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
+def reread(old: Plan, story: StoryRecord, settled: EditResult) -> Reread:
     """Return what the plan `old` and its prepared `story` become with an edited board."""
     transitions, fresh, remarks = _transitions(settled, story)
     own = bool(story.transitions)
-    plan = resealed(settled.plan.model_copy(update={"transitions": transitions}), story)
+    plan = resealed(settled.plan.model_copy(update={"transitions": transitions}), story, old)
     changes: dict[str, object] = {"transitions": transitions} if own else {}
     if story.scenes:
         changes["scenes"] = _scenes(story.scenes, plan, settled.scenes)
@@ -47,7 +47,7 @@ def reread(old: Plan, story: StoryRecord, settled: Settled) -> Reread:
 
 
 def _told(fresh: Sequence[Pair], *, asked: bool) -> list[str]:
-    """What a person is told of transitions that were read again; asked: questions were made of them."""
+    """Return the note about transitions that were read again; asked: questions were made of them."""
     if not fresh:
         return []
     named = _named(fresh)
@@ -64,7 +64,7 @@ def _named(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{one} to {two}" for one, two in pairs)
 
 
-def _transitions(settled: Settled, story: StoryRecord) -> tuple[list[Transition], list[Pair], list[str]]:
+def _transitions(settled: EditResult, story: StoryRecord) -> tuple[list[Transition], list[Pair], list[str]]:
     """The transitions by their new numbers, and those that were read from changed prompts, where they can be."""
     known = {item.pair: item for item in settled.plan.transitions}
     read = _read(settled.plan, story, settled.reread) if settled.reread else {}
@@ -95,8 +95,8 @@ def _moral(known: Mapping[Pair, Transition], pair: Pair, read: Transition) -> st
 
 
 def _read(plan: Plan, story: StoryRecord, pairs: Sequence[Pair]) -> dict[Pair, Transition]:
-    """What the installed reader reads of these pairs in the prompts, which are what is drawn, each with all of them
-    around it; pairs that tell of nobody are left out."""
+    """Return what the installed reader reads of these pairs in the prompts, which are what is drawn, each with all of
+    them around it; pairs that tell of nobody are left out."""
     reader, asked = story_reader(), {number for pair in pairs for number in pair}
     made = reader.linked(story.story_id, [panel.prompt for panel in plan.panels])
     acting = {panel.index for panel in plan.panels if panel.index in asked and reader.acts(panel.prompt)}
@@ -120,7 +120,7 @@ def _scenes(scenes: Sequence[Scene], plan: Plan, numbers: Mapping[int, int]) -> 
 
 
 def _questions(
-    old: Plan, story: StoryRecord, plan: Plan, moved: StoryRecord, settled: Settled
+    old: Plan, story: StoryRecord, plan: Plan, moved: StoryRecord, settled: EditResult
 ) -> tuple[list[Question], list[str]]:
     """The questions of the edited board, and what of them was dropped."""
     bare: dict[str, list[Question]] = {"recoverability_questions": []}
@@ -138,7 +138,7 @@ def _questions(
     if touched:
         remarks.append(
             f"{len(touched)} of the story's own questions ask about changed scenes and were kept: "
-            "katha does not write over what somebody wrote."
+            "katha does not write over what a person wrote."
         )
     if made or not own:
         kept += _renewed(made, _built(moved.model_copy(update=bare), plan), settled.scenes, story)
@@ -156,7 +156,7 @@ def _content(item: Question) -> tuple[object, ...]:
 
 
 def _renumbered(item: Question, numbers: Mapping[int, int]) -> Question | None:
-    """A question that somebody wrote, by the new numbers; None when a scene that it rests on is gone or moved away."""
+    """Return a question written by a person, by the new numbers; None when its scene is gone or moved."""
     pair = item.target_transition
     named = [*(pair or ()), *item.evidence_scenes, *([item.target_scene] if item.target_scene else [])]
     if any(number not in numbers for number in named):

@@ -1,16 +1,20 @@
-"""A panel's prompt after a field of it, or of somebody in it, has changed: its words are what is drawn."""
+"""A panel's prompt after a field of it, or of a character in it, has changed: its words are what is drawn."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from katha.agents.editor.edits import ChangeCharacter, PanelWords
+from katha.agents.editor.edits import ChangeCharacter, EditedWords
 from katha.schema import Character, Panel
+from katha.shots import read_shot
 
-WORDS = tuple(name for name in PanelWords.model_fields if name != "prompt")
+WORDS = tuple(name for name in EditedWords.model_fields if name != "prompt")
 _ALWAYS = frozenset(Character.model_fields)
-SETTING = ("place", "time_of_day", "shot_size", "shot_angle")
+SETTING = ("place", "time_of_day", "shot_size", "shot_angle", "weather", "light")
+_IN_WORDS = frozenset(SETTING[:4])
+"""The fields that a prompt says in words of its own; the others are said where it is drawn."""
 _SENTENCE = re.compile(r"[^.!?]+[.!?]+\s*")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _PLACED = "in|on|at|by|inside|outside|near|under|behind|beside"
@@ -33,14 +37,23 @@ def listed(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def reworded(panel: Panel, edit: PanelWords) -> Panel:
+def reworded(panel: Panel, edit: EditedWords) -> Panel:
     """Return `panel` with what the edit says; a new place, time or shot goes into a prompt that is not new itself."""
     told = {name: value for name in WORDS if (value := listed(getattr(edit, name))) is not None}
     prompt = edit.prompt.strip() if edit.prompt is not None else panel.prompt
+    if prompt != panel.prompt:
+        prompt, shot = spoken(prompt)
+        prompt, told = prompt or panel.prompt, {**shot, **told}
     if prompt == panel.prompt:
         changed = {name: str(told[name]) for name in SETTING if name in told and told[name] != getattr(panel, name)}
         prompt = resettled(panel, changed)
     return panel.model_copy(update={**told, "prompt": prompt})
+
+
+def spoken(prompt: str) -> tuple[str, dict[str, Any]]:
+    """Return a person's prompt without the words of the camera at its head, and these by their fields."""
+    plain, shot = read_shot(prompt)
+    return plain, {str(name): value for name, value in shot.items()}
 
 
 def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
@@ -52,20 +65,22 @@ def resettled(panel: Panel, changed: Mapping[str, str]) -> str:
             bare = _ARTICLE.sub("", new)
             prompt = swapped(prompt, old, (new if bare != new else f"the {new}") if _ARTICLE.match(old) else bare)
             del left[name]
-    if not left:
+    if left.keys().isdisjoint(_IN_WORDS):
         return prompt
     shots, settings, prompt = _led(prompt, panel, changed)
-    shot = ", ".join(left[name] for name in ("shot_size", "shot_angle") if left.get(name))
-    if shot:
-        shots = [_CLOSE.sub(r"\1 ", shot)]  # with a hyphen, at the head of a sentence, it is read as somebody's name
+    asked = [left[name] for name in ("shot_size", "shot_angle") if left.get(name)]
+    if asked:  # a bird's eye in a sentence is a bird: what no prompt of old had is said by its field alone
+        shots = [
+            _CLOSE.sub(r"\1 ", ", ".join(filter(_SHOT.fullmatch, asked)))
+        ]  # with a hyphen, at the head of a sentence, it is read as a name
     if "place" in left or "time_of_day" in left:
         settings = [_where(left, *_place_and_time(settings, panel))]
     return " ".join(part for part in (*map(_sentence, (*shots, *settings)), prompt) if part)
 
 
 def _led(prompt: str, panel: Panel, changed: Mapping[str, str]) -> tuple[list[str], list[str], str]:
-    """What the first sentences say of the shot, and of where and when, as far as they say nothing else; and the rest
-    of the prompt."""
+    """Return what the first sentences say of the shot, and of where and when, as far as they say nothing else; and the
+    rest of the prompt."""
     new = (changed.get(name, "") for name in ("place", "time_of_day"))
     known = _SMALL.union(_words(" ".join((panel.place, panel.time_of_day, *new))))
     shots: list[str] = []
@@ -86,7 +101,7 @@ def _words(text: str) -> list[str]:
 
 
 def _place_alone(setting: str, panel: Panel) -> bool:
-    """Whether a setting that no field knows has one word for the place, and that is nobody of the cast: "In the
+    """Return whether a setting that no field knows has one word for the place, and that is nobody of the cast: "In the
     meadow", "Meadow by day"."""
     place, time = _place_and_time([setting], panel)
     cast = _words(" ".join(panel.characters))
@@ -95,7 +110,7 @@ def _place_alone(setting: str, panel: Panel) -> bool:
 
 
 def _place_and_time(settings: Sequence[str], panel: Panel) -> tuple[str, str]:
-    """Where, with its preposition, and when: "In the kitchen", "night"; empty words where they say neither."""
+    """Return where, with its preposition, and when: "In the kitchen", "night"; empty words where they say neither."""
     times = "|".join((*([re.escape(panel.time_of_day)] if panel.time_of_day else []), _TIMES))
     pattern = re.compile(
         rf"(?:(?:^|,? )(?:{_TIMED}) |^|, )(?P<time>{times})(?=$|,| (?:{_PLACED})\b)", re.IGNORECASE
@@ -175,6 +190,14 @@ def recalled(text: str, old: Character, new: Character) -> str:
 def swapped(text: str, old: str, new: str) -> str:
     """Return `text` with another word in the place of `old`."""
     return _put(text, old, new)
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """Return `text` in which a character named `old` is `new`: "Mia sleeps" is "The lion sleeps"."""
+    if old[:1].islower() or not re.search(rf"\b{re.escape(old)}\b", text):
+        return text
+    said = re.sub(rf"\b{re.escape(old)}\b", f"the {new}" if new[:1].islower() else new, text)
+    return re.sub(r"(?:^|[.!?]\s+)the\b", lambda found: f"{found[0][:-3]}The", said)
 
 
 def _put(text: str, old: str, new: str, ending: str = "") -> str:

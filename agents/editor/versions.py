@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from katha.agents.editor.edit_session import Edited, claimed, measured_of, state_of
 from katha.agents.editor.names import caption_of, name_frames
-from katha.agents.editor.steps import Edited, claimed, measured_of, state_of
+from katha.agents.editor.talk import beside, comments_of, status_of
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.pictures import reference_of
 from katha.errors import InputFileError, UsageError
 from katha.schema import Board, Frame, Plan
 
 _FIELDS = ("prompt", "negative_prompt", "caption", "characters", "must_show", "place", "time_of_day", "shot_size")
-_MORE = ("shot_angle", "dialogue", "action", "notes", "duration")
+_MORE = ("shot_angle", "camera_move", "weather", "light", "sound", "dialogue", "action", "notes", "duration")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Change:
+class VersionChange:
     """One difference between two versions.
 
     what: "frame 3", "panel 2, prompt", "character fox, appearance". before, after: in words; None where there is
@@ -110,6 +111,8 @@ def _enter(folder: RunFolder, name: str) -> Edited:
     if name != state.version:
         folder.keep_version(state)
         folder.enter_version(name)
+        if state.spent:  # money does not come back
+            folder.write(state_of(folder).model_copy(update={"spent": state.spent}))
         folder.commit_version()
     result = folder.load_result(reused=name == state.version)
     name_frames(folder, result.board, folder.load_plan())
@@ -151,7 +154,7 @@ def list_versions(run: Path) -> tuple[Version, ...]:
     return tuple(found)
 
 
-def diff_versions(run: Path, before: str | None = None, after: str | None = None) -> tuple[Change, ...]:
+def diff_versions(run: Path, before: str | None = None, after: str | None = None) -> tuple[VersionChange, ...]:
     """Return what differs between two versions: unless told, the current one and the one that it was made from.
 
     Raises:
@@ -167,11 +170,11 @@ def diff_versions(run: Path, before: str | None = None, after: str | None = None
     scores = [measured_of(item.candidates).score.total for item in results]
     found = [*_frame_changes(results[0].board, results[1].board, plans), *_plan_changes(*plans)]
     if scores[0] != scores[1]:
-        found.append(Change("score", f"{scores[0]:.3f}", f"{scores[1]:.3f}"))
+        found.append(VersionChange("score", f"{scores[0]:.3f}", f"{scores[1]:.3f}"))
     return tuple(found)
 
 
-def _frame_changes(old: Board, new: Board, plans: tuple[Plan, Plan]) -> Iterator[Change]:
+def _frame_changes(old: Board, new: Board, plans: tuple[Plan, Plan]) -> Iterator[VersionChange]:
     """Pictures that came, went, or moved, by the number of the frame."""
     was = {frame.sha256: frame for frame in old.frames}
     now = {frame.sha256: frame for frame in new.frames}
@@ -181,25 +184,35 @@ def _frame_changes(old: Board, new: Board, plans: tuple[Plan, Plan]) -> Iterator
             before = gone.pop(frame.index, None)
             said = caption_of(before, plans[0]) if before is not None else None
             pictures = (before.sha256 if before is not None else None, frame.sha256)
-            yield Change(f"frame {frame.index}", said, caption_of(frame, plans[1]), pictures)
+            yield VersionChange(f"frame {frame.index}", said, caption_of(frame, plans[1]), pictures)
     for frame in gone.values():
-        yield Change(f"frame {frame.index}", caption_of(frame, plans[0]), None, (frame.sha256, None))
+        yield VersionChange(f"frame {frame.index}", caption_of(frame, plans[0]), None, (frame.sha256, None))
     stayed = [frame.sha256 for frame in old.frames if frame.sha256 in now]
     order = [frame.sha256 for frame in new.frames if frame.sha256 in was]
     for sha256 in order if stayed != order else ():
         if was[sha256].index != now[sha256].index:
             told = f"number {was[sha256].index}", f"number {now[sha256].index}"
-            yield Change(f"frame {now[sha256].index}", *told, (sha256, sha256))
+            yield VersionChange(f"frame {now[sha256].index}", *told, (sha256, sha256))
     for frame in new.frames:
         before, after = (
             (item.model_extra or {}).get("locked", False) for item in (was.get(frame.sha256, frame), frame)
         )
         if before != after:
-            yield Change(f"frame {frame.index}, lock", _word(before), _word(after))
+            yield VersionChange(f"frame {frame.index}, lock", _word(before), _word(after))
+        known = was.get(frame.sha256)
+        if known is not None:
+            yield from _fields(f"frame {frame.index}", _own(known), {**dict.fromkeys(_own(known)), **_own(frame)})
 
 
-def _plan_changes(old: Plan, new: Plan) -> Iterator[Change]:
-    """What is said in another way: the title, the cast, panels with the same place, transitions."""
+def _own(frame: Frame) -> dict[str, object]:
+    """Return what a frame keeps itself: its status, how many comments, and the words of an inserted one."""
+    several = comments_of(frame)
+    told = [f"{len(several)} comment{'s' if len(several) > 1 else ''}"] if several else []
+    return {"status": status_of(frame), "comments": told, **beside(frame)}
+
+
+def _plan_changes(old: Plan, new: Plan) -> Iterator[VersionChange]:
+    """Yield what is said in another way: the title, the cast, panels with the same place, transitions."""
     yield from _fields("title", {"": old.title}, {"": new.title})
     yield from _fields("style", {"": old.style}, {"": new.style})
     cast = {item.name: item for item in old.characters}
@@ -210,7 +223,7 @@ def _plan_changes(old: Plan, new: Plan) -> Iterator[Change]:
         shown = (reference_of(was) if was is not None else None, reference_of(item))
         if shown[0] != shown[1]:
             words = [None if one is None else "a picture" for one in shown]
-            yield Change(f"character {item.name}, reference", words[0], words[1], shown)
+            yield VersionChange(f"character {item.name}, reference", words[0], words[1], shown)
     if len(old.panels) == len(new.panels):
         for one, two in zip(old.panels, new.panels, strict=True):
             known, now = one.model_dump(), two.model_dump()
@@ -225,10 +238,12 @@ def _plan_changes(old: Plan, new: Plan) -> Iterator[Change]:
             yield from _fields(f"transition {step.pair[0]} to {step.pair[1]}", before.model_dump(), step.model_dump())
 
 
-def _fields(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[Change]:
+def _fields(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[VersionChange]:
     for name, value in new.items():
         if old.get(name) != value:
-            yield Change(f"{what}, {name.replace('_', ' ')}" if name else what, _word(old.get(name)), _word(value))
+            yield VersionChange(
+                f"{what}, {name.replace('_', ' ')}" if name else what, _word(old.get(name)), _word(value)
+            )
 
 
 def _word(value: object) -> str | None:

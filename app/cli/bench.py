@@ -4,16 +4,19 @@ judges.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json, points
-from katha.app.cli.options import Json, Matching, Panels, Resamples, Seed, with_recordings
+from katha.app.cli.console import echo_json, end, points, progress_bar, tell_outcome
+from katha.app.cli.options import JUDGED, GivenOptions, Json, Matching, Panels, Seed, options_from, with_recordings
 from katha.app.cli.tables import tables
-from katha.config import resolve, usual_rule
+from katha.app.studies import remembered as ask_without_evidence
+from katha.config import Settings, read_settings, resolve
+from katha.errors import UsageError
 from katha.eval_bridge.bench.convert import convert as convert_stories
 from katha.eval_bridge.bench.publish import publish as publish_release
 from katha.eval_bridge.bench.publish import require_repository
@@ -27,8 +30,9 @@ from katha.eval_bridge.people.ensemble import fit_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
 from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.eval_bridge.scoring.outcomes import collect
+from katha.experiments.inputs.asking import Asking, AskingOptions, write_question_set
 from katha.experiments.inputs.building import (
-    Built,
+    BuildCounts,
     measure_planners,
     write_contrasts,
     write_mixed_set,
@@ -40,6 +44,8 @@ from katha.experiments.offline.scoring import read_archive, read_scored_stories
 from katha.jsonio import refuse_overwriting, write_json
 from katha.mapping import RecordMapping
 from katha.planners.quality import MEASURES
+from katha.schema.tables import JudgeMemory, Memory
+from katha.usual import usual_rule
 
 bench = typer.Typer(
     help="KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
@@ -200,7 +206,7 @@ def match(
     base_url: Annotated[str | None, typer.Option("--base-url", help="Where an `llm:` rule calls.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure a matching rule: false accepts and rejects, precision, recall and F1 by kind, and what it got wrong.
+    """Measure a matching rule: false accepts and rejects by kind, with 95% intervals, and what it got wrong.
 
     A pair has `question`, `gold_answer`, `accepted_answers`, `answer`, `label` (right or wrong) and maybe `kind`.
     """
@@ -212,13 +218,18 @@ def match(
     if as_json:
         echo_json(report.model_dump(mode="json"))
         return
-    typer.echo(f"{name} on {report.n:,} pairs")
-    typer.echo(f"  false accepts {_percent(report.false_accept)}, false rejects {_percent(report.false_reject)}")
-    typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'rejects':>9}{'precision':>11}{'recall':>9}{'F1':>8}")
+    without = f", {report.undecided:,} more got no verdict" if report.undecided else ""
+    typer.echo(f"{name} on {report.n:,} pairs{without}")
+    accepts, rejects = _share(report.false_accept_ci95), _share(report.false_reject_ci95)
+    typer.echo(
+        f"  false accepts {_percent(report.false_accept)} {accepts}, "
+        f"false rejects {_percent(report.false_reject)} {rejects}"
+    )
+    typer.echo(f"  {'kind':<16}{'pairs':>7}{'accepts':>9}{'95%':>16}{'rejects':>9}{'95%':>16}{'F1':>8}")
     for kind, row in report.by_kind.items():
-        counts = f"{row.n:>7,}{row.false_accept:>9,}{row.false_reject:>9,}"
-        rates = f"{_percent(row.precision):>11}{_percent(row.recall):>9}{_percent(row.f1):>8}"
-        typer.echo(f"  {kind or 'no kind':<16}{counts}{rates}")
+        accepts = f"{row.false_accept:>9,}{_share(row.false_accept_ci95):>16}"
+        rejects = f"{row.false_reject:>9,}{_share(row.false_reject_ci95):>16}"
+        typer.echo(f"  {kind or 'no kind':<16}{row.n:>7,}{accepts}{rejects}{_percent(row.f1):>8}")
     for item in report.confusions[:_SHOWN]:
         typer.echo(f"  line {item.line}, {item.label}: {item.answer!r} for {item.gold_answer!r}: {item.reason}")
     if len(report.confusions) > _SHOWN:
@@ -260,8 +271,6 @@ def ensemble(
 @bench.command()
 def calibrate(
     path: Annotated[Path, typer.Argument(help="People's judgments, one a row: CSV or JSON Lines.")],
-    resamples: Resamples = 10_000,
-    seed: Seed = 42,
     as_json: Json = False,
 ) -> None:
     """Compare judges with people, and people with each other; the columns say what a row is about.
@@ -269,7 +278,7 @@ def calibrate(
     `human, judge, confidence`; `human_score, judge_score`; `rater, story_id` with `label`, with `ncs, mas, ees`, with
     `preference`; `target, top1, top2, top3`; `story_id, question_id, question_type, condition, right`.
     """
-    found = compare(path, resamples, seed).model_dump(mode="json")
+    found = compare(path).model_dump(mode="json")
     if as_json:
         echo_json(found)
         return
@@ -288,8 +297,65 @@ def _value(value: object) -> str:
     return "-" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
+def _share(span: tuple[float, float] | None) -> str:
+    return "-" if span is None else f"[{100 * span[0]:.1f}, {100 * span[1]:.1f}]"
+
+
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}%"
+
+
+# Which stories a judge remembers.
+
+_MEMORY = "  {:<32}{:>8}{:>9}{:>11}"
+
+
+@bench.command()
+@with_recordings
+@options_from(Settings, only=JUDGED)
+def remembered(
+    stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, or a folder of them.")],
+    given: GivenOptions,
+    asked: Annotated[
+        str | None, typer.Option("--questions", help="all, reporting or steering; reporting where there are roles.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which of STORIES a judge remembers: the share of their questions that it has right with no evidence.
+
+    By source family and by story, beside chance where options are chosen; `katha eval` asks the same of its boards.
+    """
+    with progress_bar("Asking", "Asking {}", quiet=as_json) as on_progress:
+        found = ask_without_evidence(
+            stories, given.preset, questions=asked, budget=given.budget, on_progress=on_progress, **given.changes
+        )
+    if as_json:
+        judges = {name: row.model_dump(mode="json") for name, row in found.judges.items()}
+        echo_json({"judges": judges, "statuses": found.outcome.statuses, "notes": list(found.notes)})
+    else:
+        for name, row in found.judges.items():
+            _tell_memory(name, row)
+        for note in found.notes:
+            typer.echo(f"Note: {note}")
+        tell_outcome(found.outcome)
+    end(found.outcome)
+
+
+def _tell_memory(name: str, memory: JudgeMemory) -> None:
+    def line(what: str, row: Memory) -> None:
+        typer.echo(_MEMORY.format(what[:31], row.n, f"{points(row.right)}%", points(row.chance)))
+
+    typer.echo(_MEMORY.format(name[:31], "asked", "right", "chance"))
+    line("all stories", memory)
+    for family, row in memory.by_family.items():
+        line(family, row)
+    order = sorted(memory.by_story, key=lambda story: (-(memory.by_story[story].right or 0.0), story))
+    for story in order[:_SHOWN]:
+        line(story, memory.by_story[story])
+    if len(order) > _SHOWN:
+        typer.echo(f"  and {len(order) - _SHOWN:,} more; --json lists them all.")
+    if memory.n_unscored:
+        typer.echo(f"  {memory.n_unscored:,} questions got no guess.")
 
 
 Records = Annotated[Path, typer.Argument(help="Records (.jsonl or .json).")]
@@ -320,20 +386,61 @@ def plans(
 
 @bench.command()
 @with_recordings
+@options_from(AskingOptions, into="options", preset=False, limits=False)
 def questions(
-    stories: Records,
+    stories: Annotated[Path, typer.Argument(help="Records (.jsonl or .json); with --model also texts, or a folder.")],
     out: Annotated[Path, typer.Option("--out", help="The stories with their questions, as JSON Lines.")],
+    options: GivenOptions,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Who writes free questions: anthropic:MODEL, openai:MODEL, local:PATH."),
+    ] = None,
     by: By = "rule",
     planner: Annotated[
         str | None, typer.Option("--planner", help="Who reads transitions where a record has none, if not the default.")
     ] = None,
     judge: JudgeName = None,
     base_url: Url = None,
+    seed: Seed = 42,
     as_json: Json = False,
 ) -> None:
-    """Write recoverability questions for STORIES from their transitions; what fails a check is listed, not kept."""
-    built = write_story_questions(stories, out, by=by, planner=planner, judge=judge, base_url=base_url)
-    _tell(built, "questions", out, as_json)
+    """Write recoverability questions for STORIES; what fails a check is listed, not kept.
+
+    With --model, free questions from the text alone, each checked by calls of their own: not guessed without evidence,
+    settled by the text, told by no question, visible. Stories that OUT has already stay, so that the same command goes
+    on after a kill; one that fails is listed in OUT.failed, and the exit code is 1. Without, they are made from the
+    stories' transitions, by rule or by --by MODEL.
+    """
+    if model is None:
+        _refuse(options.changes, "needs --model", "Name the model that writes free questions.")
+        built = write_story_questions(stories, out, by=by, planner=planner, judge=judge, base_url=base_url)
+        _tell(built, "questions", out, as_json)
+        return
+    ruled = {"by": by if by != "rule" else None, "planner": planner, "judge": judge}
+    _refuse(ruled, "does not go with --model", "Leave it out: --model writes from the text, and --reader checks.")
+    asking = Asking(model, **read_settings(AskingOptions, options.changes).model_dump(), seed=seed)
+    heard = None if as_json else typer.echo
+    found = write_question_set(stories, out, asking, base_url=base_url, heard=heard)
+    if as_json:
+        echo_json({"out": str(out), **asdict(found)})
+    else:
+        typer.echo(f"{found.stories} stories, {found.before} of them from before. {found.summary.summary()}")
+        if found.leak is not None:
+            typer.echo(f"  {found.leak.told()}")
+        typer.echo(f"{found.summary.kept} questions kept: {out}")
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _refuse(options: Mapping[str, object], why: str, hint: str) -> None:
+    """Refuse the first of the options that was given.
+
+    Raises:
+        UsageError: one was.
+    """
+    given = next((name for name, value in options.items() if value is not None and value is not False), None)
+    if given is not None:
+        raise UsageError(f"--{given} {why}.", hint=hint)
 
 
 @bench.command()
@@ -341,27 +448,44 @@ def questions(
 def variants(
     stories: Records,
     out: Annotated[Path, typer.Option("--out", help="The variants, as `contrastive_variants.jsonl`.")],
-    by: By = "rule",
+    by: Annotated[str, typer.Option("--by", help="Who writes: anthropic:MODEL, openai:MODEL, local:PATH.")],
+    reader: Annotated[
+        str | None, typer.Option("--reader", help="Who has to recognise the change; the writer unless told.")
+    ] = None,
     judge: JudgeName = None,
     base_url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Write two contrastive variants of each story with scenes; what fails a check is listed, not kept."""
-    _tell(write_story_variants(stories, out, by=by, judge=judge, base_url=base_url), "variants", out, as_json)
+    """Have a model write two contrastive variants of each story with scenes; what fails a check is listed, not kept.
+
+    A reader who is not told what was changed has to name the same kind of change, nobody new, and no broken sentence.
+    What fails is written once more.
+    """
+    built = write_story_variants(stories, out, by=by, reader=reader, judge=judge, base_url=base_url)
+    _tell(built, "variants", out, as_json)
 
 
 @bench.command()
+@with_recordings
 def contrasts(
     stories: Records,
     variants: Annotated[Path, typer.Option("--variants", help="contrastive_variants.jsonl of the stories.")],
     out: Annotated[Path, typer.Option("--out", help="The stories with their twins, as JSON Lines.")],
+    by: Annotated[
+        str | None, typer.Option("--by", help="A model that writes questions of what was changed: openai:MODEL, ...")
+    ] = None,
+    reader: Annotated[str | None, typer.Option("--reader", help="Who checks them; the writer unless told.")] = None,
+    base_url: Url = None,
     as_json: Json = False,
 ) -> None:
     """Write STORIES with their contrastive variants as stories of their own, to set their STG beside the sources'.
 
+    A twin has the questions that the change leaves alone; those of what was changed are written by --by MODEL.
+
     Draw and judge OUT as any stories; `scores.json` then has `contrasts`.
     """
-    _tell(write_contrasts(stories, variants, out), "twins", out, as_json)
+    built = write_contrasts(stories, variants, out, by=by, reader=reader, base_url=base_url)
+    _tell(built, "twins", out, as_json)
 
 
 @bench.command()
@@ -376,6 +500,9 @@ def mix(
     ] = None,
     base_url: Url = None,
     mauve_model: Annotated[str, typer.Option("--mauve-model", help="Whose features MAUVE compares.")] = "gpt2-large",
+    ppl_model: Annotated[
+        str | None, typer.Option("--ppl-model", help="A causal language model on this machine: perplexities, too.")
+    ] = None,
     seed: Seed = 42,
     as_json: Json = False,
 ) -> None:
@@ -385,7 +512,15 @@ def mix(
     cannot be written is listed and left out; the exit code is then 1.
     """
     found = write_mixed_set(
-        closed, opened, out, ratio=ratio, by=by, base_url=base_url, seed=seed, mauve_model=mauve_model
+        closed,
+        opened,
+        out,
+        ratio=ratio,
+        by=by,
+        base_url=base_url,
+        seed=seed,
+        mauve_model=mauve_model,
+        ppl_model=ppl_model,
     )
     if as_json:
         echo_json({"out": str(out), **asdict(found)})
@@ -396,6 +531,9 @@ def mix(
         near = f"{found.mauve.value:.4f}" if found.mauve.value is not None else f"not known, {found.mauve.reason}"
         typer.echo(f"  MAUVE to the closed stories: {near}")
         typer.echo(f"  different words: {found.words:,}, the closed stories {found.words_before:,}")
+        if found.perplexity is not None:
+            before = found.perplexity_before or 0.0
+            typer.echo(f"  perplexity by {ppl_model}: {found.perplexity:,.1f}, the closed stories {before:,.1f}")
     if found.failed:
         raise typer.Exit(1)
 
@@ -431,7 +569,7 @@ def vistorybench(
         raise typer.Exit(1)
 
 
-def _tell(built: Built, what: str, out: Path, as_json: bool) -> None:
+def _tell(built: BuildCounts, what: str, out: Path, as_json: bool) -> None:
     if as_json:
         echo_json({"out": str(out), "kept": built.kept, "rejected": [asdict(item) for item in built.rejected]})
         return

@@ -1,6 +1,7 @@
 """What verbs show: the live view of a run, bars over stories, numbers in columns, and objects for machines.
 
-Views go to standard error. Bars are silent when that is not a terminal; a run then says every ten seconds what is new.
+Views go to standard error. Where that is not a terminal (nohup, Slurm, a notebook), a run says every ten seconds what
+is new, and a bar over stories becomes a line a minute.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from katha.eval_bridge.judging.answers import Outcome
 from katha.schema import Event, Stage
 from katha.schema.scores import Comparison
 from katha.store import Status
-from katha.tables import DataTable, Estimate, number_of
+from katha.tables import DataTable, NumberWithInterval, number_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from katha.experiments.cluster.standing import Standing
+    from katha.experiments.cluster.progress import Standing
     from katha.experiments.needs import Needs
 
 _LINE_SECONDS = 10.0
+_BAR_SECONDS = 60.0
 
 
 class _View:
@@ -66,8 +68,8 @@ def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
         yield None
         return
     if not sys.stderr.isatty():
-        with _lines() as heard:
-            yield heard
+        with _lines(_LINE_SECONDS) as say:
+            yield lambda event: say(_sentence(event))
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -84,20 +86,22 @@ def live_view(*, quiet: bool) -> Iterator[Callable[[Event], None] | None]:
         yield _View(progress)
 
 
+def _sentence(event: Event) -> str:
+    stage, kind = page.STAGE_WORDS.get(event["stage"], event["stage"]), event["kind"]
+    return f"{stage}: {kind if kind in ('started', 'finished') else event.get('message', '')}"
+
+
 @contextmanager
-def _lines() -> Iterator[Callable[[Event], None]]:
-    """A callback whose last event is written as a line, every ten seconds where there is a new one."""
+def _lines(every: float) -> Iterator[Callable[[str], None]]:
+    """A callback whose last sentence is written as a line, after so many seconds where there is a new one."""
     began, ended, latest = time.monotonic(), threading.Event(), [""]
 
-    def hear(event: Event) -> None:
-        stage = page.STAGE_WORDS.get(event["stage"], event["stage"])
-        latest[0] = (
-            f"{stage}: {event['kind'] if event['kind'] in ('started', 'finished') else event.get('message', '')}"
-        )
+    def hear(sentence: str) -> None:
+        latest[0] = sentence
 
     def write() -> None:
         written = ""
-        while not ended.wait(_LINE_SECONDS):
+        while not ended.wait(every):
             if latest[0] != written:
                 written = latest[0]
                 minutes, seconds = divmod(round(time.monotonic() - began), 60)
@@ -114,9 +118,14 @@ def _lines() -> Iterator[Callable[[Event], None]]:
 
 @contextmanager
 def progress_bar(title: str, words: str = "{}", *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar: call it with what was done last (`words` say it), how much is done, and of how much."""
-    if quiet or not sys.stderr.isatty():
+    """A bar: call it with what was done last (`words` say it), how much is done, and of how much. Where standard error
+    is not a terminal, a line a minute."""
+    if quiet:
         yield lambda what, done, total: None
+        return
+    if not sys.stderr.isatty():
+        with _lines(_BAR_SECONDS) as say:
+            yield lambda what, done, total: say(f"{title}: {done:,} of {total:,}. {words.format(what)}")
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -157,11 +166,11 @@ def interval(ends: Sequence[float] | None, form: str = ".1f") -> str:
 
 
 def comparison(row: Comparison, judge: str = "") -> str:
-    """What two methods differ by in STG, in one sentence."""
+    """Return what two methods differ by in STG, in one sentence."""
     span = f", {interval(row.ci95)}" if row.ci95 else ""
     p = f", corrected p {row.p_corrected:.4f} of {row.family}" if row.p_corrected is not None else ""
     pair = f"{row.a} against {row.b}" + (f", {judge}" if judge else "")
-    words = {"raw": "raw", "filtered": "own valid", "common_valid": "common valid"}
+    words = {"raw": "raw", "filtered": "own valid", "common_valid": "common valid", "unguessed": "unguessed"}
     others = [
         f"{words[name]} {value:+.1f}"
         for name, value in row.differences.items()
@@ -197,7 +206,7 @@ def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
     typer.echo("Nothing was drawn or asked.")
 
 
-_DOES = {"plans": "plans", "pictures": "draws", "answers": "judges"}
+_DOES = {"plans": "plans", "pictures": "draws", "answers": "judges", "verdicts": "compares answers"}
 
 
 def tell_choice(needs: Needs) -> None:
@@ -205,6 +214,8 @@ def tell_choice(needs: Needs) -> None:
     who = ", ".join(f"{need.name} {_DOES[need.kind]} ({need.calls:,})" for need in needs.needs)
     price = "" if needs.cost == 0 else ", at an unknown price" if needs.cost is None else f", ${needs.cost:.2f}"
     typer.echo(f"At most: {who}{price}.", err=True)
+    if needs.unjudged:
+        typer.echo(needs.unjudged, err=True)
 
 
 def tell_table(table: DataTable) -> None:
@@ -216,7 +227,7 @@ def tell_table(table: DataTable) -> None:
         for column, cell in zip(table.columns, row, strict=True):
             value = number_of(cell)
             if value is not None:
-                span = interval(cell.ci95, f".{column.digits}f") if isinstance(cell, Estimate) else "-"
+                span = interval(cell.ci95, f".{column.digits}f") if isinstance(cell, NumberWithInterval) else "-"
                 told = f"{value:.{column.digits}f}" + (f" ({span})" if span != "-" else "")
                 numbers.append(f"{column.heading} {told}")
         typer.echo(f"  {words}: {', '.join(numbers) or '-'}")
@@ -232,3 +243,8 @@ def end(outcome: Outcome, status: Status = "finished") -> None:
     """Leave a command whose questions failed, or could not be scored at all, with exit code 1."""
     if outcome.exit_code or status == "incomplete":
         raise typer.Exit(1)
+
+
+def tell_order(line: str) -> None:
+    """Print in which order the pictures of a board are taken, on standard error, before anything is asked."""
+    typer.echo(f"Order of {line}", err=True)

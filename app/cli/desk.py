@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from katha.app.cli.here import taken_here
-from katha.app.cli.options import Adapter, Given, options_from
+from katha.app.cli.options import Adapter, GivenOptions, options_from
 from katha.app.cli.run import with_adapter
-from katha.app.desk.desk import Desk
 from katha.app.desk.launch import serve
+from katha.app.desk.room import Room
 from katha.config import Settings, resolve
 from katha.errors import InputFileError
 
 
 @options_from(Settings, leave_out=("review",))
 def desk(
-    given: Given,
+    given: GivenOptions,
     run: Annotated[
         Path | None, typer.Argument(help="The folder of a run to open; a list of stories unless told.")
     ] = None,
@@ -38,8 +38,8 @@ def desk(
     place = home if run is None else run.absolute().parent
     given, changes = taken_here(given, with_adapter(given, adapter))
     settings = resolve(changes, preset=given.preset)
-    opened = None if run is None else run.absolute()
-    serve(Desk(place, settings, given.budget, opened), port=port, browse=browser, ready=_tell)
+    opened = "" if run is None else run.absolute().name
+    serve(Room(place, settings, given.budget), opened, port=port, browse=browser, ready=_tell)
 
 
 def _tell(address: str) -> None:

@@ -8,30 +8,39 @@ from typing import Annotated
 import typer
 
 from katha.app.cli.console import echo_json
-from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.options import GivenOptions, Json, options_from
 from katha.app.exports import ARCHIVES, FORMATS, ExportOptions
 from katha.app.exports import export as export_run
+from katha.app.exports.board import PRINT
 from katha.config import read_settings
 from katha.errors import UsageError
 
-_OF_PAGES = ("layout", "page", "landscape", "portrait", "per_page", "text", "bleed")
+_OF_PAGES = ("layout", "portrait", "per_page", "text", "bleed")
 _ONLY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_PAGES, ("pdf",)),
     "font": ("pdf", "gif", "mp4"),
     "fade": ("gif", "mp4"),
     "still": ("gif", "mp4"),
-    "audio": ("mp4",),
+    "audio": ("mp4", "otio", "otioz", "fcpxml", "fcp7", "player"),
+    "size": ("png", "jpg", "cbz", "epub", "gif", "mp4", "otio", "otioz", "fcpxml", "fcp7", "player", "storyboarder"),
+    **dict.fromkeys(("logo", "multiple", "icc"), ("pdf",)),
+    "date": ("pdf", "epub"),
+    "isbn": ("pdf", "epub"),
+    **dict.fromkeys(("author", "publisher"), ("pdf", "epub", "cbz")),
+    "spoken": ("srt",),
+    "seconds": tuple(name for name in FORMATS if name != "shots"),
     "dataset": ("hub-results",),
 }
 """What an option is of, where that is not every format: elsewhere it would be left out without a word."""
-_OF_BOOKS = ("text", "bleed")
+_PRINTED = ("page", "landscape")
+_OF_BOOKS = ("text", "bleed", "multiple", "icc")
 
 
 @options_from(ExportOptions, into="options", preset=False, limits=False)
 def export(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run; of anything judged, for answers.")],
     to: Annotated[str, typer.Option("--to", help=f"What is written: {', '.join((*FORMATS, *ARCHIVES))}.")],
-    options: Given,
+    options: GivenOptions,
     out: Annotated[
         Path | None, typer.Option("--out", help="The file or folder; STORY_ID with the format's ending unless told.")
     ] = None,
@@ -39,11 +48,11 @@ def export(
 ) -> None:
     """Take the board of RUN to another tool: pages, a book, pictures, a film, an edit timeline; or its answers.
 
-    A panel's dialogue, action, notes and duration (seconds) are read from RUN/plan.json.
+    A panel's dialogue, action, notes, sound and duration (seconds) are read from RUN/plan.json.
     """
     chosen = read_settings(ExportOptions, options.changes)
     _require_followed(to, chosen)
-    made = export_run(run, to, out, chosen)
+    made = export_run(run, to, out, chosen, lambda remark: typer.echo(remark, err=True))
     if as_json:
         echo_json({"out": str(made), "to": to})
     else:
@@ -60,5 +69,7 @@ def _require_followed(to: str, options: ExportOptions) -> None:
         flag, forms = f"--{name.replace('_', '-')}", _ONLY.get(name)
         if forms is not None and to not in forms and to in {**FORMATS, **ARCHIVES}:
             raise UsageError(f"{flag} does nothing in {to!r}.", hint=f"It is of {', '.join(forms)}.")
+        if name in _PRINTED and to in FORMATS and to != "pdf" and options.size != PRINT:
+            raise UsageError(f"{flag} is of a PDF, or of pictures for print.", hint=f"Give --size {PRINT} with it.")
         if name in _OF_BOOKS and options.layout != "book":
             raise UsageError(f"{flag} is of books.", hint=f"Give --layout book, or leave {flag} out.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from katha.app.cli.options import Given
+from katha.app.cli.options import GivenOptions
 from katha.app.day_one import choose
 from katha.app.drawing import settings_for
 from katha.app.presets import choose_countable
@@ -17,7 +17,7 @@ from katha.errors import UsageError
 
 
 def taken_here(
-    given: Given,
+    given: GivenOptions,
     changes: dict[str, Any],
     story: str | None = None,
     *,
@@ -25,7 +25,7 @@ def taken_here(
     plans_only: bool = False,
     counted: bool = False,
     quiet: bool = False,
-) -> tuple[Given, dict[str, Any]]:
+) -> tuple[GivenOptions, dict[str, Any]]:
     """Return what was given, over what this machine offers where nobody was named; say on standard error what that is.
 
     story: what is to be drawn; None: not known yet. counted: the verb tells itself what it would cost. quiet: say

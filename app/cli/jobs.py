@@ -12,8 +12,8 @@ import typer
 
 from katha.app.cli.console import echo_json
 from katha.app.cli.options import Json
-from katha.experiments.cluster.jobs import Job, find_job, find_jobs
-from katha.experiments.cluster.standing import duration
+from katha.experiments.cluster.jobs import ClusterJob, find_job, find_jobs
+from katha.experiments.cluster.progress import duration
 
 _ABOUT = "List, watch, stop and resume commands that use workers (--workers, --cluster)."
 _NOTHING = "nothing handed out yet"
@@ -78,5 +78,5 @@ def resume(out: Out) -> None:
     raise typer.Exit(subprocess.run(words, cwd=folder).returncode)
 
 
-def _row(job: Job) -> dict[str, object]:
+def _row(job: ClusterJob) -> dict[str, object]:
     return {"out": str(job.out), "alive": job.alive} | job.record.model_dump(mode="json") | {"status": job.status}

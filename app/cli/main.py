@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections import UserDict
 from importlib import import_module
+from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, Any, NamedTuple
 
@@ -39,10 +40,14 @@ VERBS = {
         "run:plan",
         "Print the plan of STORY: characters, one prompt a frame, and the transitions that must be readable.",
     ),
+    "read": _Verb(
+        "read:read",
+        "Show what FILE is read as: its kind, scenes, cast, shots and words, and what of it is not read and why.",
+    ),
     "cast": _Verb("run:cast", "Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it."),
     "redo": _Verb(
         "redo:redo",
-        "Change a frame of RUN by hand, keep the version before, and judge again what depends on it.",
+        "Change frames of RUN by hand, keep the version before, and judge again what depends on it.",
     ),
     "desk": _Verb(
         "desk:desk",
@@ -51,6 +56,10 @@ VERBS = {
     "mcp": _Verb(
         "mcp:mcp",
         "Serve an assistant or another program over MCP, on standard input and output.",
+    ),
+    "cut": _Verb(
+        "cut:cut",
+        "Cut a comic, a picture book or a film into the frames of a board, to be previewed and corrected by hand.",
     ),
     "compare": _Verb(
         "studies:compare",
@@ -88,9 +97,7 @@ VERBS = {
         "bench:bench",
         "KathaBench-25K, or any file of its schema: check, count, divide; measure a matcher; compare with people.",
     ),
-    "people": _Verb(
-        "people:people", "Ask people about boards: make the pages of a study, and score what they hand back."
-    ),
+    "people": _Verb("people:people", "Ask people about boards and records: make pages, and score what they hand back."),
     "store": _Verb(
         "store:store", "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."
     ),
@@ -203,6 +210,7 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
+        _write_utf8()
         gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
         atexit.register(_leave)
         _listen()
@@ -228,6 +236,17 @@ def main() -> None:
         _fail(f"The system refused to read or write{where}: {error.strerror or error}.", 1, debug)
     except Exception as error:
         _fail(f"Unexpected {type(error).__name__}: {error} Run it again with --debug to see where.", 1, debug)
+
+
+def _write_utf8() -> None:
+    """Print in UTF-8 where the system's code page could not hold a story (Windows, redirected); a terminal that has
+    another shows what it has no letter for by its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            if stream.isatty():
+                stream.reconfigure(errors="backslashreplace")
+            else:
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _flush(debug: bool) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json, progress_bar, tell_outcome, workers_view
-from katha.app.cli.options import Given, Json, options_from, with_recordings
+from katha.app.cli.console import echo_json, progress_bar, tell_order, tell_outcome, workers_view
+from katha.app.cli.options import CALLED, GivenOptions, Json, options_from, with_recordings
 from katha.app.measuring import MetricOptions, estimate, measure
 from katha.config import Settings
 from katha.errors import UsageError
@@ -16,18 +16,17 @@ from katha.eval_bridge.metrics.base import metric_cards
 from katha.schema.metrics import MetricTable
 
 if TYPE_CHECKING:
-    from katha.eval_bridge.judging.budget import Estimate
+    from katha.eval_bridge.judging.budget import CallEstimate
 
-_JUDGED = ("judges", "judge_options", "base_url", "patience")
 _SHOWN = 8
 
 
 @with_recordings
-@options_from(Settings, only=_JUDGED)
+@options_from(Settings, only=CALLED)
 @options_from(MetricOptions, into="options", preset=False, limits=False)
 def metrics(
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     boards: Annotated[
         list[str] | None,
         typer.Argument(help="DIR or NAME=DIR: boards, a run, an evaluation, a comparison, an ablation."),
@@ -49,12 +48,19 @@ def metrics(
         raise UsageError("There is no board to measure.", hint="Give BOARDS, or --list for the metrics that there are.")
     changes = {**given.changes, **options.changes}
     if dry_run:
-        _tell_estimate(*estimate(boards, given.preset, **changes), as_json)
+        _tell_estimate(*estimate(boards, given.preset, on_order=tell_order, **changes), as_json)
         return
     with progress_bar("Measuring", quiet=as_json) as on_progress:
         heard = workers_view(quiet=as_json)
         result = measure(
-            boards, out, given.preset, budget=given.budget, on_progress=on_progress, on_workers=heard, **changes
+            boards,
+            out,
+            given.preset,
+            budget=given.budget,
+            on_progress=on_progress,
+            on_workers=heard,
+            on_order=tell_order,
+            **changes,
         )
     report = result.out / "report.html"
     if as_json:
@@ -102,7 +108,7 @@ def tell_measures(table: MetricTable) -> None:
         typer.echo("Some values are missing that can be had. The same command tries again.")
 
 
-def _tell_estimate(judge: str, found: Estimate, boards: int, as_json: bool) -> None:
+def _tell_estimate(judge: str, found: CallEstimate, boards: int, as_json: bool) -> None:
     if as_json:
         keys = ("calls", "reused", "input_tokens", "output_tokens", "cost")
         echo_json({"dry_run": True, "boards": boards, "judge": judge, **{key: getattr(found, key) for key in keys}})

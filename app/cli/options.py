@@ -17,6 +17,10 @@ from katha.config import Flag, Settings
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.inputs.stories import SPLIT_HELP
 
+CALLED = ("judges", "judge_options", "base_url", "patience", "keep_going")
+"""The settings of a verb that calls judges."""
+JUDGED = (*CALLED, "answers", "matching", "variant", "mapping")
+"""The settings of a verb that asks judges katha's own questions."""
 STORY_HELP = "A text file, a record (.json), or FILE.jsonl#story_id."
 ANY_HELP = "A text file, a record (.json), FILE.jsonl#story_id; or a JSON Lines file or folder of many."
 Story = Annotated[str, typer.Argument(help=STORY_HELP)]
@@ -37,14 +41,29 @@ Seed = Annotated[int, typer.Option("--seed", help="The seed of the bootstrap.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Draw and ask nothing; print calls, tokens and dollars.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines instead of text.")]
 
-_PRESET = Annotated[str | None, typer.Option("--preset", help="Settings by name, or a YAML file of your own.")]
+_PRESET = Annotated[
+    str | None,
+    typer.Option(
+        "--preset", help="Settings by name, or a YAML file of your own.", rich_help_panel="Money, pace and machines"
+    ),
+]
 _MAX_CALLS = Annotated[
     int | None,
-    typer.Option("--max-calls", min=0, help="Stop cleanly after so many calls of judges and image services."),
+    typer.Option(
+        "--max-calls",
+        min=0,
+        help="Stop cleanly after so many calls of judges and image services.",
+        rich_help_panel="Money, pace and machines",
+    ),
 ]
 _MAX_COST = Annotated[
     float | None,
-    typer.Option("--max-cost", min=0, help="Stop cleanly before so many US dollars, of answers and pictures."),
+    typer.Option(
+        "--max-cost",
+        min=0,
+        help="Stop cleanly before so many US dollars, of answers and pictures.",
+        rich_help_panel="Money, pace and machines",
+    ),
 ]
 _RECORD = Annotated[
     Path | None,
@@ -55,10 +74,22 @@ _REPLAY = Annotated[
     typer.Option("--replay", help="Take every reply from this file (--record); nobody is called, no key is needed."),
 ]
 Verb = Callable[..., None]
+GROUPS = {
+    "Story and pictures": (
+        "planner planner_options renderer renderer_options bridge_renderer bridge_renderer_options guide guide_options "
+        "memory seeds panels size style characters mapping"
+    ),
+    "Judges": (
+        "judges steering_judges judge_options answers ask matching variant verify_reuse keep_going similarity metrics"
+    ),
+    "Repair": "mode writer moves review",
+    "Money, pace and machines": "preset max_calls max_cost base_url patience workers cluster",
+}
+"""Under which heading a verb's help lists an option, by the name of its field."""
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenOptions:
     """What a command line says of a record of settings: a preset, and by the fields' names what was given."""
 
     changes: dict[str, Any]
@@ -75,7 +106,8 @@ def options_from(
     preset: bool = True,
     limits: bool = True,
 ) -> Callable[[Verb], Verb]:
-    """Give a verb one option for each field of `settings`; it takes all of them as one parameter of type `Given`.
+    """Give a verb one option for each field of `settings`; it takes all of them as one parameter of type
+    `GivenOptions`.
 
     A field's description is the option's help and its annotation the option's type; texts that the field itself reads
     (sizes, seeds) stay texts. Ranges and choices are the field's own to refuse, so that a flag, a file and the
@@ -102,10 +134,10 @@ def options_from(
             told = {item.name: values.pop(item.name) for item in made}
             most = (told.pop("max_calls", None), told.pop("max_cost", None))
             chosen = told.pop("preset", None)
-            # By identity: a 0 that was given is equal to False and is no absent flag.
+            # By identity: a 0 that was given is equal to False and is not an absent flag.
             changes = {name: value for name, value in told.items() if not _absent(value)}
             budget = Budget(*most) if most != (None, None) else None
-            verb(**values, **{into: Given(changes, chosen, budget)})
+            verb(**values, **{into: GivenOptions(changes, chosen, budget)})
 
         return _as_verb(command, verb, [*own[:place], *made, *own[place + 1 :]])
 
@@ -153,8 +185,11 @@ def _parameters(name: str, field: FieldInfo) -> Iterator[inspect.Parameter]:
     kind: Any = next((known for known in (bool, int, float, Path) if known in kinds), str)
     typed: Any = list[kind] | None if flag.many else bool if kind is bool else kind | None
     names = flag.names or (f"--{name.replace('_', '-')}",)
-    if not flag.hidden:
-        yield _parameter(name, Annotated[typed, typer.Option(*names, help=field.description)])
+    if flag.hidden:
+        return
+    group = next((heading for heading, fields in GROUPS.items() if name in fields.split()), None)
+    told = f"{field.description} (KATHA_{name.upper()})" if name in Settings.model_fields else field.description
+    yield _parameter(name, Annotated[typed, typer.Option(*names, help=told, rich_help_panel=group)])
 
 
 def _parameter(name: str, annotation: Any) -> inspect.Parameter:

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json, interval, points
-from katha.app.cli.options import Boards, Given, Json, Stories, options_from
+from katha.app.cli.console import echo_json, interval, points, tell_order
+from katha.app.cli.options import Boards, GivenOptions, Json, Stories, options_from
 from katha.app.people import pack_study, score_study
+from katha.app.review import OPEN, pack_review, score_review
 from katha.config import read_settings
-from katha.experiments.people import PeopleOptions, StudyOptions
+from katha.experiments.people import PeopleOptions, PeopleStudyOptions
 from katha.schema.people import BoardJudgments, PeopleScores, PreferencePair
 
 people = typer.Typer(
-    help="Ask people about boards: make the pages of a study, and score what they hand back.",
+    help="Ask people about boards and records: make pages, and score what they hand back.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -25,12 +26,12 @@ _CRITERION = "  {:<8}{:>8}{:>18}{:>18}{:>10}{:>8}  {}"
 
 
 @people.command()
-@options_from(StudyOptions, into="options", preset=False, limits=False)
+@options_from(PeopleStudyOptions, into="options", preset=False, limits=False)
 def pack(
     stories: Stories,
     boards: Boards,
     out: Annotated[Path, typer.Option("--out", help="The folder of the study.")],
-    options: Given,
+    options: GivenOptions,
     as_json: Json = False,
 ) -> None:
     """Make one self-contained page for each participant, and the key that stays with you.
@@ -38,7 +39,7 @@ def pack(
     Hand out the files in OUT/pages, one each; nothing in them names a method or an accepted answer. Preferences count
     as positive for the board that was named first, and for a board with its bridge.
     """
-    made = pack_study(stories, boards, out, read_settings(StudyOptions, options.changes))
+    made = pack_study(stories, boards, out, read_settings(PeopleStudyOptions, options.changes), tell_order)
     study = made.study
     screens = [len(page.screens) for page in study.pages]
     items = [sum(1 for _ in page.items()) for page in study.pages]
@@ -63,6 +64,51 @@ def pack(
 
 
 @people.command()
+def review(
+    stories: Stories,
+    out: Annotated[Path, typer.Option("--out", help="The folder of the review.")],
+    reviewers: Annotated[int, typer.Option("--reviewers", min=1, max=99, help="How many people, a page each.")] = 3,
+    per_item: Annotated[int, typer.Option("--per-item", min=1, help="How many people review each story.")] = 3,
+    variants: Annotated[
+        Path | None, typer.Option("--variants", help="contrastive_variants.jsonl, to be reviewed, too.")
+    ] = None,
+) -> None:
+    """Make a page for each reviewer of STORIES: are types, morals, scenes, transitions and questions right?
+
+    Hand out the files in OUT/pages, one each; `katha people adjudicate` says what their decisions come to.
+    """
+    pages = pack_review(stories, out, reviewers=reviewers, per_item=per_item, variants=variants)
+    typer.echo(f"Hand out: {pages[0].parent} ({len(pages)} files, one each). Keep: {out / 'study.json'}")
+
+
+@people.command()
+def adjudicate(
+    answers: Annotated[list[Path], typer.Argument(help="Files that the reviewers' pages saved, or their folder.")],
+    study: Annotated[Path, typer.Option("--study", help="The folder of `katha people review`.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder of what it comes to.")],
+    decisions: Annotated[
+        Path | None, typer.Option("--decisions", help="adjudicate.jsonl with `decision` filled in: an adjudicator's.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what reviewers' decisions come to: edit and rejection rates, agreement, and the stories that may be released.
+
+    What has no majority is written to OUT/adjudicate.jsonl; fill in `decision` and `note`, and give it as --decisions.
+    """
+    found = score_review(answers, study, out, decisions)
+    if as_json:
+        echo_json({"out": str(out), "units": [row.model_dump(mode="json") for row in found.rows]})
+        return
+    for row in found.rows:
+        kappa = "-" if row.fleiss_kappa is None else f"{row.fleiss_kappa:.3f}"
+        typer.echo(
+            f"  {row.unit}: {row.items} items, {points(row.edit_or_reject)}% edited, rejected or ambiguous; "
+            f"{row.open} open; kappa {kappa}"
+        )
+    typer.echo(f"Stories: {out / 'stories.jsonl'}; open: {out / OPEN}")
+
+
+@people.command()
 @options_from(PeopleOptions, into="options", preset=False, limits=False)
 def score(
     answers: Annotated[
@@ -70,7 +116,7 @@ def score(
         typer.Argument(help="Files that the pages saved, or their folder; or judgments (CSV, JSON Lines)."),
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder of the scores.")],
-    options: Given,
+    options: GivenOptions,
     as_json: Json = False,
 ) -> None:
     """Score what people handed back: recoverability, ratings, preferences, agreement, and judges beside them.
@@ -103,6 +149,11 @@ def _tell(scores: PeopleScores) -> None:
             )
     for pair in scores.preferences or ():
         _tell_pair(pair)
+    for choice in scores.pictures or ():
+        typer.echo(
+            f"  {choice.a}'s pictures are chosen over {choice.b}'s in {points(choice.rate)}% of {choice.responses} "
+            f"responses (chance {points(choice.chance)}%, p {choice.p:.4f})."
+        )
     for note in scores.notes:
         typer.echo(f"Note: {note}")
 
@@ -112,6 +163,12 @@ def _tell_method(name: str, own: BoardJudgments) -> None:
     if found is not None:
         numbers = (points(found.text), points(found.image), points(found.stg))
         typer.echo(_METHOD.format(name[:25], *numbers, interval(found.ci95_raters.stg), interval(found.ci95_both.stg)))
+        if found.none is not None and found.gain_image is not None:
+            span = interval(found.ci95_both.gain_image, "+.1f")
+            typer.echo(
+                f"    {points(found.none)} without any evidence; the images add {found.gain_image:+.1f} "
+                f"({span} over participants and stories)"
+            )
     named = {"NCS": own.ncs, "MAS": own.mas, "EES": own.ees, "visual": own.visual}
     means = [f"{word} {item.mean:.2f}" for word, item in named.items() if item is not None and item.mean is not None]
     if own.moral is not None:

@@ -23,10 +23,11 @@ from katha.app.cli.options import Json
 from katha.app.cli.store import check as look
 from katha.app.day_one import NO_PROBE, Choice, card, choose, keys_set, servers, settings_of, unfit
 from katha.app.presets import choose_countable, lacks
-from katha.config import Settings, cache_folder, require_chosen, resolve, usual_preset, usual_rule
+from katha.config import Settings, cache_folder, require_chosen, resolve, usual_preset
 from katha.configs import config_names, load_config, load_prompt
-from katha.errors import STAND_IN, KathaError, OutputFolderError, UnknownPluginError, UsageError
+from katha.errors import KathaError, OutputFolderError, UnknownPluginError, UsageError
 from katha.eval_bridge.judges.none import NOBODY
+from katha.installing import install_line, stand_in_line
 from katha.jsonio import write_bytes_atomic
 from katha.models.base import TextModel, Turn
 from katha.models.checkpoints import find_folder
@@ -35,6 +36,7 @@ from katha.models.lifecycle import ending, models_of, standing
 from katha.models.registry import make_model
 from katha.models.served import ENGINES, ModelServer, address_variable
 from katha.registry import Family, default_registry, option_names
+from katha.usual import usual_rule
 
 _REQUIREMENT, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"]([\w-]+)")
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
@@ -235,7 +237,7 @@ def _next(choice: Choice | None) -> dict[str, str]:
         return {
             "katha run STORY": error.message,
             "for a model": without,
-            "without a model": f"{STAND_IN}; in a checkout of katha: pip install -e . -e sketch",
+            "without a model": stand_in_line(),
         }
     steps = {"katha run STORY": choice.told(config, None, counted=True)}
     if choice.paid:
@@ -311,7 +313,7 @@ def _recommended() -> str:
     try:
         find_folder(rule.partition(":")[2])
     except ImportError:
-        return f"{rule} (not now: pip install 'katha[local]')"
+        return f"{rule} (not now: {install_line('local')})"
     except KathaError as error:
         return f"{rule} (not now: {error.hint})"
     return f"{rule} (installed: --matching {rule})"
@@ -339,7 +341,7 @@ def _packages() -> dict[str, str]:
         elif extra[1] != "dev":
             missing.setdefault(extra[1], []).extend([] if state else [name[0]])
     for extra_name, absent in missing.items():
-        state = f"without {', '.join(absent)}: pip install 'katha[{extra_name}]'" if absent else "installed"
+        state = f"without {', '.join(absent)}: {install_line(extra_name)}" if absent else "installed"
         found[f"extra [{extra_name}]"] = state
     return found
 

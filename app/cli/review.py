@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.agents.editor.editing import BoardView, draw_takes, edit_board, read_board, undo
+from katha.agents.editor.editing import EditedBoard, draw_takes, edit_board, read_board, undo
 from katha.agents.editor.edits import ChangeFrame, Edit, LockFrame, RemoveFrame, TakeFrame
 from katha.agents.editor.names import caption_of, frame_names, name_takes, speaking_name
 from katha.agents.folder import RunFolder
@@ -131,7 +131,7 @@ def review_board(run: Path, opened: bool = False) -> None:
             console.print(str(error), markup=False)
 
 
-def _tell_board(console: Console, run: Path, view: BoardView) -> None:
+def _tell_board(console: Console, run: Path, view: EditedBoard) -> None:
     names = frame_names(view.board, view.plan)
     show(console, [run / "panels" / f"{frame.sha256}.png" for frame in view.board.frames])
     console.print(f"Version {view.version}, score {view.measured.score.total:.3f}", markup=False)
@@ -140,7 +140,7 @@ def _tell_board(console: Console, run: Path, view: BoardView) -> None:
         console.print(f"  {frame.index}. {caption_of(frame, view.plan)}{lock}  {run / 'frames' / name}", markup=False)
 
 
-def _review_frame(console: Console, run: Path, view: BoardView, number: int, opened: bool) -> None:
+def _review_frame(console: Console, run: Path, view: EditedBoard, number: int, opened: bool) -> None:
     """Ask what is to be done to one frame, and do it."""
     from rich.prompt import Prompt
 

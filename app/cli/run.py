@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ import typer
 
 import katha
 from katha.agents.folder import RunFolder
+from katha.agents.spending import spent_told
 from katha.agents.state import ReviewChoice, ReviewRequest, RunResult
 from katha.app.cli.console import (
     echo_json,
@@ -25,27 +26,36 @@ from katha.app.cli.console import (
     workers_view,
 )
 from katha.app.cli.here import taken_here
-from katha.app.cli.options import ANY_HELP, Adapter, DryRun, Given, Json, Lock, options_from, with_recordings
+from katha.app.cli.options import ANY_HELP, Adapter, DryRun, GivenOptions, Json, Lock, options_from, with_recordings
 from katha.app.drawing import read_story, resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
-from katha.app.reports.page import finished_run, headline, load_run, unscored
+from katha.app.reports.page import finished_run, guessed, headline, load_run, read_back, unjudged, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
-from katha.config import Settings
+from katha.compass.effects import effect_of, is_stale, stale_told
+from katha.config import Settings, split_settings
 from katha.errors import StoreError, UsageError
 from katha.experiments.inputs.stories import RunOptions
+from katha.intake import noted
 from katha.jsonio import dumps, write_bytes_atomic
-from katha.schema import Coverage, StoryRecord
-from katha.stories import holds_several
+from katha.schema import Coverage, ReadBack, StoryRecord
+from katha.stories import holds_several, load_stories
 
 if TYPE_CHECKING:
     from katha.experiments.needs import Needs
 
 _PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
 _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
+_NAMED = 8
 Board = Annotated[
     Path | None,
     typer.Option("--import", help="Judge and repair this board: a .storyboarder file, a PDF, or a folder of pictures."),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order", help="With --import: what its pictures' names are ordered by, a word (shot), first, last, names."
+    ),
 ]
 GivenPlan = Annotated[
     Path | None,
@@ -57,8 +67,8 @@ GivenPlan = Annotated[
 @options_from(Settings)
 @options_from(RunOptions, into="options", preset=False, limits=False)
 def run(
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     story: Annotated[
         str | None,
         typer.Argument(help=f"{ANY_HELP} The folder of a run goes on with it. With --import it may be left out."),
@@ -66,6 +76,7 @@ def run(
     adapter: Adapter = None,
     plan: GivenPlan = None,
     board: Board = None,
+    order: Order = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder; out/STORY_ID unless told.")] = None,
     lock: Lock = None,
     dry_run: DryRun = False,
@@ -93,7 +104,7 @@ def run(
         _run_many(story, given, {**changes, **options.changes}, out or Path("out"), plan, lock, dry_run, as_json)
         return
     _refuse_for_one(options.changes, opened=opened and dry_run)
-    told, changes = _told(story, board, given, changes, plan)
+    told, changes = _told(story, board, given, changes, plan, order)
     if dry_run:
         tell_needs(_needs(told, given, plan, changes), as_json, locked=lock is not None)
         return
@@ -112,8 +123,9 @@ def run(
             reviewer=_reviewer(opened) if reviews else None,
             **changes,
         )
-    finds = board is not None and result.board.mode == FINDS
-    _tell_reviewed(result, reviews, as_json, opened, NEEDED if finds else "")
+    _tell_reviewed(result, reviews, as_json, opened, NEEDED if board and result.board.mode == FINDS else "")
+    if not as_json and result.coverage is None:
+        _tell_intake(told, given, changes)
 
 
 def _reviewer(opened: bool) -> Callable[[ReviewRequest], ReviewChoice]:
@@ -123,7 +135,7 @@ def _reviewer(opened: bool) -> Callable[[ReviewRequest], ReviewChoice]:
 
 
 def _reviews(reviews: bool, opened: bool) -> bool:
-    """Whether a person is asked.
+    """Return whether a person is asked.
 
     Raises:
         UsageError: pictures are to be opened, and there is no review.
@@ -134,7 +146,7 @@ def _reviews(reviews: bool, opened: bool) -> bool:
 
 
 def _is_run(story: str) -> bool:
-    """Whether it is the folder of a run, and no story."""
+    """Return whether it is the folder of a run, and no story."""
     try:
         return (Path(story) / "run.json").is_file()
     except (OSError, ValueError):  # a story's own words are no path
@@ -166,12 +178,21 @@ def _tell_reviewed(result: RunResult, reviews: bool, as_json: bool, opened: bool
 
 
 def _told(
-    story: str | None, board: Path | None, given: Given, changes: dict[str, object], plan: Path | None
+    story: str | None,
+    board: Path | None,
+    given: GivenOptions,
+    changes: dict[str, object],
+    plan: Path | None,
+    order: str | None,
 ) -> tuple[StoryRecord | Path, dict[str, object]]:
     """Return the story of the command and its settings: a board that is drawn already brings its own."""
     if board is not None:
-        taken = import_board(board, story, given.preset, changes, plan)
+        taken = import_board(board, story, given.preset, changes, plan, order)
+        if taken.order:
+            typer.echo(f"Order: {taken.order}", err=True)
         return taken.story, taken.changes
+    if order is not None:
+        raise UsageError("--order is of the pictures of --import.", hint="Leave it out.")
     if story is None:
         raise UsageError("There is no STORY.", hint="Name a text or record, or give a board with --import.")
     return Path(story), changes
@@ -179,7 +200,7 @@ def _told(
 
 def _run_many(
     stories: str,
-    given: Given,
+    given: GivenOptions,
     changes: dict[str, object],
     out: Path,
     plans: Path | None,
@@ -187,12 +208,16 @@ def _run_many(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run every story, say what came of each, and leave with 1 where one has no board or lacks answers."""
+    """Run every story, print each outcome, and exit with 1 if any has no board or lacks answers."""
     if dry_run:
         from katha.app.needs import needs_of_runs
 
         tell_needs(needs_of_runs(stories, given.preset, plans=plans, **changes), as_json, locked=lock is not None)
         return
+    if Path(stories).is_dir():
+        _, rest = split_settings(RunOptions, changes)
+        mapping = settings_for(given.preset, rest).mapping
+        _tell_stories([record.story_id for record in load_stories(stories, mapping)])
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         ends = katha.run_stories(
             stories,
@@ -218,8 +243,14 @@ def _run_many(
         raise typer.Exit(1)
 
 
-def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: dict[str, object]) -> Needs:
-    """What the run would take at most."""
+def _tell_stories(ids: Sequence[str]) -> None:
+    """Say which stories a folder holds, before any is drawn: none is lost without a word."""
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    typer.echo(f"{len(ids):,} stories: {', '.join(ids[:_NAMED])}{more}.", err=True)
+
+
+def _needs(story: StoryRecord | Path, given: GivenOptions, plan: Path | None, changes: dict[str, object]) -> Needs:
+    """Return what the run would take at most."""
     from katha.app.needs import needs_of_run  # with all studies: a run that counts nothing shall not read them
 
     return needs_of_run(story, given.preset, plan=plan, seen=None, **changes)
@@ -230,8 +261,8 @@ def _needs(story: StoryRecord | Path, given: Given, plan: Path | None, changes: 
 @options_from(RunOptions, into="options", preset=False, limits=False)
 def plan(
     story: Annotated[str, typer.Argument(help=ANY_HELP)],
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     adapter: Adapter = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Of many stories: their folder; out/plans unless told.")
@@ -252,13 +283,15 @@ def plan(
         made = katha.plan_story(Path(story), given.preset, on_event=on_event, **changes)
     typer.echo(dumps(made.model_dump(mode="json")), nl=False)
     _tell_coverage(made.coverage, err=True)
+    if made.coverage is None:
+        _tell_intake(Path(story), given, changes)
 
 
 @with_recordings
 @options_from(Settings, only=(*_PLANNED, "size"), limits=False)
 def cast(
     story: Annotated[str, typer.Argument(help=ANY_HELP)],
-    given: Given,
+    given: GivenOptions,
     adapter: Adapter = None,
     plan: GivenPlan = None,
     out: Annotated[Path | None, typer.Option("--out", help="The SVG; out/STORY_ID.cast.svg unless told.")] = None,
@@ -294,8 +327,14 @@ def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:
             typer.echo(line, err=err)
 
 
-def _plan_many(stories: str, given: Given, changes: dict[str, object], out: Path, as_json: bool) -> None:
-    """Plan every story, say where its plan is, and leave with 1 where one has none."""
+def _tell_intake(story: StoryRecord | Path, given: GivenOptions, changes: Mapping[str, object]) -> None:
+    """Say what the story's file was read as, and what of it was not read; where there is coverage, that says it."""
+    for line in noted(read_story(story, settings_for(given.preset, changes).mapping)):
+        typer.echo(line, err=True)
+
+
+def _plan_many(stories: str, given: GivenOptions, changes: dict[str, object], out: Path, as_json: bool) -> None:
+    """Plan every story, print where its plan is, and exit with 1 if any has none."""
     with progress_bar("Planning", "After {}", quiet=as_json) as on_progress:
         plans = katha.plan_stories(
             stories, given.preset, out=out, on_progress=on_progress, on_workers=workers_view(quiet=as_json), **changes
@@ -342,8 +381,12 @@ def report(
     typer.echo(f"Report: {write_report(folder)}")
 
 
-def with_adapter(given: Given, adapter: str | None) -> dict[str, object]:
-    """What was given, with `--adapter` among the planner's options."""
+def _counts(found: Mapping[str, ReadBack | None]) -> dict[str, object]:
+    return {name: told.model_dump(mode="json") if told is not None else None for name, told in found.items()}
+
+
+def with_adapter(given: GivenOptions, adapter: str | None) -> dict[str, object]:
+    """Return what was given, with `--adapter` among the planner's options."""
     if adapter is None:
         return given.changes
     return {**given.changes, "planner_options": [*given.changes.get("planner_options", ()), f"adapter={adapter}"]}
@@ -353,7 +396,9 @@ def tell_result(result: RunResult, as_json: bool) -> None:
     """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
     scores = result.scores
     methods = {name: headline(scores, name) for name in scores.methods}
-    decision, report = result.candidates.decision, result.out / "report.html"
+    decision, report, found = result.candidates.decision, result.out / "report.html", read_back(scores)
+    effect, state = effect_of(result.candidates), RunFolder(result.out).read()
+    spent = state.spent if state is not None else 0.0
     if as_json:
         echo_json(
             {
@@ -370,6 +415,10 @@ def tell_result(result: RunResult, as_json: bool) -> None:
                 "notes": list(result.notes),
                 "coverage": result.coverage.model_dump(mode="json") if result.coverage is not None else None,
                 "methods": {name: row._asdict() for name, row in methods.items()},
+                **({"effect": effect.record()} if effect is not None else {}),
+                "spent": spent,
+                "stale": [frame.index for frame in result.board.frames if is_stale(frame)],
+                **({"read_back": _counts(found)} if found is not None else {}),
                 "status": result.outcome.status(),
                 "failures": result.outcome.failures(),
             }
@@ -380,14 +429,21 @@ def tell_result(result: RunResult, as_json: bool) -> None:
     for line in (*result.renewed, *result.notes):
         typer.echo(line)
     scenes = sum(frame.kind == "scene" for frame in result.board.frames)
-    typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))
-    for name, row in methods.items():
-        board = ("before", scenes) if name == "base" else (name, len(result.board.frames))
-        numbers = map(points, (row.text, row.image, row.stg))
-        typer.echo(_LINE.format(*board, *numbers, f"{row.n_valid} of {row.n_questions}"))
-    for note in unscored(scores):
+    if found is None and not unjudged(scores):
+        typer.echo(_LINE.format("", "frames", "text", "image", "STG", "valid questions"))
+        for name, row in methods.items():
+            board = ("before", scenes) if name == "base" else (name, len(result.board.frames))
+            numbers = map(points, (row.text, row.image, row.stg))
+            typer.echo(_LINE.format(*board, *numbers, f"{row.n_valid} of {row.n_questions}"))
+    for name, told in (found or {}).items():
+        said = told.told() if told is not None else "these pictures cannot be read with this judge"
+        typer.echo(f"  {'before' if name == 'base' else name:<14}{said}")
+    for note in (*(guessed(scores) if found is None else ()), *unscored(scores)):
         typer.echo(note)
     typer.echo(decision.reason)
+    more = [effect.told() if effect is not None else "", *stale_told(result.board, str(result.out))]
+    for line in filter(None, (*more, spent_told(spent))):
+        typer.echo(line)
     tell_outcome(result.outcome)
     typer.echo(f"Report: {report}")
     end(result.outcome)

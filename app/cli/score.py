@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from katha.app.cli.console import comparison, echo_json, interval, points
-from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.options import GivenOptions, Json, options_from
+from katha.app.reports.page import guessed
 from katha.config import read_settings
 from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.experiments.offline.scoring import ScoreOptions, ScoreReport, score_archives
@@ -26,7 +27,7 @@ _HEAD = (
 def score(
     stories: Annotated[Path, typer.Argument(help="Records with their questions (.jsonl), or the folder they are in.")],
     answers: Annotated[list[Path], typer.Option("--answers", help="answers.jsonl; may be given several times.")],
-    options: Given,
+    options: GivenOptions,
     out: Annotated[Path, typer.Option("--out", help="Where the scores are written.")] = Path("scores.json"),
     as_json: Json = False,
 ) -> None:
@@ -59,6 +60,8 @@ def _tell(found: ScoreReport, out: Path) -> None:
     if found.power is not None:
         _tell_power(found.power)
     _tell_changes(found)
+    for line in guessed(scores):
+        typer.echo(f"  {line}")
     for note in [*scores.notes, *(scores.contrastive.notes if scores.contrastive is not None else ())]:
         typer.echo(f"Note: {note}")
     typer.echo(f"Scores: {out}")

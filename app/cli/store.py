@@ -17,10 +17,10 @@ from katha.app.cli.options import Json
 from katha.app.recording import pack_run
 from katha.config import cache_folder
 from katha.errors import UsageError
+from katha.garbage_collection import collect
+from katha.garbage_collection import copy as copy_records
 from katha.models.recordings import listing
 from katha.store import Store
-from katha.upkeep import collect
-from katha.upkeep import copy as copy_records
 
 _DAY = 86_400.0
 _ABOUT = "Look after the store that commands share: KATHA_CACHE, or KATHA_STORE and KATHA_OBJECTS."

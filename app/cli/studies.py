@@ -18,32 +18,44 @@ from katha.app.cli.console import (
     points,
     progress_bar,
     tell_needs,
+    tell_order,
     tell_outcome,
     tell_table,
     workers_view,
 )
 from katha.app.cli.metrics import tell_measures
-from katha.app.cli.options import Boards, DryRun, Given, Json, Lock, Resamples, Stories, options_from, with_recordings
+from katha.app.cli.options import (
+    JUDGED,
+    Boards,
+    DryRun,
+    GivenOptions,
+    Json,
+    Lock,
+    Resamples,
+    Stories,
+    options_from,
+    with_recordings,
+)
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.metrics_page import read_measures
-from katha.app.reports.page import change, headline, p_value, unscored
+from katha.app.reports.page import change, guessed, headline, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
-from katha.app.studies import estimate
+from katha.app.studies import estimate, power_of_suite
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.eval_bridge.judging.entrance import untested
+from katha.eval_bridge.matching.rules import UNSETTLED
 from katha.experiments.inputs.stories import EvalOptions, StudyOptions
 from katha.experiments.offline.evaluator_tables import load_table
-from katha.experiments.runner import ExperimentState, Result
+from katha.experiments.runner import ExperimentResult, ExperimentState
 from katha.schema.tables import AblationRow, AblationTable, CompareTable, HumanColumns, TuningResult
+from katha.usual import MATCHING_NOTES
 
 if TYPE_CHECKING:
-    from katha.eval_bridge.judging.budget import Estimate
+    from katha.eval_bridge.judging.budget import CallEstimate
     from katha.experiments.evaluation.evaluate import EvalResult
 
-_JUDGED = (
-    *("judges", "judge_options", "answers", "matching", "variant", "base_url", "patience", "verify_reuse", "mapping"),
-)
 _VARIED = (
     "steering_judges",
     "planner",
@@ -56,7 +68,7 @@ _VARIED = (
 )
 _BOARD = "  {:<22}{:>8}{:>8}{:>8}{:>8}{:>18}{:>16}"
 _ROW = "  {:<22}{:>7}{:>7}{:>8}{:>17}{:>8}{:>7}{:>7}{:>14}{:>8}"
-_METHOD = "  {}{:>8}{:>9}{:>7}{:>8}{:>17}{:>7}{:>7}{:>16}"
+_METHOD = "  {}{:>8}{:>8}{:>9}{:>7}{:>8}{:>17}{:>7}{:>7}{:>16}"
 _SHOWN = 8
 
 S = TypeVar("S", bound=ExperimentState)
@@ -64,7 +76,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def _conclude(
-    result: Result[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
+    result: ExperimentResult[S, T], tell: Callable[[T], None], as_json: bool, told: Mapping[str, object] | None = None
 ) -> None:
     """Print the table that a study gave, as text or as one JSON object, and leave with the study's exit code."""
     report, measured = str(result.out / "report.html"), read_measures(result.out)
@@ -82,16 +94,17 @@ def _conclude(
 
 
 @with_recordings
-@options_from(Settings, only=_JUDGED)
+@options_from(Settings, only=(*JUDGED, "verify_reuse"))
 @options_from(EvalOptions, into="options", preset=False, limits=False)
 def evaluate(
     stories: Stories,
     boards: Boards,
     out: Annotated[Path, typer.Option("--out", help="The folder of the evaluation.")],
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     table: Annotated[
-        int | None, typer.Option("--table", help="58 or 60: evaluate by each evaluator of the table's rows, too.")
+        int | None,
+        typer.Option("--table", help="3, 54, 58, 60 or 72: evaluate as each of the table's rows asks, too."),
     ] = None,
     human: Annotated[
         Path | None, typer.Option("--human", help="With --table: people's judgments (failing, human_score, right).")
@@ -111,7 +124,10 @@ def evaluate(
         raise UsageError("--human goes with --table.", hint="For scores beside people: katha score --human FILE.")
     with progress_bar("Judging", "Judging {}", quiet=as_json) as on_progress:
         if dry_run:
-            _tell_estimate(*estimate(stories, boards, out, given.preset, on_progress=on_progress, **changes), as_json)
+            found = estimate(
+                stories, boards, out, given.preset, on_progress=on_progress, on_order=tell_order, **changes
+            )
+            _tell_estimate(*found, as_json)
             return
         result = katha.evaluate(
             stories,
@@ -122,6 +138,7 @@ def evaluate(
             on_progress=on_progress,
             on_workers=workers_view(quiet=as_json),
             on_batch=None if as_json else _tell_batch,
+            on_order=tell_order,
             **changes,
         )
     _tell_evaluation(result, out / "report.html", as_json)
@@ -131,7 +148,7 @@ def _evaluate_table(
     stories: str,
     boards: list[str],
     out: Path,
-    given: Given,
+    given: GivenOptions,
     changes: Mapping[str, Any],
     *,
     table: int,
@@ -141,10 +158,10 @@ def _evaluate_table(
 ) -> None:
     """Evaluate by each evaluator of a table, and print the table; or what that would ask."""
     if dry:
-        for name in load_table(table).evaluators:
+        for name, asked in load_table(table).studies.items():
             if plain:
                 typer.echo(f"{name}:")
-            told = {**changes, "evaluator": name}
+            told = {**changes, **asked}
             _tell_estimate(*estimate(stories, boards, out / name, given.preset, **told), not plain)
         return
     with progress_bar("Judging", "Judging {}", quiet=not plain) as on_progress:
@@ -176,10 +193,10 @@ def _tell_batch(judge: str, ended: int, of: int) -> None:
     typer.echo(f"{judge}: {ended} of {of} batches have ended. (Stopping this command does not stop them.)", err=True)
 
 
-def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[str, str]], as_json: bool) -> None:
+def _tell_estimate(sums: Mapping[str, CallEstimate], invalid: Mapping[str, Mapping[str, str]], as_json: bool) -> None:
     """Print what asking would take, judge by judge."""
     if as_json:
-        keys = ("calls", "reused", "input_tokens", "output_tokens", "cost")
+        keys = ("calls", "entrance", "reused", "input_tokens", "output_tokens", "cost")
         judges = {name: {key: getattr(item, key) for key in keys} for name, item in sums.items()}
         echo_json({"dry_run": True, "judges": judges, "invalid": invalid})
         return
@@ -189,6 +206,10 @@ def _tell_estimate(sums: Mapping[str, Estimate], invalid: Mapping[str, Mapping[s
             f"  {name}: {item.calls:,} calls ({item.reused:,} more are in the cache), about {item.input_tokens:,} "
             f"tokens in and {item.output_tokens:,} out, {cost}"
         )
+        if item.entrance:
+            typer.echo(
+                f"    {item.entrance} of the calls are the entrance test, asked once; --no-entrance leaves it out."
+            )
     _tell_invalid(invalid)
     typer.echo("Nothing was asked.")
 
@@ -200,7 +221,7 @@ def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
     state, results = result.state, result.state.done
     if as_json:
         told = {"stories", "questions", "statuses", "calls", "kept", "budget", "failures"}
-        told |= {"invalid", "leakage", "controls"}
+        told |= {"invalid", "leakage", "controls", "entrance"}
         found = {
             "out": str(result.out),
             "report": str(report),
@@ -213,14 +234,19 @@ def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
     typer.echo(_BOARD.format("board", "stories", "text", "image", "STG", "95%", "valid"))
     for name, row in methods.items():
         entry = scores.methods[name]
-        ci = entry.judges[row.judge].filtered.ci95.stg if row.judge is not None else None
+        ci = entry.judges[row.judge].filtered.ci95.stg if row.judge is not None and row.stg is not None else None
         numbers = [points(row.text), points(row.image), points(row.stg), f"[{ci[0]:.1f}, {ci[1]:.1f}]" if ci else "-"]
         typer.echo(_BOARD.format(name[:22], entry.stories, *numbers, f"{row.n_valid} of {row.n_questions}"))
-    for note in unscored(scores):
+    if any(entry.filtered.ci95.stg for method in scores.methods.values() for entry in method.judges.values()):
+        typer.echo(f"  95%: {scores.bootstrap.intervals}, over stories.")
+    matched = (note for note in scores.notes if note.startswith(MATCHING_NOTES) or UNSETTLED in note)
+    for note in (*guessed(scores), *unscored(scores), *matched):
         typer.echo(note)
     _tell_invalid(results.invalid)
     for item in results.controls:
         typer.echo(f"Control {item.control} ({item.judge}): {item.reading}")
+    for name, entrance in results.entrance.items():
+        typer.echo(entrance.told(name) if entrance is not None else untested(name))
     leakage = results.leakage
     typer.echo(f"Leakage scan: {leakage.packets} image-only packets, {len(leakage.found)} found.")
     for name, call in results.calls.items():
@@ -251,14 +277,18 @@ def _tell_invalid(invalid: Mapping[str, Mapping[str, str]]) -> None:
 @options_from(StudyOptions, into="options", preset=False, limits=False)
 def ablate(
     stories: Stories,
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     suite: Annotated[str, typer.Option("--suite", help="A suite by name, or a YAML file of your own.")] = "length",
     rows: Annotated[str | None, typer.Option("--rows", help="Only these rows of the suite, with commas.")] = None,
     lock: Lock = None,
     human: Annotated[
         Path | None,
         typer.Option("--human", help="People's judgments of the boards (CSV or JSON Lines): human columns."),
+    ] = None,
+    join: Annotated[
+        list[Path] | None,
+        typer.Option("--join", help="An ablation of the same suite and settings: its stories are taken; repeat it."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; out/SUITE unless told.")] = None,
     dry_run: DryRun = False,
@@ -275,6 +305,7 @@ def ablate(
         needs = needs_of_ablation(stories, given.preset, suite=suite, rows=named, **own)
         tell_needs(needs, as_json, locked=lock is not None)
         return
+    typer.echo(power_of_suite(stories, given.preset, suite=suite, rows=named, **own), err=True)
     with progress_bar("Running", "After {}", quiet=as_json) as on_progress:
         result = katha.ablate(
             stories,
@@ -283,6 +314,7 @@ def ablate(
             rows=named,
             lock=lock,
             human=human,
+            join=join or (),
             out=out,
             budget=given.budget,
             on_progress=on_progress,
@@ -298,7 +330,7 @@ def _tell_ablation(table: AblationTable) -> None:
         typer.echo(_line(row))
     typer.echo(
         "  image, STG, change: on the questions valid for all rows scored alike; own, raw: STG on the row's own valid "
-        "questions and on every scored one; valid: common/own/scored."
+        f"questions and on every scored one; valid: common/own/scored. 95%: {table.intervals}, over stories."
     )
     for row in table.rows:
         if row.human is not None:
@@ -308,11 +340,11 @@ def _tell_ablation(table: AblationTable) -> None:
         f"Drawn: {budget.frames_distinct:,} frames (naively {budget.frames_naive:,}). "
         f"Asked: {budget.questions_distinct:,} questions (naively {budget.questions_naive:,})."
     )
-    for sentence in table.conclusion.sentences:
-        typer.echo(f"  {sentence}")
     for note in table.notes:
         typer.echo(f"Note: {note}")
     typer.echo(f"Conclusion: {table.conclusion.text}")
+    for sentence in table.conclusion.sentences:
+        typer.echo(f"  {sentence}")
     if not table.frozen:
         typer.echo("Unfrozen: the settings are not those of a lock (see `katha tune`).")
 
@@ -331,7 +363,7 @@ def _line(row: AblationRow) -> str:
 
 
 def _people(mode: str, human: HumanColumns) -> str:
-    """What people say of a row's boards, where they were asked."""
+    """Return what people say of a row's boards, where they were asked."""
     words = ", ".join(f"{name} {value}" for name, value in people_words(human).items())
     return f"  {mode}, people: {words or 'nobody judged these boards'}"
 
@@ -341,8 +373,8 @@ def _people(mode: str, human: HumanColumns) -> str:
 @options_from(StudyOptions, into="options", preset=False, limits=False)
 def compare(
     stories: Annotated[str, typer.Argument(help="A JSON Lines file, a record, a text, or a folder of them.")],
-    given: Given,
-    options: Given,
+    given: GivenOptions,
+    options: GivenOptions,
     renderer: Annotated[
         list[str] | None, typer.Option("--renderer", help="A renderer to compare; give it several times.")
     ] = None,
@@ -397,16 +429,23 @@ def compare(
 
 def _tell_comparison(table: CompareTable) -> None:
     width = max(8, *(len(row.name) for row in table.methods))
-    head = ("boards", "invalid", "image", "STG", "95% interval", "own", "raw", "valid")
+    head = ("boards", "frames", "invalid", "image", "STG", "95% interval", "own", "raw", "valid")
     typer.echo(_METHOD.format("method".ljust(width), *head))
     for row in table.methods:
         shown = (points(row.common_valid_image), points(row.common_valid_stg), interval(row.common_valid_ci95))
         valid = "-" if row.n_scored is None else f"{row.n_common}/{row.n_valid}/{row.n_scored}"
         beside = (points(row.filtered_stg), points(row.raw_stg), valid)
-        typer.echo(_METHOD.format(row.name.ljust(width), row.boards, f"{points(row.invalid_rate)}%", *shown, *beside))
+        frames = "-" if row.frames is None else f"{row.frames:.1f}"
+        invalid = f"{points(row.invalid_rate)}%"
+        typer.echo(_METHOD.format(row.name.ljust(width), row.boards, frames, invalid, *shown, *beside))
+    for row in table.methods:
+        if row.none is not None:
+            rest = f"STG of what was not guessed {points(row.unguessed_stg)}"
+            added = f"the images add {change(row.gain_image)} points"
+            typer.echo(f"  {row.name}: guessed without any evidence, {points(row.none)}% are right; {added}; {rest}.")
     typer.echo(
         "  image, STG: on the questions valid for every method; own, raw: STG on the method's own valid questions and "
-        "on every scored one; valid: common/own/scored."
+        f"on every scored one; valid: common/own/scored. 95%: {table.intervals}, over stories."
     )
     for pair in table.comparisons:
         if pair.headline and pair.difference is not None:
@@ -426,7 +465,7 @@ def _tell_comparison(table: CompareTable) -> None:
 @options_from(Settings, leave_out=("mode", "review"))
 def tune(
     stories: Stories,
-    given: Given,
+    given: GivenOptions,
     split: Annotated[
         str | None, typer.Option("--split", help="Tune on this split; the others are frozen unseen.")
     ] = None,

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.app.cli.console import echo_json, tell_table
-from katha.app.cli.options import Given, Json, options_from
+from katha.app.cli.options import GivenOptions, Json, options_from
 from katha.app.reports.data_tables import (
     ensemble_table,
     matching_table,
@@ -25,7 +25,7 @@ from katha.eval_bridge.people.ensemble import EnsembleReport, fit_ensemble
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.experiments.offline.evaluator_tables import matching_rows
-from katha.experiments.offline.robustness import Study, read_study, robustness
+from katha.experiments.offline.robustness import StudyFiles, read_study, robustness
 from katha.jsonio import write_json
 from katha.schema.robustness import Robustness
 from katha.schema.scores import Scores
@@ -59,7 +59,7 @@ def tables(
     study: Annotated[
         Path, typer.Argument(help="A folder of katha eval, compare or ablate; or stories, with --answers.")
     ],
-    options: Given,
+    options: GivenOptions,
     answers: Annotated[
         list[Path] | None, typer.Option("--answers", help="answers.jsonl; may be given several times.")
     ] = None,
@@ -101,7 +101,7 @@ def tables(
     typer.echo(f"{len(made)} tables, {len(written)} files: {place}")
 
 
-def _tables(given: Study, scores: Scores, found: Robustness) -> list[DataTable]:
+def _tables(given: StudyFiles, scores: Scores, found: Robustness) -> list[DataTable]:
     made = score_tables(scores, found.people)
     own = ablation_tables(given.ablation) if given.ablation is not None else []
     own += compare_tables(given.compared) if given.compared is not None else []
@@ -110,7 +110,7 @@ def _tables(given: Study, scores: Scores, found: Robustness) -> list[DataTable]:
     return [*own, *(table for table in made if table.name not in known), *robustness_tables(found, repairs)]
 
 
-def _asked_for(given: Study, asked: TablesOptions, judgments: list[Judgment]) -> Iterator[DataTable]:
+def _asked_for(given: StudyFiles, asked: TablesOptions, judgments: list[Judgment]) -> Iterator[DataTable]:
     """Yield Tables 61 and 62 where they are asked for."""
     if asked.pairs is not None or asked.rules:
         rows = matching_rows(
@@ -126,7 +126,7 @@ def _asked_for(given: Study, asked: TablesOptions, judgments: list[Judgment]) ->
         yield ensemble_table(_fitted(given, list(read_judgments(asked.gold)), asked.seed))
 
 
-def _fitted(given: Study, labels: list[Judgment], seed: int) -> EnsembleReport:
+def _fitted(given: StudyFiles, labels: list[Judgment], seed: int) -> EnsembleReport:
     """Return the worth of judges and ensembles on people's labels of answers to any question."""
     outcomes = collect(given.records, given.answers(), matching=given.rule(), selection="all")
     return fit_ensemble(outcomes, labels, seed=seed)[1]

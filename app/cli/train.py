@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from katha.app.cli import options
-from katha.app.cli.options import Given, options_from
+from katha.app.cli.options import GivenOptions, options_from
 from katha.config import usual_preset
 from katha.models.local import merge_adapter
 from katha.planners.training import PlanCheck, load_settings
@@ -37,7 +37,7 @@ def _group() -> None:
 def planner(
     stories: Annotated[Path, typer.Argument(help="KathaBench records (.jsonl) with scenes and transitions.")],
     out: Annotated[Path, typer.Option("--out", help="The adapter's folder; the same command again goes on in it.")],
-    given: Given,
+    given: GivenOptions,
     base: Annotated[
         str | None, typer.Option("--base", help="The model to teach: a folder, or a name on the hub.")
     ] = None,

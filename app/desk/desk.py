@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,33 +14,39 @@ from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
 from katha.agents.context import Plugins, load_plugins, make_bridge, make_renderer
 from katha.agents.editor import editing, versions
-from katha.agents.editor.editing import Proposal, Take
+from katha.agents.editor.editing import FrameTake, Proposal
 from katha.agents.editor.edits import Edit, LockFrame, MoveFrame, RemoveFrame
 from katha.agents.editor.versions import Version
-from katha.agents.folder import RunFolder
+from katha.agents.fitting import unfit_judge
+from katha.agents.folder import CAST, RunFolder
 from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
-from katha.app.desk.job import Progress, Reviewer, Worker
-from katha.app.desk.view import BoardView, Review, asked_of, in_frames, planned, view_of
-from katha.app.drawing import plan_story, resume_run, run_story
+from katha.app.desk.boards import Boards, Listed
+from katha.app.desk.choices import chosen, proposed, reads_only
+from katha.app.desk.job import Progress, Reviewer, Turn, Worker
+from katha.app.desk.typed import Typed
+from katha.app.desk.view import DeskBoard, Review, asked_of, in_frames, planned, view_of
+from katha.app.drawing import plan_story, resume_run, run_story, settings_for
 from katha.app.imports import import_board, name_of_files, put_files
 from katha.app.needs import needs_of_run
+from katha.app.presets import choose_countable
 from katha.app.reports.run_page import write_report
+from katha.compass.moves import told_kind
 from katha.config import MOST_PANELS, Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
-from katha.models.paste import Exchange, awaited, bring, give_up, usual_folder, waiting
-from katha.protocols import Renderer, can
+from katha.models.paste import PastedExchange, awaited, bring, give_up, usual_folder, waiting
+from katha.protocols import FrameRequest, Renderer, can
 from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
-from katha.schema import Event, StoryRecord
+from katha.schema import Event, Move, Plan, StoryRecord
 from katha.store import Store
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
-_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_MOST_RUNS = 200
 _SAME_NAME = 1000
+STORY = "story"
+"""The form of a new story, among those that were typed into."""
 _TAKES = 3
 _MOST_DRAWING = 4_000_000
 
@@ -50,8 +55,8 @@ class StaleError(UsageError):
     """The board was changed since the page that asks has read it: in another tab, or by another katha."""
 
 
-class Told(BaseModel):
-    """A story as it is pasted into the page."""
+class PastedStory(BaseModel):
+    """A story as it is pasted into the page, and who draws it and looks at it; empty: the desk's own."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,6 +64,9 @@ class Told(BaseModel):
     text: str = Field(max_length=MAX_STORY_BYTES)
     panels: int | None = Field(default=None, ge=2, le=MOST_PANELS)
     style: str = Field(default="", max_length=200)
+    renderer: str = Field(default="", max_length=400)
+    judge: str = Field(default="", max_length=400)
+    size: str = Field(default="", pattern=r"^([0-9]{2,4}x[0-9]{2,4})?$")
 
 
 class File(BaseModel):
@@ -71,7 +79,8 @@ class File(BaseModel):
 
 
 class Brought(BaseModel):
-    """A board that is drawn already. text: the story that it tells; its own words unless told. pages: "2-9"."""
+    """A board that is drawn already. text: the story that it tells; its own words unless told. pages: "2-9". order: as
+    `katha.ordering` takes it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -79,6 +88,7 @@ class Brought(BaseModel):
     title: str = Field(default="", max_length=200)
     text: str = Field(default="", max_length=MAX_STORY_BYTES)
     pages: str = Field(default="", max_length=200)
+    order: str = Field(default="", max_length=200)
 
 
 class Cost(BaseModel):
@@ -93,7 +103,7 @@ class Cost(BaseModel):
 
     @property
     def free(self) -> bool:
-        """Whether nothing of it is paid for."""
+        """Return whether nothing of it is paid for."""
         return self.dollars == 0.0
 
 
@@ -108,80 +118,118 @@ class Price(BaseModel):
     whole: float | None = 0.0
 
 
-class Draft(BaseModel):
-    """A story that was read and not drawn yet: what would be drawn, and what it would cost."""
+class Unfit(BaseModel):
+    """Why a story is not drawn so: its judge cannot read what its renderer draws. `proposed` can, for `dollars` at
+    most (None: not known)."""
 
     model_config = ConfigDict(frozen=True)
 
-    told: Told
-    board: BoardView
+    said: str
+    proposed: str
+    dollars: float | None
+
+
+class StoryDraft(BaseModel):
+    """A story that was read and not drawn yet: what would be drawn, what it would cost, and why it cannot be."""
+
+    model_config = ConfigDict(frozen=True)
+
+    told: PastedStory
+    board: DeskBoard
     cost: Cost
+    unfit: Unfit | None = None
 
 
-class Page(BaseModel):
+class Offered(BaseModel):
+    """A move that could be drawn: what it changes in words, why, and dollars for its pictures; None: not known."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    reason: str
+    prompts: tuple[str, ...]
+    dollars: float | None
+
+
+class DeskPage(BaseModel):
     """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
     `masks`: its renderer draws a part of a frame anew inside a mask. `amends`: it changes a finished drawing in words.
     `draft`: the story that was read last, where no run lies open."""
 
     model_config = ConfigDict(frozen=True)
 
-    board: BoardView | None = None
+    board: DeskBoard | None = None
     review: Review | None = None
     version: str = ""
     back: bool = False
     forth: bool = False
-    takes: tuple[Take, ...] = ()
+    takes: tuple[FrameTake, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    moves: tuple[Offered, ...] = ()
     remarks: tuple[str, ...] = ()
     price: Price = Price(free=True)
     masks: bool = False
     amends: bool = False
-    draft: Draft | None = None
+    sheet: bool = False
+    """Whether the cast was drawn as a sheet of its own."""
+    draft: StoryDraft | None = None
 
 
-class Listed(BaseModel):
-    """A run in the desk's folder."""
+@dataclass
+class Shelf:
+    """The plug-ins of the run that was changed last: the next change of it does not wait for a model to be read again,
+    and no two runs' models stand in memory."""
 
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    title: str
-    status: str
+    known: tuple[Path, Plugins] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
 
 @dataclass
 class Desk:
-    """What one `katha desk` works on.
+    """A folder of runs, and the one of them that lies open on it.
 
     home: the folder of the runs. settings: what a new story is drawn with. budget: over everything that is paid for.
+    turn, shelf: those of the desks that stand beside it (`katha.app.desk.room`).
     """
 
     home: Path
     settings: Settings
     budget: Budget | None = None
     run: Path | None = None
+    turn: Turn = field(default_factory=Turn, repr=False)
+    shelf: Shelf = field(default_factory=Shelf, repr=False)
     worker: Worker = field(init=False)
-    takes: tuple[Take, ...] = field(default=(), init=False)
+    typed: Typed = field(init=False)
+    begun: str = field(default="", init=False)
+    """The name of the run whose first work was begun here."""
+    takes: tuple[FrameTake, ...] = field(default=(), init=False)
     proposals: tuple[Proposal, ...] = field(default=(), init=False)
+    moves: tuple[Move, ...] = field(default=(), init=False)
     remarks: tuple[str, ...] = field(default=(), init=False)
-    _plugins: tuple[Path, Plugins] | None = field(default=None, init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _able: dict[Path, tuple[bool, bool]] = field(default_factory=dict, init=False)
-    _viewed: tuple[Path, tuple[tuple[int, int, int], ...], BoardView] | None = field(default=None, init=False)
-    _draft: tuple[Settings, Draft] | None = field(default=None, init=False)
+    _viewed: tuple[Path, tuple[tuple[int, int, int], ...], DeskBoard] | None = field(default=None, init=False)
+    _draft: tuple[Settings, StoryDraft] | None = field(default=None, init=False)
+    _portraits: dict[tuple[str, str], bytes] = field(default_factory=dict, init=False, repr=False)
     _ticks: int = field(default=1, init=False)
     _asks: tuple[str, str] | None = field(default=None, init=False)
     _prepared: Path | None = field(default=None, init=False)
     _taking: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _making: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.worker = Worker(self._tick)
+        self.worker = Worker(self._tick, self.turn)
+        self.typed = Typed(self.home)
+
+    def beside(self, run: Path | None = None) -> Desk:
+        """Return another desk on the same folder, with `run` open on it; what was read here is known there."""
+        made = Desk(self.home, self.settings, self.budget, run, self.turn, self.shelf)
+        made._draft = self._draft
+        return made
 
     @property
     def ticks(self) -> int:
         """A number that is another whenever a page has something new to show."""
-        asks = awaited(usual_folder()) if self.worker.progress.running else None
+        asks = awaited(usual_folder()) if self.worker.works else None
         if asks != self._asks:
             self._asks = asks
             self._tick()
@@ -189,12 +237,14 @@ class Desk:
 
     def stop(self) -> None:
         """Ask the work to stop when its step is done, or at once where it waits for a chat window's reply."""
+        works = self.worker.works
         self.worker.stop()
-        give_up(usual_folder())
+        if works:
+            give_up(usual_folder())
 
-    def exchange(self) -> Exchange | None:
+    def exchange(self) -> PastedExchange | None:
         """Return the prompt that the work waits for a person to carry to a chat window (`paste`); None: it does not."""
-        return waiting(usual_folder()) if self.worker.progress.running else None
+        return waiting(usual_folder()) if self.worker.works else None
 
     def bring(self, number: str, text: str) -> None:
         """Bring the reply of a chat window to the prompt that waits.
@@ -216,20 +266,9 @@ class Desk:
 
     def runs(self) -> list[Listed]:
         """Return the runs in the desk's folder, the last changed first."""
-        found = []
-        folders = [path for path in self.home.iterdir() if path.is_dir()] if self.home.is_dir() else []
-        states = [(RunFolder(path).state_file, path) for path in folders]
-        known = [(state.stat().st_mtime, path) for state, path in states if state.is_file()]
-        for _, path in sorted(known, reverse=True)[:_MOST_RUNS]:
-            try:
-                state = RunFolder(path).read()
-            except KathaError:
-                continue
-            if state is not None:
-                found.append(Listed(name=path.name, title=state.story_id.replace("_", " "), status=state.status))
-        return found
+        return Boards(self.home).listed()
 
-    def page(self) -> Page:
+    def page(self) -> DeskPage:
         """Return everything that the page shows of the open run.
 
         Raises:
@@ -240,32 +279,34 @@ class Desk:
             self.run, self.remarks = None, (f"There is no board in the folder {str(run)!r}.",)
             self._tick()
         if self.run is None or run is None:
-            return Page(remarks=self.remarks, draft=self._draft[1] if self._draft is not None else None)
+            return DeskPage(remarks=self.remarks, draft=self._draft[1] if self._draft is not None else None)
         request, price = self.worker.request, self.price()
         review = asked_of(request, run) if request is not None else None
         finished, working = RunFolder(run).storyboard.is_file(), self.worker.progress.running
         if finished and not working:
             version, (before, after) = editing.version_of(run), versions.neighbours(run)
             masks, amends = self._abilities(run)
-            return Page(
+            return DeskPage(
                 board=self._view(run),
                 version=version,
                 back=before is not None,
                 forth=after is not None,
                 takes=self.takes,
                 proposals=self.proposals,
+                moves=tuple(_offered(move, price, len(self._seeds(run))) for move in self.moves),
                 remarks=self.remarks,
                 price=price,
                 masks=masks,
                 amends=amends,
+                sheet=RunFolder(run).source(CAST) is not None,
             )
         known = self._viewed
         if finished and request is None and known is not None and known[0] == run:
-            return Page(board=known[2], price=price)  # the board that is being changed, as it was
+            return DeskPage(board=known[2], price=price)  # the board that is being changed, as it was
         drawn = request.selected.board if request is not None else None
-        return Page(board=view_of(run, board=drawn), review=review, price=price)
+        return DeskPage(board=view_of(run, board=drawn), review=review, price=price)
 
-    def _view(self, run: Path) -> BoardView:
+    def _view(self, run: Path) -> DeskBoard:
         """A finished run as it is shown, made once while its files stay as they are."""
         stamp, known = RunFolder(run).stamp(), self._viewed
         if known is None or known[:2] != (run, stamp):
@@ -274,16 +315,43 @@ class Desk:
 
     def drawing(self, name: str) -> str | None:
         """Return the SVG of a picture of the open run by its hash, or its cast's, with nothing in it but what may be
-        drawn: the run may be somebody else's. None where there is none.
+        drawn: the run may come from elsewhere. None where there is none.
 
         Raises:
-            InputFileError: it is no drawing that can be used.
+            InputFileError: it is not a drawing that can be used.
         """
         data = RunFolder(self.run).source(name) if self.run is not None else None
         try:
             return None if data is None else write_svg(read_svg(data, most_bytes=_MOST_DRAWING, lenient=True).root)
         except DrawingFault as fault:
             raise InputFileError(f"This drawing cannot be edited: {fault}") from None
+
+    def portrait(self, name: str) -> bytes | None:
+        """Return a picture of a character alone, as the open run's renderer draws it now; None where there is no such
+        character, or where the renderer is paid for, holds a model, or keeps characters by the frames around.
+
+        Raises:
+            KathaError: it cannot be drawn.
+        """
+        run = self.run
+        if run is None or not RunFolder(run).plan.is_file():
+            return None
+        plan, state = RunFolder(run).load_plan(), RunFolder(run).read()
+        member = next((one for one in plan.characters if one.name == name), None)
+        if member is None or state is None:
+            return None
+        key = (member.model_dump_json(), plan.style)
+        if key not in self._portraits:
+            refuse_code(state.config, f"The run in {str(run)!r}", received=True)
+            renderer = make_renderer(read_settings(Settings, state.config))
+            able = renderer.capabilities
+            simple = able.identity == "none" and able.source == "drawn" and able.panel
+            if not simple or renderer.exclusive or renderer.frame_price != 0.0:
+                return None
+            prompt = f"{member.anchor_prompt or member.appearance or member.kind}".strip().rstrip(".") + " stands."
+            asked = FrameRequest(prompt, 42, 384, 384, style=plan.style, characters=(member,), shot_size="medium")
+            self._portraits[key] = next(iter(renderer.render_board([asked])))
+        return self._portraits[key]
 
     def picture(self, sha256: str) -> bytes | None:
         """Return a picture of the open run, or a first version of one that it is drawing; None where there is none."""
@@ -296,7 +364,7 @@ class Desk:
 
     @property
     def progress(self) -> Progress:
-        """How far the work is."""
+        """Return how far the work is."""
         return self.worker.progress
 
     def price(self) -> Price:
@@ -313,7 +381,8 @@ class Desk:
         return known
 
     def _abilities(self, run: Path) -> tuple[bool, bool]:
-        """Whether a run's renderer draws inside a mask, and changes a finished drawing; looked up once for each run."""
+        """Return whether a run's renderer draws inside a mask, and changes a finished drawing; looked up once for each
+        run."""
         if run not in self._able:
             try:
                 state = RunFolder(run).read()
@@ -325,6 +394,16 @@ class Desk:
                 self._able[run] = (False, False)
         return self._able[run]
 
+    def forget_draft(self) -> None:
+        """Forget the story that was read last: it is being drawn."""
+        self._draft = None
+        self._tick()
+
+    def look_again(self) -> None:
+        """Forget how the open run was shown: its title is another."""
+        self._viewed = None
+        self._tick()
+
     # What a person does.
 
     def open(self, name: str) -> None:
@@ -334,25 +413,14 @@ class Desk:
             UsageError: work is under way. InputFileError: there is no such run.
         """
         self._idle()
-        path = self.home / name
-        if not _RUN_NAME.fullmatch(name) or path.is_symlink() or not (path / "run.json").is_file():
+        path = Boards(self.home).place(name)
+        if path is None:
             raise InputFileError("There is no run of that name here.")
         self.run = path
         self._remember(())
         self._tick()
 
-    def close(self) -> None:
-        """Put the run away; the page lists the runs again.
-
-        Raises:
-            UsageError: work is under way.
-        """
-        self._idle()
-        self.run = None
-        self._remember(())
-        self._tick()
-
-    def read(self, told: Told) -> Draft:
+    def read(self, told: PastedStory) -> StoryDraft:
         """Read a story as a piece of work, told and stopped as any other, and return what was read. It stays on the
         page until it is drawn, or another is read.
 
@@ -360,7 +428,7 @@ class Desk:
             UsageError: the story cannot be read, a setting is wrong, it was stopped, or work is under way.
         """
         text_of(told)
-        read: list[Draft] = []
+        read: list[StoryDraft] = []
         refused: list[KathaError] = []
 
         def work(emit: Emit, ask: Reviewer) -> None:
@@ -377,7 +445,7 @@ class Desk:
         failed = self.worker.progress.failed
         raise refused[0] if refused and str(refused[0]) == failed else UsageError(failed or "Reading broke off.")
 
-    def draft(self, told: Told, settings: Settings | None = None, emit: Emit | None = None) -> Draft:
+    def draft(self, told: PastedStory, settings: Settings | None = None, emit: Emit | None = None) -> StoryDraft:
         """Return what would be drawn of a story, and what it would cost; nothing is drawn, asked or written.
 
         settings: others than the desk's own. emit: hears how far it is.
@@ -385,8 +453,8 @@ class Desk:
         Raises:
             UsageError: the story cannot be read, or a setting is wrong.
         """
-        chosen, known = settings or self.settings, self._draft
-        if known is not None and known[0] == chosen and known[1].told == told:
+        base, known = settings or self.settings, self._draft
+        if known is not None and known[0] == base and known[1].told == told:
             return known[1]
 
         def say(words: str) -> None:
@@ -400,15 +468,30 @@ class Desk:
         record = story_of_text(text_of(told), self.name_of(told)[0])
         changes = self._changes(told)
         say(f"Reading {len(record.story_text.split()):,} words.")
-        plan = plan_story(record, chosen, on_event=hear, **changes)
+        plan = plan_story(record, base, on_event=hear, **changes)
         say("Counting what is drawn and asked.")
-        needs = needs_of_run(record, chosen, seen=plan, **changes)
-        made = Draft(told=told, board=planned(record, plan, record.story_id), cost=_cost_of(needs))
+        unfit = self._unfit(record, plan, base, changes)
+        fits = chosen(base, "", unfit.proposed, "") if unfit is not None else {}
+        needs = needs_of_run(record, base, seen=plan, **{**changes, **fits})
+        made = StoryDraft(told=told, board=planned(record, plan, record.story_id), cost=_cost_of(needs), unfit=unfit)
         say("Read.")
-        self._draft = (chosen, made)
+        self._draft = (base, made)
         return made
 
-    def draw(self, told: Told, *, agreed: bool, review: bool = True, settings: Settings | None = None) -> None:
+    def _unfit(self, record: StoryRecord, plan: Plan, settings: Settings, changes: Mapping[str, Any]) -> Unfit | None:
+        """Return why a story is not drawn with these settings, and who could judge it."""
+        config = settings_for(settings, changes, choose=choose_countable)
+        judge = unfit_judge(config)
+        if judge is None:
+            return None
+        other = proposed(config)
+        needs = needs_of_run(record, settings, seen=plan, **{**changes, **chosen(settings, "", other, "")})
+        answers = [need.cost for need in needs.needs if need.kind == "answers"]
+        known = [cost for cost in answers if cost is not None]
+        said = f"{judge} reads the pictures of {reads_only(judge)} alone, and {config.renderer} draws these."
+        return Unfit(said=said, proposed=other, dollars=sum(known) if len(known) == len(answers) else None)
+
+    def draw(self, told: PastedStory, *, agreed: bool, review: bool = True, settings: Settings | None = None) -> None:
         """Keep the story as a text file, and draw and repair it beside it.
 
         review: stop before the repair and ask. settings: others than the desk's own.
@@ -418,6 +501,8 @@ class Desk:
         """
         self._idle()
         draft = self.draft(told, settings)
+        if draft.unfit is not None:
+            raise UsageError(draft.unfit.said, hint=f"Choose another judge, {draft.unfit.proposed} for one.")
         if not draft.cost.free and not agreed:
             raise UsageError("This story's pictures or answers are paid for.", hint="Agree to the price first.")
         name, folder = self.name_of(told)
@@ -425,12 +510,12 @@ class Desk:
         self.home.mkdir(parents=True, exist_ok=True)
         kept = () if story.exists() else (story,)
         write_bytes_atomic(story, text_of(told).encode("utf-8"))
-        changes, chosen = {**self._changes(told), "review": review}, settings or self.settings
-        self._begin(f"Drawing {draft.board.title}", folder, story, chosen, changes, kept)
+        changes = {**self._changes(told), "review": review}
+        self._begin(f"Drawing {draft.board.title}", folder, story, settings or self.settings, changes, kept)
 
     def take_in(self, brought: Brought, *, agreed: bool) -> Cost:
         """Keep a board that is drawn already in the desk's folder, and begin to judge it and to propose a bridge, which
-        the desk's renderer draws. What costs something is not begun until somebody has `agreed`.
+        the desk's renderer draws. What costs something is not begun until a person has `agreed`.
 
         Returns:
             What it costs at most.
@@ -448,20 +533,20 @@ class Desk:
         place = self.home / f"{name}_board"
         drawer = {"bridge_renderer": self.settings.renderer, "bridge_renderer_options": self.settings.renderer_options}
         own = {} if self.settings.bridge_renderer is not None else drawer
-        chosen = self.settings.model_copy(update={"size": None, "renderer_options": {}, **own})
+        base = self.settings.model_copy(update={"size": None, "renderer_options": {}, **own})
         changes = {"renderer_options": {"pages": brought.pages.strip()}} if brought.pages.strip() else {}
         try:
-            board = put_files(place, [(item.name, item.data) for item in brought.files])
-            told = Told(title=brought.title, text=brought.text)
+            board = put_files(place, [(item.name, item.data) for item in brought.files], brought.order.strip() or None)
+            told = PastedStory(title=brought.title, text=brought.text)
             story = story_of_text(text_of(told), name) if told.text.strip() else None
-            taken = import_board(board, story, chosen, changes)
-            cost = _cost_of(needs_of_run(taken.story, chosen, **taken.changes))
+            taken = import_board(board, story, base, changes)
+            cost = _cost_of(needs_of_run(taken.story, base, **taken.changes))
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
         if cost.free or agreed:
             reviewed = {**taken.changes, "review": True}
-            self._begin(f"Looking at {taken.story.title}", folder, taken.story, chosen, reviewed, (place,))
+            self._begin(f"Looking at {taken.story.title}", folder, taken.story, base, reviewed, (place,))
         else:
             shutil.rmtree(place)
         return cost
@@ -480,12 +565,14 @@ class Desk:
         kept: what was put beside it; a run that is refused before it made anything takes it away again.
         """
 
-        begun = threading.Event()
+        pending = f"{STORY} {folder.name}"
+
+        def opening() -> None:
+            self.run, self._draft, self.begun = folder, None, folder.name
+            self._remember(())
+            self.typed.move(STORY, pending)  # the form is free for another story
 
         def work(emit: Emit, ask: Reviewer) -> None:
-            self.run, self._draft = folder, None
-            self._remember(())
-            begun.set()
             try:
                 run_story(story, settings, out=folder, budget=self.budget, on_event=emit, reviewer=ask, **changes)
             except UsageError:
@@ -494,8 +581,16 @@ class Desk:
                     _take_away(kept)
                 raise
 
-        self.worker.start(what, work)
-        begun.wait()  # of many who ask at once, the one whose work began has opened its folder
+        def whole(emit: Emit, ask: Reviewer) -> None:
+            try:
+                work(emit, ask)
+            finally:
+                if RunFolder(folder).plan.is_file():  # before that the form is all that there is of the story
+                    self.typed.keep(pending, None)
+                else:
+                    self.typed.move(pending, STORY)
+
+        self.worker.start(what, whole, opening)
         self._tick()
 
     def go_on(self, *, agreed: bool = False) -> None:
@@ -525,7 +620,7 @@ class Desk:
         """Keep a picture of a character in the open run and return its sha256; the board does not change.
 
         Raises:
-            UsageError: no run is open. InputFileError: it is no picture that can be used.
+            UsageError: no run is open. InputFileError: it is not a picture that can be used.
         """
         return editing.keep_picture(self._open_run(), data)
 
@@ -533,7 +628,7 @@ class Desk:
         """Keep a drawing for a frame in the open run and return its picture's sha256; the board does not change.
 
         Raises:
-            UsageError: no run is open, or there is no such frame. InputFileError: it is no drawing that can be used.
+            UsageError: no run is open, or there is no such frame. InputFileError: it is not a drawing that can be used.
         """
         return editing.keep_drawing(self._open_run(), svg.encode("utf-8"), frame)
 
@@ -587,6 +682,41 @@ class Desk:
         where = f"between scenes {pair[0]} and {pair[1]}" if pair is not None else "for the weakest cut"
         self.worker.start(in_frames(f"Drawing bridges {where}", editing.read_board(run).board), work)
 
+    def ask_moves(self, base: str, *, agreed: bool = False) -> None:
+        """Begin to have moves proposed for the weakest cut, from what viewers could not tell; nothing is drawn.
+
+        Raises:
+            StaleError, UsageError: as for `edit`.
+        """
+        run = self._ready(base, agreed)
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            self.moves = editing.propose_moves(run, on_event=emit, plugins=self._plugins_of(run))
+
+        self.takes, self.proposals, self.moves = (), (), ()
+        self.worker.start("Asking what could be drawn", work)
+
+    def try_move(self, number: int, base: str, *, agreed: bool = False) -> None:
+        """Begin to draw and measure one of the moves that were proposed, from 0; the board stays as it is.
+
+        Raises:
+            StaleError, UsageError: as for `edit`; or there is no such move.
+        """
+        run, moves = self._ready(base, agreed), self.moves
+        if not 0 <= number < len(moves):
+            raise UsageError("That move is not proposed any more.", hint="Ask again what could be drawn.")
+
+        def work(emit: Emit, ask: Reviewer) -> None:
+            self.proposals = editing.try_move(run, moves[number], on_event=emit, plugins=self._plugins_of(run))
+
+        self.takes, self.proposals = (), ()
+        self.worker.start("Drawing what was proposed", work)
+
+    def _seeds(self, run: Path) -> tuple[int, ...]:
+        """Return the seeds that a move of the run is drawn with."""
+        state = RunFolder(run).read()
+        return read_settings(Settings, state.config).seeds if state is not None else self.settings.seeds
+
     def go(self, where: Literal["back", "forth"] | None, version: str | None, base: str) -> None:
         """Begin to go back or forth by one version, or to a version by its name.
 
@@ -624,13 +754,13 @@ class Desk:
 
     def _plugins_of(self, run: Path) -> Plugins:
         """The plug-ins of a run, made once: a second change does not wait for a model to be read again."""
-        with self._making:
-            known = self._plugins
+        with self.shelf.lock:
+            known = self.shelf.known
             if known is None or known[0] != run:
                 state = RunFolder(run).read()
                 config = {} if state is None else state.config
                 refuse_code(config, f"The run in {str(run)!r}", received=True)
-                known = self._plugins = (run, load_plugins(read_settings(Settings, config), self.budget))
+                known = self.shelf.known = (run, load_plugins(read_settings(Settings, config), self.budget))
             return known[1]
 
     def prepare(self) -> None:
@@ -654,7 +784,7 @@ class Desk:
     def _remember(self, remarks: tuple[str, ...]) -> None:
         run = self.run
         board = editing.read_board(run).board if remarks and run is not None else None
-        self.takes, self.proposals = (), ()
+        self.takes, self.proposals, self.moves = (), (), ()
         self.remarks = remarks if board is None else tuple(in_frames(said, board) for said in remarks)
 
     def _open_run(self) -> Path:
@@ -667,11 +797,12 @@ class Desk:
         if self.worker.progress.running:
             raise UsageError(f"{self.worker.progress.name} is under way.", hint="Wait for it, or stop it.")
 
-    def _changes(self, told: Told) -> dict[str, Any]:
+    def _changes(self, told: PastedStory) -> dict[str, Any]:
         changes = {"panels": told.panels, "style": told.style.strip() and told.style}
-        return {name: value for name, value in changes.items() if value}
+        picked = chosen(self.settings, told.renderer, told.judge, told.size)
+        return {**picked, **{name: value for name, value in changes.items() if value}}
 
-    def name_of(self, told: Told) -> tuple[str, Path]:
+    def name_of(self, told: PastedStory) -> tuple[str, Path]:
         """A name that is free in the desk's folder, or that of the same story, and the folder of its run."""
         text = text_of(told)
         same = text.encode("utf-8")
@@ -699,12 +830,22 @@ def _take_away(places: Sequence[Path]) -> None:
 
 
 def _draws(edit: Edit) -> bool:
-    """Whether an edit may draw a picture."""
+    """Return whether an edit may draw a picture."""
     return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame))
 
 
+def _offered(move: Move, price: Price, seeds: int) -> Offered:
+    each = 0.0 if price.free else price.picture
+    return Offered(
+        kind=told_kind(move),
+        reason=move.reason,
+        prompts=tuple(panel.prompt for panel in move.panels),
+        dollars=None if each is None else each * len(move.panels) * seeds,
+    )
+
+
 def _price_of(files: RunFolder) -> Price:
-    """What a run's own settings make a picture cost; a price that cannot be found out is not called free."""
+    """Return what a run's own settings make a picture cost; a price that cannot be found out is not called free."""
     try:
         state = files.read()
         if state is None or not files.story.is_file():
@@ -732,7 +873,7 @@ def _cost_of(needs: Needs) -> Cost:
     return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
 
 
-def text_of(told: Told) -> str:
+def text_of(told: PastedStory) -> str:
     """Return the story as its text file holds it, the title first.
 
     Raises:

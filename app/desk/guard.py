@@ -71,7 +71,7 @@ class Guard:
             await self._pass(scope, _limited(receive, limit), send)
 
     def _refusal(self, scope: Message, headers: MutableMapping[bytes, bytes]) -> str:
-        """Why a request may not pass, or nothing."""
+        """Return why a request may not pass, or nothing."""
         first, slash, _ = scope["path"].removeprefix("/").partition("/")
         if not hmac.compare_digest(first.encode("utf-8", "replace"), self._token) or not slash:
             return "This address has no valid token. Open the address that `katha desk` has printed."

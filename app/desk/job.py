@@ -1,4 +1,4 @@
-"""One piece of work at a time, in a thread of its own: its progress, its stop, and the question that it waits with."""
+"""Pieces of work, in threads of their own and one at a time: progress, stop, and the question that one waits with."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class Progress(BaseModel):
 
     name: str = ""
     running: bool = False
+    waits: str = ""
+    """What it waits for, where other work has its turn."""
     stopping: bool = False
     asks: bool = False
     stages: tuple[StageProgress, ...] = ()
@@ -61,18 +63,55 @@ class _Stopped(Exception):
 
 
 def _was_stopped(error: BaseException | None) -> bool:
-    """Whether a failure is a stop that a plug-in which told of its progress was named for."""
+    """Return whether a failure is a stop that names a plug-in which had reported progress."""
     while error is not None and not isinstance(error, _Stopped):
         error = error.__cause__
     return error is not None
 
 
+class Turn:
+    """Who may work: of the workers that share one, whoever came first. A model fits a machine once, not twice.
+
+    A worker that waits for a person's choice gives its turn away meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._line: list[Worker] = []
+        self._moved = threading.Condition()
+
+    def take(self, worker: Worker) -> bool:
+        """Wait until it is this worker's turn; False: it was stopped before."""
+        with self._moved:
+            self._line.append(worker)
+            self._moved.wait_for(lambda: worker.stopped or self._line[0] is worker)
+            return self._line[0] is worker
+
+    def leave(self, worker: Worker) -> None:
+        """Let the next one work."""
+        with self._moved:
+            if worker in self._line:
+                self._line.remove(worker)
+            self._moved.notify_all()
+
+    def look(self) -> None:
+        """Have every worker that waits look whether it was stopped."""
+        with self._moved:
+            self._moved.notify_all()
+
+    def holder(self) -> Worker | None:
+        """Return the worker whose turn it is."""
+        with self._moved:
+            return self._line[0] if self._line else None
+
+
 class Worker:
     """Does one piece of work after the other, never two at once."""
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        """changed: called, from any thread, whenever `progress` is another."""
+    def __init__(self, changed: Callable[[], None], turn: Turn | None = None) -> None:
+        """changed: called, from any thread, whenever `progress` is another. turn: shared with other workers, of which
+        one works at a time."""
         self._changed = changed
+        self._turn = turn or Turn()
         self._lock = threading.Condition()
         self._progress = Progress()
         self._thread: threading.Thread | None = None
@@ -82,16 +121,36 @@ class Worker:
 
     @property
     def progress(self) -> Progress:
-        """How far the work is now, or how the last one ended."""
-        return self._progress
+        """Return how far the work is now, or how the last one ended."""
+        now, holder = self._progress, self._turn.holder()
+        if holder is None or holder is self or not now.running or now.asks:
+            return now
+        return now.model_copy(update={"waits": holder.name})
+
+    @property
+    def name(self) -> str:
+        """Return what the work is, or was."""
+        return self._progress.name
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether it was asked to stop."""
+        return self._stop
+
+    @property
+    def works(self) -> bool:
+        """Return whether it has its turn."""
+        return self._turn.holder() is self
 
     @property
     def request(self) -> ReviewRequest | None:
-        """What a person is asked, while the work waits."""
+        """Return what a person is asked, while the work waits."""
         return self._request
 
-    def start(self, name: str, work: Work) -> None:
+    def start(self, name: str, work: Work, opening: Callable[[], None] | None = None) -> None:
         """Begin a piece of work; `name` says what it is, as in "Drawing the story".
+
+        opening: called before it begins, by the one of many who ask at once whose work it is.
 
         Raises:
             UsageError: another one is under way.
@@ -100,6 +159,8 @@ class Worker:
             if self._progress.running:
                 raise UsageError(f"{self._progress.name} is under way.", hint="Wait for it, or stop it.")
             self._stop, self._request, self._choice = False, None, None
+            if opening is not None:
+                opening()
             self._progress = Progress(name=name, running=True, ended=self._progress.ended)
             self._thread = threading.Thread(target=self._run, args=(work,), name="desk", daemon=True)
             self._thread.start()
@@ -112,6 +173,7 @@ class Worker:
                 self._stop = True
                 self._set(stopping=True)
                 self._lock.notify_all()
+        self._turn.look()
         self._changed()
 
     def join(self, timeout: float | None = None) -> bool:
@@ -136,6 +198,7 @@ class Worker:
     def _run(self, work: Work) -> None:
         failed = ""
         try:
+            self._begin()
             work(self._hear, self._ask)
         except _Stopped:
             failed = _STOPPED
@@ -147,9 +210,15 @@ class Worker:
             failed = f"The system refused to read or write: {error.strerror or error}."
         except Exception as error:  # a plug-in's mistake ends its work, never the desk
             failed = f"Unexpected {type(error).__name__}: {error}"
+        self._turn.leave(self)
         with self._lock:
             self._request = None
             self._set(running=False, stopping=False, asks=False, failed=failed, ended=self._progress.ended + 1)
+        self._changed()
+
+    def _begin(self) -> None:
+        if not self._turn.take(self):
+            raise _Stopped
         self._changed()
 
     def _hear(self, event: Event) -> None:
@@ -176,6 +245,7 @@ class Worker:
         with self._lock:
             self._request, self._choice = request, None
             self._set(asks=True)
+        self._turn.leave(self)
         self._changed()
         with self._lock:
             self._lock.wait_for(lambda: self._stop or self._choice is not None)
@@ -183,7 +253,7 @@ class Worker:
                 raise _Stopped
             choice, self._request = self._choice, None
             self._set(asks=False)
-        self._changed()
+        self._begin()
         return choice
 
     def _set(self, **changes: object) -> None:

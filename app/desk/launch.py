@@ -9,21 +9,26 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from urllib.parse import quote
 
-from katha.app.desk.desk import Desk
 from katha.app.desk.guard import Guard
+from katha.app.desk.room import Room
 from katha.app.desk.server import make_application, new_token
 from katha.errors import MissingExtraError, UsageError
+from katha.installing import install_line
 
 HOST = "127.0.0.1"
 _STOP_SECONDS = 3.0
 
 
-def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[str], None] = print) -> None:
+def serve(
+    room: Room, run: str = "", *, port: int = 0, browse: bool = True, ready: Callable[[str], None] = print
+) -> None:
     """Serve the desk until it is stopped (Ctrl-C); what is under way is stopped, and what it did is kept.
 
     A step that takes long (a frame of a large model) is left where it is: its run goes on from the step before.
 
+    run: the board that the address leads to; empty for the list of boards.
     port: 0 for any that is free. browse: open a browser on it. ready: hears the address, with its token.
 
     Raises:
@@ -32,9 +37,9 @@ def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[st
     try:
         import uvicorn
 
-        application = make_application(desk)
+        application = make_application(room)
     except ImportError as error:
-        hint = "Install it: pip install 'katha[desk]'."
+        hint = f"Install it: {install_line('desk')}."
         raise MissingExtraError(f"The desk needs {error.name!r}, which is not installed.", hint=hint) from error
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,7 +50,7 @@ def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[st
             raise UsageError(said, hint="Leave --port out, and a free one is taken.") from error
         listening.listen(128)
         own, token = listening.getsockname()[1], new_token()
-        address = f"http://{HOST}:{own}/{token}/"
+        address = f"http://{HOST}:{own}/{token}/{f'#/board/{quote(run)}' if run else ''}"
         config = uvicorn.Config(
             Guard(application, token, own),
             log_level="error",
@@ -68,7 +73,7 @@ def serve(desk: Desk, *, port: int = 0, browse: bool = True, ready: Callable[[st
             ended = next((code for code in error.args if isinstance(code, int)), ended)
             raise
         finally:
-            desk.worker.stop()
-            if not desk.worker.join(_STOP_SECONDS):
+            room.stop()
+            if not room.join(_STOP_SECONDS):
                 sys.stdout.flush()
                 os._exit(ended)  # else the interpreter would wait for the renderer's thread

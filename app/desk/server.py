@@ -21,8 +21,9 @@ from pydantic_core import to_jsonable_python
 from katha.agents.editor.edits import Edit
 from katha.agents.folder import CAST
 from katha.agents.state import ReviewAction, ReviewChoice
-from katha.app.desk.desk import Brought, Desk, StaleError, Told
+from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
+from katha.app.desk.room import Room
 from katha.app.exports import FORMATS, ExportOptions, export
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
@@ -35,7 +36,17 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_SCRIPTS = ("desk.js", "desk_board.js", "desk_drawing.js", "desk_forms.js", "desk_parts.js")
+_SCRIPTS = (
+    "desk.js",
+    "desk_board.js",
+    "desk_choices.js",
+    "desk_drawing.js",
+    "desk_forms.js",
+    "desk_home.js",
+    "desk_parts.js",
+    "desk_route.js",
+    "desk_typed.js",
+)
 _SMALL = 640
 _AT_ONCE = 8
 _WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
@@ -48,20 +59,29 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class _Typed(_Body):
+    key: str = Field(max_length=400)
+    values: dict[str, str | list[str]] | None = None
+
+
 class _Agreed(_Body):
     agreed: bool = False
 
 
 class _Draw(_Agreed):
-    story: Told
+    story: PastedStory
 
 
 class _Import(_Agreed):
     board: Brought
 
 
-class _Named(_Body):
-    name: str = Field(max_length=200)
+class _Key(_Body):
+    key: str = Field(max_length=400)
+
+
+class _Title(_Body):
+    title: str = Field(max_length=400)
 
 
 class _Reply(_Body):
@@ -99,6 +119,10 @@ class _Bridge(_Change):
     prompt: str | None = Field(default=None, max_length=4000)
 
 
+class _Try(_Change):
+    number: int
+
+
 class _Go(_Change):
     where: Literal["back", "forth"] | None = None
     version: str | None = Field(default=None, max_length=40)
@@ -114,18 +138,26 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def make_application(desk: Desk) -> Starlette:
-    """Return the application over `desk`; `katha.app.desk.guard.Guard` stands before it."""
+def make_application(room: Room) -> Starlette:
+    """Return the application over a room of desks; `katha.app.desk.guard.Guard` stands before it.
+
+    A request is about the board that its `?run=NAME` names.
+    """
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    routes = Routes(desk)
+    routes = Routes(room)
     table: list[tuple[str, str, Callable[..., Any]]] = [
         ("GET", "/", routes.page),
         ("GET", "/static/{name}", routes.script),
         ("GET", "/api/progress", routes.progress),
         ("GET", "/api/board", routes.board),
         ("GET", "/api/runs", routes.runs),
+        ("GET", "/api/removed", routes.removed),
+        ("GET", "/api/choices", routes.choices),
+        ("GET", "/api/style", routes.style),
+        ("GET", "/api/portrait", routes.portrait),
+        ("GET", "/api/typed", routes.typed),
         ("GET", "/api/versions", routes.versions),
         ("GET", "/panels/{sha256}", routes.panel),
         ("GET", "/drawings/{sha256}", routes.drawing),
@@ -140,27 +172,34 @@ def make_application(desk: Desk) -> Starlette:
 class Routes:
     """What each address does."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, room: Room) -> None:
+        self._room = room
         self._uploads = asyncio.Lock()
         self._acting = asyncio.Semaphore(_AT_ONCE)
-        self.actions: dict[str, tuple[type[BaseModel], Callable[[Any], object]]] = {
-            "read": (Told, desk.read),
-            "draw": (_Draw, lambda body: desk.draw(body.story, agreed=body.agreed)),
-            "open": (_Named, lambda body: desk.open(body.name)),
-            "close": (_Body, lambda body: desk.close()),
-            "reply": (_Reply, lambda body: desk.bring(body.number, body.text)),
-            "go-on": (_Agreed, lambda body: desk.go_on(agreed=body.agreed)),
-            "import": (_Import, lambda body: desk.take_in(body.board, agreed=body.agreed)),
-            "stop": (_Body, lambda body: desk.stop()),
-            "choose": (_Choice, lambda body: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
-            "edit": (_Edits, lambda body: desk.edit(body.edits, body.base, agreed=body.agreed)),
-            "drawing": (_Drawing, lambda body: {"sha256": desk.keep_drawing(body.svg, body.frame)}),
-            "takes": (_Takes, lambda body: desk.draw_takes(body.frame, body.prompt, body.base, agreed=body.agreed)),
-            "bridge": (_Bridge, lambda body: desk.propose(body.pair, body.prompt, body.base, agreed=body.agreed)),
-            "version": (_Go, lambda body: desk.go(body.where, body.version, body.base)),
-            "export": (_Export, self._exported),
+        self.actions: dict[str, tuple[type[BaseModel], Callable[[Any, str | None], object]]] = {
+            "read": (PastedStory, lambda body, run: room.front.read(body)),
+            "draw": (_Draw, lambda body, run: room.draw(body.story, agreed=body.agreed)),
+            "import": (_Import, lambda body, run: room.take_in(body.board, agreed=body.agreed)),
+            "type": (_Typed, lambda body, run: room.typed.keep(body.key, body.values)),
+            "take-up": (_Key, lambda body, run: room.take_up(body.key)),
+            "rename": (_Title, lambda body, run: room.rename(run or "", body.title)),
+            "remove": (_Body, lambda body, run: {"key": room.remove(run or "")}),
+            "restore": (_Key, lambda body, run: {"run": room.restore(body.key)}),
+            "delete": (_Key, lambda body, run: room.delete(body.key)),
+            **{name: (form, self._at_desk(act)) for name, (form, act) in _ON_A_BOARD.items()},
         }
+
+    def _at_desk(self, act: Callable[[Any, Desk], object]) -> Callable[[Any, str | None], object]:
+        return lambda body, run: act(body, self._room.desk(run))
+
+    def _desk(self, request: Request) -> Desk:
+        return self._room.desk(request.query_params.get("run"))
+
+    def _found(self, request: Request) -> Desk | None:
+        try:
+            return self._desk(request)
+        except InputFileError:
+            return None
 
     def page(self, request: Request) -> Response:
         """Return the page; everything on it comes by its scripts."""
@@ -182,45 +221,96 @@ class Routes:
     async def progress(self, request: Request) -> Response:
         """Return how far the work is; with `?known=N` as soon as something is new, or after ten seconds."""
         known, waited = request.query_params.get("known"), 0.0
-        while str(self._desk.ticks) == known and waited < _WAIT_SECONDS:
+        try:
+            desk = self._desk(request)
+        except InputFileError as error:
+            return _failed(error, 404)
+        while str(self._room.ticks) == known and waited < _WAIT_SECONDS:
             if await request.is_disconnected():
                 break
             await asyncio.sleep(_STEP_SECONDS)
             waited += _STEP_SECONDS
-        ticks = self._desk.ticks
-        asked = self._desk.exchange()
-        told = {"ticks": ticks, **self._desk.progress.model_dump(mode="json")}
-        return _json({**told, "exchange": None if asked is None else asdict(asked)})
+        ticks, asked, busy = self._room.ticks, desk.exchange(), self._room.working()
+        told = {"ticks": ticks, **desk.progress.model_dump(mode="json")}
+        told |= {
+            "exchange": None if asked is None else asdict(asked),
+            "spent": self._room.spent.model_dump(mode="json"),
+        }
+        return _json({**told, "working": [item.model_dump(mode="json") for item in busy]})
 
     def prompt(self, request: Request) -> Response:
         """Return a picture of the prompt that waits for a reply from a chat window."""
         from starlette.responses import Response
 
-        data = self._desk.prompt_picture(request.path_params["name"])
+        desk = self._found(request)
+        data = desk.prompt_picture(request.path_params["name"]) if desk is not None else None
         if data is None:
             return _failed(InputFileError("There is no such picture."), 404)
         return Response(data, media_type="image/png", headers={"cache-control": "no-store"})
 
     def board(self, request: Request) -> Response:
         """Return everything that is shown of the open run, and begin to make it ready for the first change."""
-        shown = _tried(self._desk.page)
-        self._desk.prepare()
+        try:
+            desk = self._desk(request)
+        except InputFileError as error:
+            return _failed(error, 404)
+        shown = _tried(desk.page)
+        desk.prepare()
         return shown
 
     def runs(self, request: Request) -> Response:
-        """Return the runs in the desk's folder."""
-        return _tried(self._desk.runs)
+        """Return the boards in the desk's folder."""
+        return _tried(self._room.runs)
+
+    def removed(self, request: Request) -> Response:
+        """Return the boards that were taken away and can be put back."""
+        return _tried(self._room.removed)
+
+    def choices(self, request: Request) -> Response:
+        """Return what can be chosen for a new story; with `?all=1` also what this machine does not have by itself."""
+        return _tried(lambda: self._room.choices(everything=bool(request.query_params.get("all"))))
+
+    def style(self, request: Request) -> Response:
+        """Return a small picture in a style: `?renderer=NAME&style=NAME`."""
+        from starlette.responses import Response
+
+        asked = request.query_params
+        try:
+            data = self._room.sample(asked.get("renderer", ""), asked.get("style", ""))
+        except KathaError as error:
+            return _failed(error, 409)
+        if data is None:
+            return _failed(InputFileError("There is no such sample."), 404)
+        return Response(data, media_type="image/png", headers={"cache-control": "private, max-age=3600"})
+
+    def portrait(self, request: Request) -> Response:
+        """Return a picture of a character of the open run alone: `?name=NAME`."""
+        from starlette.responses import Response
+
+        desk = self._found(request)
+        try:
+            data = desk.portrait(request.query_params.get("name", "")) if desk is not None else None
+        except KathaError as error:
+            return _failed(error, 409)
+        if data is None:
+            return _failed(InputFileError("There is no portrait."), 404)
+        return Response(data, media_type="image/png", headers={"cache-control": "no-store"})
+
+    def typed(self, request: Request) -> Response:
+        """Return what was typed and not saved, by form."""
+        return _json({"forms": self._room.typed.forms(), "waiting": self._room.waiting()})
 
     def versions(self, request: Request) -> Response:
         """Return every version of the open board."""
-        return _tried(self._desk.versions)
+        return _tried(lambda: self._desk(request).versions())
 
     def panel(self, request: Request) -> Response:
         """Return a picture of the open run by its hash; with `?small=1` a light JPEG of it."""
         from starlette.responses import Response
 
         name = request.path_params["sha256"]
-        data = self._desk.picture(name) if _SHA256.fullmatch(name) else None
+        desk = self._found(request) if _SHA256.fullmatch(name) else None
+        data = desk.picture(name) if desk is not None else None
         if data is None:
             return _failed(InputFileError("There is no such picture."), 404)
         kind = "image/png"
@@ -233,8 +323,9 @@ class Routes:
         from starlette.responses import Response
 
         name = request.path_params["sha256"]
+        desk = self._found(request) if name == CAST or _SHA256.fullmatch(name) else None
         try:
-            data = self._desk.drawing(name) if name == CAST or _SHA256.fullmatch(name) else None
+            data = desk.drawing(name) if desk is not None else None
         except InputFileError as error:
             return _failed(error, 409)
         if data is None:
@@ -246,10 +337,11 @@ class Routes:
         """Return the run's report, made anew from its records; it runs in a sandbox of its own."""
         from starlette.responses import HTMLResponse
 
-        if self._desk.run is None:
+        desk = self._found(request)
+        if desk is None or desk.run is None:
             return _failed(InputFileError("No run is open."), 404)
         try:
-            page = write_report(self._desk.run).read_text(encoding="utf-8")
+            page = write_report(desk.run).read_text(encoding="utf-8")
         except KathaError as error:
             return _failed(error, 409)
         policy = "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -271,7 +363,7 @@ class Routes:
                 first = error.errors(include_url=False, include_input=False)[0]
                 where = ".".join(str(part) for part in first["loc"]) or "the request"
                 return _failed(UsageError(f"{where}: {first['msg']}."), 422)
-            return await self._beside(lambda: act(body))
+            return await self._beside(lambda: act(body, request.query_params.get("run")))
 
         return endpoint
 
@@ -287,10 +379,11 @@ class Routes:
                 data = await request.body()
             except TooLargeError as error:
                 return _failed(UsageError(str(error), hint="Scale the picture down."), 413)
-            return await self._beside(lambda: {"sha256": self._desk.keep_picture(data)})
+            return await self._beside(lambda: {"sha256": self._desk(request).keep_picture(data)})
 
     async def _beside(self, act: Callable[[], object]) -> Response:
-        """What an action gives, done beside the event loop in a thread that nobody waits for when the desk is ended."""
+        """Return what an action gives, done beside the event loop in a thread that nobody waits for when the desk is
+        ended."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Response] = loop.create_future()
 
@@ -307,23 +400,41 @@ class Routes:
             threading.Thread(target=work, name="desk-act", daemon=True).start()
             return await answer
 
-    def _exported(self, body: _Export) -> object:
-        """The open run's board in another form, as a download."""
-        from starlette.responses import Response
 
-        if self._desk.run is None or body.to not in FORMATS:
-            raise UsageError("There is nothing to export, or no such form.", hint=f"Known: {', '.join(FORMATS)}.")
-        if body.options.audio is not None or body.options.font:
-            raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
-        with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
-            name = self._desk.run.name
-            suffix = FORMATS[body.to].suffix
-            made = export(self._desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
-            several = made.is_dir() or len(list(Path(place).iterdir())) > 1
-            data = _zipped(Path(place)) if several else made.read_bytes()
-            label = f"{name}_{body.to}.zip" if several else made.name
-        headers = {"content-disposition": f'attachment; filename="{label}"', "cache-control": "no-store"}
-        return Response(data, media_type="application/octet-stream", headers=headers)
+def _exported(body: _Export, desk: Desk) -> object:
+    """A board in another form, as a download."""
+    from starlette.responses import Response
+
+    if desk.run is None or body.to not in FORMATS:
+        raise UsageError("There is nothing to export, or no such form.", hint=f"Known: {', '.join(FORMATS)}.")
+    if body.options.audio is not None or body.options.font:
+        raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
+    with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
+        name = desk.run.name
+        suffix = FORMATS[body.to].suffix
+        made = export(desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
+        several = made.is_dir() or len(list(Path(place).iterdir())) > 1
+        data = _zipped(Path(place)) if several else made.read_bytes()
+        label = f"{name}_{body.to}.zip" if several else made.name
+    headers = {"content-disposition": f'attachment; filename="{label}"', "cache-control": "no-store"}
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+_ON_A_BOARD: dict[str, tuple[type[BaseModel], Callable[[Any, Desk], object]]] = {
+    "reply": (_Reply, lambda body, desk: desk.bring(body.number, body.text)),
+    "go-on": (_Agreed, lambda body, desk: desk.go_on(agreed=body.agreed)),
+    "stop": (_Body, lambda body, desk: desk.stop()),
+    "choose": (_Choice, lambda body, desk: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
+    "edit": (_Edits, lambda body, desk: desk.edit(body.edits, body.base, agreed=body.agreed)),
+    "drawing": (_Drawing, lambda body, desk: {"sha256": desk.keep_drawing(body.svg, body.frame)}),
+    "takes": (_Takes, lambda body, desk: desk.draw_takes(body.frame, body.prompt, body.base, agreed=body.agreed)),
+    "bridge": (_Bridge, lambda body, desk: desk.propose(body.pair, body.prompt, body.base, agreed=body.agreed)),
+    "moves": (_Change, lambda body, desk: desk.ask_moves(body.base, agreed=body.agreed)),
+    "try": (_Try, lambda body, desk: desk.try_move(body.number, body.base, agreed=body.agreed)),
+    "version": (_Go, lambda body, desk: desk.go(body.where, body.version, body.base)),
+    "export": (_Export, _exported),
+}
+"""What may be asked of one board."""
 
 
 def _zipped(folder: Path) -> bytes:
@@ -336,7 +447,7 @@ def _zipped(folder: Path) -> bytes:
 
 
 def _tried(act: Callable[[], object]) -> Response:
-    """What an action gives as JSON; what it refuses as a sentence."""
+    """Return what an action gives as JSON; what it refuses as a sentence."""
     from starlette.responses import Response
 
     try:

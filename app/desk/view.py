@@ -9,12 +9,33 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.editor.drafts import is_locked
+from katha.agents.editor.board_edits import is_locked
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.state import ReviewRequest
-from katha.app.reports.page import Answered, Column, Given, Run, finished_run, headline, load_run, unscored
+from katha.app.reports.checks import (
+    Check,
+    checks_of,
+    edited,
+    graded,
+    own_effect,
+    planned_checks,
+    stale_bridges,
+    stand_in,
+    viewers,
+)
+from katha.app.reports.page import (
+    AnswersOnPage,
+    GivenAnswer,
+    PageColumn,
+    Run,
+    finished_run,
+    headline,
+    load_run,
+    read_back,
+    unscored,
+)
 from katha.compass.repair import weakest_transition
-from katha.eval_bridge.matching.rules import folder_rule
+from katha.eval_bridge.matching.rules import VERDICTS, archived_rule
 from katha.schema import (
     Board,
     Candidate,
@@ -71,13 +92,13 @@ _HALF, _FORWARD = 0.5, 0.25
 """A panel tells a sentence when its words hold at least this share of the sentence's."""
 
 
-class Shown(BaseModel):
+class ViewModel(BaseModel):
     """Base of what the page is sent."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Sentence(Shown):
+class Sentence(ViewModel):
     """A sentence of the story and the scene whose panel tells it; None where no panel does.
 
     lost: "not read" or "not drawn" where it tells something to see that no picture shows, "in part" where a picture
@@ -89,7 +110,7 @@ class Sentence(Shown):
     lost: Literal["", "not read", "not drawn", "in part"] = ""
 
 
-class Card(Shown):
+class Card(ViewModel):
     """One frame of the board with everything that a person may change. `sha256` names its picture; empty: none yet.
     `drawing`: it was drawn as SVG, which is kept."""
 
@@ -114,9 +135,11 @@ class Card(Shown):
     story: str = ""
     stand_ins: tuple[str, ...] = ()
     drawing: bool = False
+    stale: bool = False
+    """It is a bridge whose neighbours have changed since it was drawn."""
 
 
-class Member(Shown):
+class CastMember(ViewModel):
     """A character of the cast. `reference` names its reference picture; empty: none."""
 
     name: str
@@ -127,7 +150,7 @@ class Member(Shown):
     reference: str = ""
 
 
-class Asked(Shown):
+class Asked(ViewModel):
     """A question about a cut: what the story says, and what a viewer of the pictures said before and after a repair."""
 
     question: str
@@ -138,15 +161,20 @@ class Asked(Shown):
     after_right: bool | None = None
 
 
-class Cut(Shown):
-    """What lies between two scenes: the share of its questions that the pictures answer, 0 to 100."""
+class DeskCut(ViewModel):
+    """What lies between two scenes: the share of its questions that the pictures answer, 0 to 100; or, where nobody was
+    asked (`read_back`), of its pictures that read back as meant. `asked` questions were put to a model that can answer
+    for a viewer, and `answered` of them right; None: to none."""
 
     pair: tuple[int, int]
     understood: float | None
     weakest: bool
+    read_back: bool = False
+    asked: int | None = None
+    answered: int | None = None
 
 
-class Weakest(Shown):
+class WeakestCut(ViewModel):
     """The weakest cut, between two pictures (and, where one was tried, the bridge between them)."""
 
     pair: tuple[int, int]
@@ -155,9 +183,13 @@ class Weakest(Shown):
     right: str
     bridge: str = ""
     asked: tuple[Asked, ...] = ()
+    effect: str = ""
+    """What the bridge changed by itself."""
+    viewed: bool = True
+    """Whether a model that can answer for a viewer was asked."""
 
 
-class Take(Shown):
+class ReviewTake(ViewModel):
     """One way to go on from a review: a frame that can be inserted, with the board's score."""
 
     name: str
@@ -166,22 +198,23 @@ class Take(Shown):
     proposed: bool
 
 
-class Review(Shown):
+class Review(ViewModel):
     """What a person is asked before a frame goes in."""
 
     pair: tuple[int, int]
     reason: str
     left: str
     right: str
-    takes: tuple[Take, ...]
+    takes: tuple[ReviewTake, ...]
     total: float
     accepts: bool
     rule: str
     prompt: str
     asked: tuple[Asked, ...] = ()
+    viewed: bool = True
 
 
-class Numbers(Shown):
+class Numbers(ViewModel):
     """What is understood from the pictures alone and from the text, in points of 100; None where nothing is known."""
 
     text: float | None
@@ -191,9 +224,11 @@ class Numbers(Shown):
     valid: int
     questions: int
     judge: str
+    read_back: tuple[str, str] | None = None
+    """Where nobody was asked: how many pictures read back as meant, before and now ("5 of 8")."""
 
 
-class BoardView(Shown):
+class DeskBoard(ViewModel):
     """A run as the page shows it."""
 
     name: str
@@ -202,18 +237,21 @@ class BoardView(Shown):
     finished: bool
     story: tuple[Sentence, ...]
     cards: tuple[Card, ...]
-    cast: tuple[Member, ...]
+    cast: tuple[CastMember, ...]
     read: tuple[str, ...] = ()
     """How much of the story was read and drawn, in sentences; none where the planner cannot say."""
     before: tuple[str, ...] = ()
-    cuts: tuple[Cut, ...] = ()
-    weakest: Weakest | None = None
+    cuts: tuple[DeskCut, ...] = ()
+    weakest: WeakestCut | None = None
     numbers: Numbers | None = None
+    graded: bool = False
+    """Whether `numbers` are those of a model that can answer for a viewer."""
+    checks: tuple[Check, ...] = ()
     decision: str = ""
     notes: tuple[str, ...] = ()
 
 
-def view_of(folder: Path, board: Board | None = None) -> BoardView:
+def view_of(folder: Path, board: Board | None = None) -> DeskBoard:
     """Return what is shown of the run in `folder`, finished or on its way; board: what of an unfinished run is drawn.
 
     Raises:
@@ -224,7 +262,7 @@ def view_of(folder: Path, board: Board | None = None) -> BoardView:
     if files.storyboard.is_file() and files.scores.is_file() and files.candidates.is_file():
         return _finished(load_run(finished_run(folder)))
     if state is None or not (files.plan.is_file() and files.story.is_file()):
-        return BoardView(
+        return DeskBoard(
             name=folder.name,
             title=folder.name.replace("_", " "),
             status="running",
@@ -233,23 +271,30 @@ def view_of(folder: Path, board: Board | None = None) -> BoardView:
             cards=(),
             cast=(),
         )
-    return planned(files.load_story(), files.load_plan(), folder.name, state, board)
+    story = files.load_story()
+    return planned(story, files.load_plan(), folder.name, state, board, files.title(story))
 
 
 def planned(
-    story: StoryRecord, plan: Plan, name: str, state: RunRecord | None = None, board: Board | None = None
-) -> BoardView:
+    story: StoryRecord,
+    plan: Plan,
+    name: str,
+    state: RunRecord | None = None,
+    board: Board | None = None,
+    title: str = "",
+) -> DeskBoard:
     """Return what is shown of a plan whose run is not finished; `board`: the frames that are drawn, if any are."""
     drawn = {frame.scene: frame for frame in board.frames} if board is not None else {}
-    return BoardView(
+    return DeskBoard(
         name=name,
-        title=story.title or story.story_id,
+        title=title or story.title or story.story_id,
         status=state.status if state is not None else "planned",
         finished=False,
         story=tuple(sentences(story.story_text, plan)),
         cards=tuple(_card(panel.index, panel, drawn.get(panel.index)) for panel in plan.panels),
         cast=tuple(map(_member, plan.characters)),
         read=_read(plan.coverage),
+        checks=planned_checks(plan),
     )
 
 
@@ -286,7 +331,7 @@ def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
 
 
 def _lost(sentence: str, known: Coverage | None) -> Literal["", "not read", "not drawn", "in part"]:
-    """What the plan's coverage says of a sentence; the reader may have divided it otherwise."""
+    """Return what the plan's coverage says of a sentence; the reader may have divided it otherwise."""
     if known is None:
         return ""
     own = _flat(sentence)
@@ -300,7 +345,7 @@ def _lost(sentence: str, known: Coverage | None) -> Literal["", "not read", "not
 
 
 def _read(known: Coverage | None) -> tuple[str, ...]:
-    """How much of the story was read and drawn, as the terminal and the report say it."""
+    """Return how much of the story was read and drawn, as the terminal and the report say it."""
     said = (known.warning(), known.told(), known.note) if known is not None else ()
     return tuple(filter(None, said))
 
@@ -334,7 +379,7 @@ def asked_of(request: ReviewRequest, folder: Path) -> Review:
     selected, pair = request.selected, request.weakest
     left, right = _around(selected.board, pair)
     takes = [
-        Take(
+        ReviewTake(
             name=item.name,
             sha256=next(frame.sha256 for frame in item.board.frames if frame.transition == pair),
             total=item.score.total,
@@ -343,9 +388,8 @@ def asked_of(request: ReviewRequest, folder: Path) -> Review:
         for item in request.inserted
     ]
     rows = files.read_answers()
-    answered = Answered(
-        rows, sorted({row.judge for row in rows}), folder_rule(state.matching if state is not None else "", folder)
-    )
+    rule = archived_rule(state.matching if state is not None else "", [folder / VERDICTS], settled=True)
+    answered = AnswersOnPage(rows, sorted({row.judge for row in rows}), rule)
     return Review(
         pair=pair,
         reason=request.weakest_reason,
@@ -357,22 +401,28 @@ def asked_of(request: ReviewRequest, folder: Path) -> Review:
         rule=request.reason,
         prompt=request.prompt,
         asked=_asked(answered, files.load_story(), pair, (selected.name, request.proposal)),
+        viewed=any(row.judge != "none" and not stand_in(row.judge) for row in rows),
     )
 
 
-def _finished(run: Run) -> BoardView:
+def _finished(run: Run) -> DeskBoard:
     decision, plan = run.candidates.decision, run.plan
     known = {item.name: item for item in run.candidates.candidates}
     final = known.get((decision.inserted if decision.accepted else decision.selected) or decision.selected)
     base = next((item for item in run.candidates.candidates if item.kind == "base"), None)
     panels = {panel.index: panel for panel in plan.panels}
+    stale = stale_bridges(run)
     cards = [
-        _card(frame.index, panels.get(frame.scene or 0), frame, locked=is_locked(frame)) for frame in run.board.frames
+        _card(
+            frame.index, panels.get(frame.scene or 0), frame, locked=is_locked(frame), stale=frame.transition in stale
+        )
+        for frame in run.board.frames
     ]
+    viewed = bool(viewers(run))
     after, before = headline(run.scores, run.board.mode), headline(run.scores, "base")
-    return BoardView(
+    return DeskBoard(
         name=run.folder.name,
-        title=run.story.title or run.story.story_id,
+        title=RunFolder(run.folder).title(run.story),
         status=run.info.status,
         finished=True,
         story=tuple(sentences(run.story.story_text, plan)),
@@ -380,30 +430,52 @@ def _finished(run: Run) -> BoardView:
         cast=tuple(map(_member, plan.characters)),
         read=_read(plan.coverage),
         before=tuple(frame.sha256 for frame in base.board.frames) if base is not None else (),
-        cuts=tuple(_cuts(final.transitions)) if final is not None else (),
+        cuts=tuple(_cuts(final.transitions, viewed=viewed)) if final is not None else (),
         weakest=_weakest(run, known, final),
         numbers=Numbers(
             text=after.text,
             image=after.image,
-            before=before.image,
+            before=before.image if not edited(run) else None,
             lost=after.stg,
             valid=after.n_valid,
             questions=after.n_questions,
             judge=after.judge or "",
+            read_back=_read_back(run),
         ),
+        graded=graded(run),
+        checks=checks_of(run),
         decision=decision.reason,
         notes=(*unscored(run.scores), *run.info.notes),
     )
 
 
-def _cuts(transitions: Sequence[TransitionScore]) -> Iterable[Cut]:
+def _read_back(run: Run) -> tuple[str, str] | None:
+    """Return how many pictures read back as meant, before and now; None where questions were asked."""
+    found = read_back(run.scores)
+    if found is None:
+        return None
+    told = (found.get("base"), found.get(run.board.mode))
+    before, now = (f"{one.found} of {one.meant}" if one is not None else "cannot be read" for one in told)
+    return before, now
+
+
+def _cuts(transitions: Sequence[TransitionScore], *, viewed: bool) -> Iterable[DeskCut]:
     found = weakest_transition(transitions)
     for item in transitions:
-        share = None if item.recoverability is None else 100 * item.recoverability
-        yield Cut(pair=item.pair, understood=share, weakest=found is not None and item.pair == found.pair)
+        back = item.read_back
+        share = item.recoverability if back is None else back.share
+        asked = item.n_questions if viewed and item.recoverability is not None else None
+        yield DeskCut(
+            pair=item.pair,
+            understood=None if share is None else 100 * share,
+            read_back=back is not None,
+            weakest=found is not None and item.pair == found.pair,
+            asked=asked,
+            answered=round(asked * (item.recoverability or 0.0)) if asked is not None else None,
+        )
 
 
-def _weakest(run: Run, known: Mapping[str, Candidate], final: Candidate | None) -> Weakest | None:
+def _weakest(run: Run, known: Mapping[str, Candidate], final: Candidate | None) -> WeakestCut | None:
     """The cut that was repaired, or the weakest one of the board as it is."""
     decision = run.candidates.decision
     now = weakest_transition(final.transitions) if final is not None else None
@@ -413,11 +485,20 @@ def _weakest(run: Run, known: Mapping[str, Candidate], final: Candidate | None) 
     bridge = next((frame.sha256 for frame in run.board.frames if frame.transition == pair), "")
     left, right = _around(run.board, pair)
     rows = run.answers
-    answered = Answered(rows, sorted({row.judge for row in rows}), run.matching)
+    answered = AnswersOnPage(rows, sorted({row.judge for row in rows}), run.matching)
     methods = (decision.selected, decision.inserted or "") if bridge else (decision.selected,)
     reason = decision.weakest_reason or (now.reason if now is not None else "")
     asked = _asked(answered, run.story, pair, methods)
-    return Weakest(pair=pair, reason=reason, left=left, right=right, bridge=bridge, asked=asked)
+    return WeakestCut(
+        pair=pair,
+        reason=reason,
+        left=left,
+        right=right,
+        bridge=bridge,
+        asked=asked,
+        effect=own_effect(run, pair) if bridge else "",
+        viewed=bool(viewers(run)),
+    )
 
 
 def _around(board: Board, pair: tuple[int, int]) -> tuple[str, str]:
@@ -426,19 +507,22 @@ def _around(board: Board, pair: tuple[int, int]) -> tuple[str, str]:
     return scenes.get(pair[0], ""), scenes.get(pair[1], "")
 
 
-def _asked(answered: Answered, story: StoryRecord, pair: tuple[int, int], methods: Sequence[str]) -> tuple[Asked, ...]:
+def _asked(
+    answered: AnswersOnPage, story: StoryRecord, pair: tuple[int, int], methods: Sequence[str]
+) -> tuple[Asked, ...]:
     """The steering questions about a cut, answered from its frames in the boards before and after."""
     questions = [
         item for item in story.recoverability_questions if item.target_transition == pair and item.role == "steering"
     ]
-    columns = [Column(name, f"{name}/transition:{pair[0]}-{pair[1]}", "image") for name in methods]
-    return tuple(_answers(row.question, row.cells) for row in answered.table(story.story_id, questions, columns).rows)
+    columns = [PageColumn(name, f"{name}/transition:{pair[0]}-{pair[1]}", "image") for name in methods]
+    rows = answered.table(story.story_id, questions, columns).rows
+    return tuple(_answers(row.question, row.cells) for row in rows if any(row.cells))
 
 
-def _answers(question: Question, cells: Sequence[Sequence[Given]]) -> Asked:
+def _answers(question: Question, cells: Sequence[Sequence[GivenAnswer]]) -> Asked:
     verdicts = {"right": True, "wrong": False}
 
-    def said(cell: Sequence[Given]) -> tuple[str, bool | None]:
+    def said(cell: Sequence[GivenAnswer]) -> tuple[str, bool | None]:
         words = "; ".join(dict.fromkeys(given.answer for given in cell if given.answer)) or "no answer"
         right = [verdicts[given.verdict] for given in cell if given.verdict in verdicts]
         return words, 2 * sum(right) > len(right) if right else None
@@ -454,7 +538,7 @@ def _answers(question: Question, cells: Sequence[Sequence[Given]]) -> Asked:
     )
 
 
-def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool = False) -> Card:
+def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool = False, stale: bool = False) -> Card:
     """A frame as a card; a bridge has no panel in the plan."""
     told = (panel.model_extra or {}) if panel is not None else {}
     duration = told.get("duration")
@@ -481,12 +565,13 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         story=panel.source if panel is not None else "",
         stand_ins=tuple(panel.not_drawn) if panel is not None and scene else (),
         drawing=frame is not None and bool(frame.source),
+        stale=stale and not scene,
     )
 
 
-def _member(character: Character) -> Member:
+def _member(character: Character) -> CastMember:
     told = character.model_extra or {}
-    return Member(
+    return CastMember(
         name=character.name,
         kind=character.kind,
         appearance=character.appearance,

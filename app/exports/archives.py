@@ -16,7 +16,8 @@ from katha.configs import load_config
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.bench.publish import require_repository
 from katha.eval_bridge.matching.match import Rule, match
-from katha.eval_bridge.matching.rules import kept_rule, settle
+from katha.eval_bridge.matching.rules import scored_rule, settle
+from katha.eval_bridge.scoring.gate import CANNOT, unmeasured
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.offline.scoring import read_archive, read_scored_stories
@@ -28,8 +29,9 @@ _LONGEST = 48
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The answers of one judge to one half of the questions about one board; those to the text alone are among them.
+class JudgedQuestions:
+    """The answers of one judge to one half of the questions about one board; those to the text alone and those without
+    evidence are among them.
 
     method: None for steering answers, which are about candidates and pairs of frames under names of their own.
     """
@@ -72,7 +74,7 @@ class JudgedFolder:
     @cached_property
     def rule(self) -> Rule:
         """The rule that the scores were made by, with the verdicts that were kept."""
-        rule = kept_rule(self.scores.matching, self.path)
+        rule = scored_rule(self.scores, self.path)
         settle(rule, self.records, read_archive([self.path]))
         return rule
 
@@ -83,11 +85,11 @@ class JudgedFolder:
 
     @property
     def created(self) -> str:
-        """When the answers were complete, as ISO 8601 in UTC."""
+        """Return when the answers were complete, as ISO 8601 in UTC."""
         seconds = int((self.path / "answers.jsonl").stat().st_mtime)
         return datetime.fromtimestamp(seconds, UTC).isoformat()
 
-    def parts(self) -> Iterator[Judged]:
+    def parts(self) -> Iterator[JudgedQuestions]:
         """Yield the last answer to each question, apart by half, judge and board: no part holds two halves."""
         latest: dict[tuple[str | None, str, str, str, str], Answer] = {}
         for row in read_archive([self.path]):
@@ -98,13 +100,14 @@ class JudgedFolder:
             halves.setdefault((self._half(row), row.judge), []).append(row)
         for (half, judge), rows in sorted(halves.items()):
             if half == "steering":
-                yield Judged(half, judge, None, rows)
+                yield JudgedQuestions(half, judge, None, rows)
                 continue
             for method in sorted({row.method for row in rows if row.method is not None}):
                 own = [row for row in rows if row.method == method]
-                told = {(row.story_id, row.question_id) for row in own if row.condition == "text"}
-                shared = [row for row in rows if row.method is None and (row.story_id, row.question_id) not in told]
-                yield Judged(half, judge, method, [*shared, *own])
+                told = {(row.story_id, row.question_id, row.condition) for row in own}
+                shared = [row for row in rows if row.method is None]
+                kept = [row for row in shared if (row.story_id, row.question_id, row.condition) not in told]
+                yield JudgedQuestions(half, judge, method, [*kept, *own])
 
     def _half(self, row: Answer) -> Selection:
         return self.questions[row.story_id, row.question_id].role or row.role or "all"
@@ -115,7 +118,7 @@ class JudgedFolder:
             return None
         return match(row, self.questions[row.story_id, row.question_id], self.rule).right
 
-    def numbers(self, part: Judged) -> JudgeScores | None:
+    def numbers(self, part: JudgedQuestions) -> JudgeScores | None:
         """Return the scores of one board by one judge, as `katha score` computes them; None for what steered."""
         if part.method is None:
             return None
@@ -139,17 +142,26 @@ def write_hub_results(folder: JudgedFolder, target: Path, options: ExportOptions
     Values are percentage points on the board's own valid questions, by the ensemble or the only judge.
 
     Raises:
-        UsageError: the benchmark's repository is not named, or the answers are steering answers.
+        UsageError: the benchmark's repository is not named, the answers are steering answers, or no board can be
+            measured with its judge.
     """
     if options.dataset is None:
         raise UsageError("The export 'hub-results' needs the benchmark.", hint="Give --dataset ORGANISATION/NAME.")
     if folder.scores.questions == "steering":
         raise UsageError("Steering answers are no results.", hint="Score the reporting questions.")
     benchmark, tasks = require_repository(options.dataset), load_config("hub.yaml")["benchmark"]["tasks"]
+    judged = {
+        method: (ENSEMBLE if ENSEMBLE in entry.judges else next(iter(entry.judges)), entry)
+        for method, entry in folder.scores.methods.items()
+        if entry.judges
+    }
+    why = {method: unmeasured(entry.judges[judge]) for method, (judge, entry) in judged.items()}
+    if all(why.values()):
+        said = next(iter(why.values()), None) or "nobody has answered"
+        raise UsageError(f"These boards {CANNOT}: {said}.", hint="Judge them with a vision-language model.")
     target.mkdir()
-    for method, entry in folder.scores.methods.items():
-        judge = ENSEMBLE if ENSEMBLE in entry.judges else next(iter(entry.judges), None)
-        if judge is None:
+    for method, (judge, entry) in judged.items():
+        if why[method] is not None:
             continue
         told, names = entry.judges[judge], [name for name in entry.judges if not name.startswith(ENSEMBLE)]
         rows = [
@@ -170,7 +182,9 @@ def write_hub_results(folder: JudgedFolder, target: Path, options: ExportOptions
 def _notes(told: JudgeScores, judges: list[str], matching: str, stories: int) -> str:
     span = told.filtered.ci95.stg
     beside = f" (95% {span[0]:.1f} to {span[1]:.1f})" if span is not None else ""
+    none, gain = told.filtered.none, told.filtered.gain_image
+    guessed = f"; {none:.1f} right without evidence, to which the images add {gain:+.1f}" if none is not None else ""
     return (
         f"Judged by {', '.join(judges)}; {stories} stories, {told.n_valid} valid of {told.n_questions} questions; "
-        f"STG {told.filtered.stg:.1f}{beside}; matching {matching}."
+        f"STG {told.filtered.stg:.1f}{beside}{guessed}; matching {matching}."
     )

@@ -1,27 +1,126 @@
-"""What is exported: a finished run's frames with words, times and speaking names, and how they are laid out."""
+"""What is exported: a finished run's frames with words, times and descriptive file names, and how they are laid out."""
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
-from katha.agents.editor.names import speaking_name
+from katha.agents.editor.names import caption_of, speaking_name
+from katha.agents.editor.talk import Comment, comments_of, status_of
+from katha.agents.folder import FIRST_VERSION, RunFolder
 from katha.agents.requests import frame_request
 from katha.app.reports.page import finished_run, panel_path
 from katha.config import Flag
 from katha.errors import InputFileError
-from katha.jsonio import read_record
+from katha.jsonio import read_json, read_record
 from katha.protocols import FrameRequest
 from katha.schema import Board, Frame, Panel, Plan, StoryRecord
 
-Layout = Literal["storyboard", "book", "contact"]
+Layout = Literal["storyboard", "list", "book", "contact"]
+Size = tuple[int, int]
+FILM: Size = (1920, 1080)
+"""Pixels of a film, a timeline and a player unless told."""
+PRINT = "print"
+"""The size of a page at 300 dots an inch."""
 _LONGEST = 3600.0
+_LONGEST_PROMPT = 160
+"""Letters that an inserted frame's prompt may have to be its words, where nobody wrote any."""
+_SIZE = re.compile(r"(\d{2,5})\s*[xX\u00d7]\s*(\d{2,5})")
+_MOST_PIXELS = 40_000_000
+_ROUNDED = Fraction(1, 150)
+"""How far 23.98 is from 24000/1001, and less."""
+
+
+def read_rate(value: object) -> Fraction:
+    """Return a rate of frames: `25`, `24000/1001`, or as television rounds it, `23.976` for 24000/1001.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        rate = Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{str(value)[:40]!r} is not a rate; write 24, 23.976 or 24000/1001") from None
+    nearest = Fraction(round(rate * Fraction(1001, 1000)) * 1000, 1001)
+    return nearest if rate.denominator > 1 and abs(rate - nearest) < _ROUNDED else rate
+
+
+def told_rate(rate: Fraction) -> int | str:
+    """Return a rate as it is written: a number, or two with a stroke."""
+    return rate.numerator if rate.denominator == 1 else str(rate)
+
+
+def read_size(value: object) -> object:
+    """Return a size in pixels, `1920x1080`, as two numbers; `print` as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value is None or isinstance(value, (tuple, list)) or value == PRINT:
+        return value
+    found = _SIZE.fullmatch(str(value).strip())
+    size = (int(found[1]), int(found[2])) if found is not None else (0, 0)
+    if not 0 < size[0] * size[1] <= _MOST_PIXELS:
+        raise ValueError(
+            f"{str(value)[:40]!r} is not a size; write WIDTHxHEIGHT in pixels, at most {_MOST_PIXELS:,}, or {PRINT}"
+        )
+    return size
+
+
+def _told_size(size: Size | str | None) -> str | None:
+    return f"{size[0]}x{size[1]}" if isinstance(size, tuple) else size
+
+
+def _own_file(value: object, info: ValidationInfo) -> object:
+    """Refuse a file that another program names in JSON: what it sends is not what this machine's files are read for."""
+    if value is not None and info.mode == "json":
+        raise ValueError("files of this machine are named on its command line only")
+    return value
+
+
+def read_isbn(value: str) -> str:
+    """Return an ISBN as its digits alone; "" as it is.
+
+    Raises:
+        ValueError: it has not 10 or 13 digits, or its check digit is another.
+    """
+    digits = re.sub(r"[\s-]|^ISBN:?", "", value.strip().upper())
+    if not digits:
+        return ""
+    if re.fullmatch(r"\d{13}", digits):
+        good = sum(int(digit) * (3 if at % 2 else 1) for at, digit in enumerate(digits)) % 10 == 0
+    elif re.fullmatch(r"\d{9}[\dX]", digits):
+        good = sum((10 if digit == "X" else int(digit)) * (10 - at) for at, digit in enumerate(digits)) % 11 == 0
+    else:
+        good = False
+    if not good:
+        raise ValueError(f"{value[:40]!r} is not an ISBN; check its digits")
+    return digits
+
+
+def told_isbn(isbn: str) -> str:
+    """Return an ISBN as it is printed: the prefix apart, as far as that is known without the agencies' tables."""
+    return f"{isbn[:3]}-{isbn[3:12]}-{isbn[12:]}" if len(isbn) == 13 else f"{isbn[:-1]}-{isbn[-1:]}"
+
+
+OwnFile = Annotated[Path | None, BeforeValidator(_own_file)]
 
 
 class ExportOptions(BaseModel):
@@ -31,7 +130,8 @@ class ExportOptions(BaseModel):
 
     layout: Layout = Field(
         default="storyboard",
-        description="Of a PDF: storyboard (a grid with words; unless told), book (a frame a page), contact.",
+        description="Of a PDF: storyboard (a grid with words; unless told), list (a row a frame with scene, shot and "
+        "camera), book (a frame a page), contact.",
     )
     page: str = Field(
         default="a4", description="Page size: a4 (unless told), a5, letter, square, or WIDTHxHEIGHT in millimetres."
@@ -55,7 +155,14 @@ class ExportOptions(BaseModel):
     still: bool = Field(
         default=False, description="Keep drawings still in films, where their layers would move and eyes blink."
     )
-    fps: int = Field(default=24, ge=1, le=120, description="Frames a second of films and timelines; 24 unless told.")
+    fps: Annotated[
+        Fraction, BeforeValidator(read_rate), PlainSerializer(told_rate), WithJsonSchema({"type": "string"})
+    ] = Field(
+        default=Fraction(24),
+        ge=1,
+        le=120,
+        description="Frames a second of films and timelines; 24 unless told. 23.976, 29.97 and 30000/1001 are exact.",
+    )
     plain: bool = Field(
         default=False, description="Leave captions out of films, contact sheets and the names of pictures."
     )
@@ -64,7 +171,43 @@ class ExportOptions(BaseModel):
         pattern=r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*",
         description="The words' language, as in BCP 47; en unless told.",
     )
-    audio: Path | None = Field(default=None, description="A sound file that is laid under an mp4.")
+    audio: Path | None = Field(
+        default=None,
+        description="A sound file for the whole board; or a folder of them: 03.wav or 3_door.mp3 is of frame 3, "
+        "board.mp3 of the whole.",
+    )
+    size: Annotated[
+        Size | Literal["print"] | None,
+        BeforeValidator(read_size),
+        PlainSerializer(_told_size),
+        WithJsonSchema({"type": "string"}),
+    ] = Field(
+        default=None,
+        description="Pixels of the pictures, WIDTHxHEIGHT (drawings are drawn at it, others scaled), or print: "
+        "the page at 300 dpi. Unless told, 1920x1080 for films, timelines and the player, else as they were drawn.",
+    )
+    logo: OwnFile = Field(default=None, description="A picture for the head of a PDF's storyboard pages and lists.")
+    date: str = Field(
+        default="", max_length=40, description="A date for the head of a PDF's storyboard pages and for an imprint."
+    )
+    author: str = Field(default="", max_length=200, description="Who wrote and drew a book.")
+    publisher: str = Field(default="", max_length=200, description="Who publishes a book.")
+    isbn: Annotated[str, AfterValidator(read_isbn)] = Field(
+        default="", description="A book's ISBN, of 13 or 10 digits; its check digit is checked."
+    )
+    multiple: int = Field(
+        default=4,
+        ge=1,
+        le=64,
+        description="A book of a PDF has a multiple of so many pages; 4 unless told, 1: any number.",
+    )
+    icc: OwnFile = Field(
+        default=None,
+        description="The printer's colour profile (ICC): a book is PDF/X-4 with it, letters in black ink.",
+    )
+    spoken: Literal["dialogue", "captions", "both"] = Field(
+        default="dialogue", description="What subtitles say: dialogue (unless told), captions, both."
+    )
     dataset: str | None = Field(
         default=None,
         description="Of hub-results: the benchmark's repository on the Hugging Face Hub, ORGANISATION/NAME.",
@@ -72,7 +215,7 @@ class ExportOptions(BaseModel):
 
 
 @dataclass(frozen=True)
-class Shot:
+class ExportFrame:
     """One frame of the board as other tools see it.
 
     Args:
@@ -85,6 +228,8 @@ class Shot:
         drawn_by: The renderer, as it was named.
         asked: What a renderer that draws the panels' fields was asked for.
         source: The drawing that the picture was made from; None where it was made otherwise.
+        sound: What is heard, in words.
+        status: What was decided about it: open, changes, approved; empty where nothing was.
     """
 
     number: int
@@ -102,46 +247,80 @@ class Shot:
     drawn_by: str
     asked: FrameRequest
     source: Path | None = None
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    camera: str = ""
+    camera_move: str = ""
+    weather: str = ""
+    sound: str = ""
+    status: str = ""
+    comments: tuple[Comment, ...] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The words of a book or a film: what is told, then what is spoken; the story has none for a bridge."""
-        if self.kind != "scene":
-            return ()
-        spoken = self.dialogue if self.dialogue.casefold() not in self.caption.casefold() else ""
-        return tuple(words for words in (self.caption, spoken) if words)
+        """The words of a book or a film: what is told, then what is spoken. An inserted frame has those that a person
+        wrote for it, else what it shows, where that is a sentence or two."""
+        told = self.caption if self.kind == "scene" or len(self.caption) <= _LONGEST_PROMPT else ""
+        return tuple(words for words in (told, self.spoken) if words)
+
+    @property
+    def spoken(self) -> str:
+        """The dialogue, where the caption does not say it already."""
+        return self.dialogue if self.dialogue.casefold() not in self.caption.casefold() else ""
 
     @property
     def mark(self) -> str:
         """The number, with the kind of a frame that the story itself does not have."""
         return str(self.number) if self.kind == "scene" else f"{self.number} ({self.kind})"
 
+    @property
+    def scene(self) -> str:
+        """Return where and when it is, and in what weather: "the kitchen, night"."""
+        return ", ".join(part for part in (self.place.replace("_", " "), self.time_of_day, self.weather) if part)
+
+    @property
+    def filmed(self) -> str:
+        """Return how the camera moves, and where it is."""
+        return ", ".join(part for part in (self.camera_move, self.camera) if part)
+
+    @property
+    def shot(self) -> str:
+        """Return how it is framed: "wide shot, low angle"."""
+        return ", ".join(part.replace("_", " ") for part in (self.shot_size, self.shot_angle) if part)
+
 
 @dataclass(frozen=True)
-class Sheet:
-    """A board that is ready to be exported."""
+class ExportBoard:
+    """A board that is ready to be exported. version: its name in the run. remarks: what there is to say of an export,
+    a sentence each."""
 
     story_id: str
     title: str
     text: str
-    shots: tuple[Shot, ...]
+    shots: tuple[ExportFrame, ...]
     renderer: str
     width: int
     height: int
+    version: str = ""
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
-        """How long the whole board stands."""
+        """Return how long the whole board stands."""
         return sum(shot.seconds for shot in self.shots)
 
 
-def read_sheet(run: Path, options: ExportOptions) -> Sheet:
+def read_sheet(run: Path, options: ExportOptions) -> ExportBoard:
     """Return the board of a finished run.
 
-    A panel's `dialogue`, `action`, `notes` and `duration` (seconds) are read from `plan.json`, where they are written.
+    A panel's `dialogue`, `action`, `notes`, `sound` and `duration` (seconds) are read from `plan.json`, where they are
+    written; those of an inserted frame from `storyboard.json`.
 
     Raises:
-        InputFileError: the run has not finished, a picture is missing or none, or a duration is no number of seconds.
+        InputFileError: the run has not finished, a picture is missing or none, or a duration is not a number of
+        seconds.
     """
     folder = finished_run(run)
     board = read_record(folder / "storyboard.json", Board)
@@ -155,46 +334,61 @@ def read_sheet(run: Path, options: ExportOptions) -> Sheet:
     if not shots:
         raise InputFileError(f"The run in {str(run)!r} has no frame.")
     width, height = _size(shots)
-    title = _clean(story.title or "") or story.story_id.replace("_", " ")
+    title = _clean(RunFolder(folder).title(story)) or story.story_id.replace("_", " ")
     text = "\n".join(map(_clean, story.story_text.splitlines()))
-    return Sheet(board.story_id, title, text, shots, board.renderer, width, height)
+    return ExportBoard(board.story_id, title, text, shots, board.renderer, width, height, _version(folder))
 
 
-def _shot(folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str, plan: Plan) -> Shot:
-    told: Mapping[str, Any] = (panel.model_extra or {}) if panel is not None else {}
-    caption = (panel.caption or panel.prompt) if panel is not None else frame.prompt
+def _shot(
+    folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str, plan: Plan
+) -> ExportFrame:
+    shown = panel if frame.kind == "scene" else frame.panel
+    told: Mapping[str, Any] = shown.model_dump() if shown is not None else {}
     if frame.kind != "scene":
-        caption = frame.prompt
+        told = {**told, **(frame.model_extra or {})}
+    caption = caption_of(frame, plan)
     picture = panel_path(folder, frame)
     if not picture.is_file():
         raise InputFileError(
             f"The picture of frame {frame.index} is missing: {str(picture)!r}.", hint="Give the run's command again."
         )
-    return Shot(
+    return ExportFrame(
         number=frame.index,
         kind=frame.kind,
         name=speaking_name(frame.index, caption, frame.kind) if not options.plain else f"{frame.index:02d}",
         picture=picture,
         caption=_clean(caption),
-        dialogue=_words(told, "dialogue") if frame.kind == "scene" else "",
-        action=_words(told, "action") if frame.kind == "scene" else "",
-        notes=_words(told, "notes") if frame.kind == "scene" else "",
-        seconds=_seconds(told.get("duration"), frame.index, options.seconds)
-        if frame.kind == "scene"
-        else options.seconds,
+        seconds=_seconds(told.get("duration"), frame, options.seconds),
         sha256=frame.sha256,
         prompt=_clean(frame.prompt),
         seed=frame.seed,
         drawn_by=renderer,
         asked=frame_request(plan, frame, (0, 0)),
         source=_source(folder, frame),
+        status=status_of(frame),
+        comments=comments_of(frame),
+        **{key: _words(told, key) for key in WORDS},
     )
+
+
+def _version(folder: Path) -> str:
+    """Return the name of the version that the board stands at."""
+    told = read_json(folder / "run.json")
+    name = told.get("version") if isinstance(told, dict) else None
+    return name if isinstance(name, str) else FIRST_VERSION
 
 
 def _source(folder: Path, frame: Frame) -> Path | None:
     """Return the drawing beside a frame's picture; None where there is none."""
     path = folder / "panels" / f"{frame.sha256}.svg"
     return path if frame.source is not None and path.is_file() else None
+
+
+WORDS = (
+    "dialogue", "action", "notes", "sound", "place", "time_of_day", "shot_size", "shot_angle", "camera",
+    "camera_move", "weather",
+)  # fmt: skip
+"""What is said of a frame beside its caption, by the names of its panel's fields."""
 
 
 def _words(told: Mapping[str, Any], key: str) -> str:
@@ -211,7 +405,7 @@ def _is_text(letter: str) -> bool:
     return letter.isspace() or (unicodedata.category(letter) not in ("Cc", "Cs") and ord(letter) & 0xFFFE != 0xFFFE)
 
 
-def _seconds(value: object, index: int, default: float) -> float:
+def _seconds(value: object, frame: Frame, default: float) -> float:
     if value is None:
         return default
     if (
@@ -221,16 +415,15 @@ def _seconds(value: object, index: int, default: float) -> float:
         and 0 < value <= _LONGEST
     ):
         return float(value)
-    raise InputFileError(
-        f"plan.json, panel {index}: 'duration' must be seconds, above 0, at most {_LONGEST:,.0f}; it is {value!r}."
-    )
+    where = f"plan.json, panel {frame.scene}" if frame.kind == "scene" else f"storyboard.json, frame {frame.index}"
+    raise InputFileError(f"{where}: 'duration' must be seconds, above 0, at most {_LONGEST:,.0f}; it is {value!r}.")
 
 
-def _size(shots: tuple[Shot, ...]) -> tuple[int, int]:
+def _size(shots: tuple[ExportFrame, ...]) -> tuple[int, int]:
     """Return width and height of the first frame, in pixels.
 
     Raises:
-        InputFileError: it is no picture.
+        InputFileError: it is not a picture.
     """
     from katha.app.reports.page import open_picture
 

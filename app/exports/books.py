@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-import zipfile
 from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import accumulate
 from pathlib import Path
 from xml.etree import ElementTree
 
-from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.archive import write_zip
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions
 from katha.app.exports.fonts import has_no_blanks
+from katha.app.exports.lists import listing
+from katha.app.exports.pictures import files_of
+from katha.app.exports.sizes import box_of, fitted
 from katha.app.exports.vectors import drawn_as_vectors
+from katha.jsonio import dumps
+from katha.pictures import as_png
+from katha.renderers.exported import LISTS
 
+_SHELF = (1600, 2400)
+"""Pixels that a cover is fitted into: shops ask for 1,600 on a side."""
+_LONGEST_ALT = 300
+_DAY = re.compile(r"\d{4}(-\d\d(-\d\d)?)?")
 _SMALLEST, _LETTER, _IDEOGRAPH = 8, 0.6, 1.05
 """The smallest size of words in pixels, and how wide letters are at most on average, in sizes."""
 _LINE = "\n"
-_DATE = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = "1980-01-01T00:00:00Z"
 _CONTAINER = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -29,68 +39,81 @@ _TYPES = {
 }  # fmt: skip
 
 
-def write_zip(target: Path, files: Iterable[tuple[str, bytes]]) -> None:
-    """Write a zip of stored files in this order, without times of the day."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in files:
-            entry = zipfile.ZipInfo(name, _DATE)
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, data)
-
-
-def write_cbz(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write the frames in order with `ComicInfo.xml` (bridges are bookmarked)."""
+def write_cbz(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write the frames in order with `ComicInfo.xml` (bridges are bookmarked), and the list that brings them back."""
     info = ElementTree.Element("ComicInfo")
-    for name, value in (("Title", sheet.title), ("Summary", sheet.text), ("PageCount", str(len(sheet.shots)))):
-        ElementTree.SubElement(info, name).text = value
+    told = {"Title": sheet.title, "Summary": sheet.text, "Writer": options.author, "Publisher": options.publisher}
+    for name, value in told.items():
+        if value:
+            ElementTree.SubElement(info, name).text = value
+    ElementTree.SubElement(info, "PageCount").text = str(len(sheet.shots))
+    ElementTree.SubElement(info, "LanguageISO").text = options.language
     pages = ElementTree.SubElement(info, "Pages")
     for at, shot in enumerate(sheet.shots):
-        told = {"Image": str(at), "Type": "FrontCover" if at == 0 else "Story"}
+        page = {"Image": str(at), "Type": "FrontCover" if at == 0 else "Story"}
         if shot.kind != "scene":
-            told["Bookmark"] = shot.kind
-        ElementTree.SubElement(pages, "Page", told)
+            page["Bookmark"] = shot.kind
+        ElementTree.SubElement(pages, "Page", page)
     text = ElementTree.tostring(info, encoding="utf-8", xml_declaration=True)
-    frames = ((f"{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()) for shot in sheet.shots)
-    write_zip(target, [("ComicInfo.xml", text), *frames])
+    frames = list(files_of(sheet, options))
+    write_zip(target, [("ComicInfo.xml", text), *frames, (LISTS[".cbz"], _list(sheet, [name for name, _ in frames]))])
 
 
-def write_epub(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write a fixed-layout EPUB 3: a cover, then a frame a page with its words below; drawings stay vectors."""
+def _list(sheet: ExportBoard, names: Iterable[str]) -> bytes:
+    """Return the list of a board's frames in the files of these names."""
+    told = listing(sheet, "")
+    told["frames"] = [{**row, "file": name} for row, name in zip(told["frames"], names, strict=True)]
+    return dumps(told).encode("utf-8")
+
+
+def write_epub(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write a fixed-layout EPUB 3: a cover, then a frame a page with its words below; drawings stay vectors.
+
+    It says what EPUB Accessibility 1.1 asks for: how it can be read, and what is in it that helps.
+    """
     width, height = sheet.width, sheet.height
     foot = max(120, round(height * 0.22))
-    shots = list(sheet.shots)
-    images = {shot.number: _image(shot) for shot in shots}
+    images = {shot.number: _image(shot, options) for shot in sheet.shots}
+    front = _front(sheet, images[sheet.shots[0].number][0], options)
+    body = {
+        "cover": _cover(sheet, images[sheet.shots[0].number][0], options, foot),
+        **{
+            f"page{shot.number:03d}": _page(sheet, shot, images[shot.number][0], options.language, foot)
+            for shot in sheet.shots
+        },
+    }
     files: list[tuple[str, bytes]] = [
         ("mimetype", b"application/epub+zip"),
         ("META-INF/container.xml", _CONTAINER.encode()),
+        ("OEBPS/content.opf", _package(sheet, images, front[0], options, list(body)).encode("utf-8")),
+        ("OEBPS/nav.xhtml", _nav(sheet, options.language).encode("utf-8")),
+        ("OEBPS/style.css", _style(width, height, foot).encode("utf-8")),
     ]
-    body = {
-        "cover": _cover(sheet, images[shots[0].number][0], options.language, foot),
-        **{
-            f"page{shot.number:03d}": _page(sheet, shot, images[shot.number][0], options.language, foot)
-            for shot in shots
-        },
-    }
-    files.append(("OEBPS/content.opf", _package(sheet, images, options.language, list(body)).encode("utf-8")))
-    files.append(("OEBPS/nav.xhtml", _nav(sheet, options.language).encode("utf-8")))
-    files.append(("OEBPS/style.css", _style(width, height, foot).encode("utf-8")))
     files += [(f"OEBPS/{name}.xhtml", text.encode("utf-8")) for name, text in body.items()]
-    files += [(f"OEBPS/{name}", data) for name, data in dict([*images.values(), _front(sheet)]).items()]
+    files += [(f"OEBPS/{name}", data) for name, data in dict([*images.values(), front]).items()]
+    files.append((LISTS[".epub"], _list(sheet, [name for name, _ in images.values()])))
     write_zip(target, files)
 
 
-def _image(shot: Shot) -> tuple[str, bytes]:
+def _image(shot: ExportFrame, options: ExportOptions) -> tuple[str, bytes]:
     """Return the name and bytes of a frame's picture: its drawing where it has one."""
-    drawing = drawn_as_vectors(shot)
+    drawing, box = drawn_as_vectors(shot), box_of(options)
     if drawing is not None:
         return f"{shot.name}.svg", drawing.encode("utf-8")
+    if box is not None:
+        return f"{shot.name}.png", as_png(fitted(shot, box))
     return f"{shot.name}{shot.picture.suffix}", shot.picture.read_bytes()
 
 
-def _front(sheet: Sheet) -> tuple[str, bytes]:
-    """Return the picture that shops and shelves show, which takes pixels."""
+def _front(sheet: ExportBoard, name: str, options: ExportOptions) -> tuple[str, bytes]:
+    """Return the picture that shops and shelves show, which takes pixels; of a drawing as many as they ask for."""
     first = sheet.shots[0]
-    return f"{first.name}{first.picture.suffix}", first.picture.read_bytes()
+    if name.endswith(".svg"):
+        box = box_of(options) or _SHELF
+        return f"{first.name}.png", as_png(fitted(first, box, drawn_as_vectors(first)))
+    return name, first.picture.read_bytes() if options.size is None else as_png(
+        fitted(first, box_of(options) or _SHELF)
+    )
 
 
 def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
@@ -103,19 +126,31 @@ def _html(title: str, language: str, size: tuple[int, int], body: str) -> str:
     )
 
 
-def _cover(sheet: Sheet, image: str, language: str, foot: int) -> str:
-    body = f'<img src="{escape(image)}" alt=""/><h1 dir="auto">{escape(sheet.title)}</h1>'
-    return _html(sheet.title, language, (sheet.width, sheet.height + foot), body)
+def _cover(sheet: ExportBoard, image: str, options: ExportOptions, foot: int) -> str:
+    alt = f"{sheet.title}: {_described(sheet.shots[0])}"
+    by = f'<p dir="auto">{escape(options.author)}</p>' if options.author else ""
+    body = (
+        f'<section epub:type="cover"><img src="{escape(image)}" alt="{escape(alt)}" role="doc-cover"/>'
+        f'<h1 dir="auto">{escape(sheet.title)}</h1>{by}</section>'
+    )
+    return _html(sheet.title, options.language, (sheet.width, sheet.height + foot), body)
 
 
-def _page(sheet: Sheet, shot: Shot, name: str, language: str, foot: int) -> str:
+def _page(sheet: ExportBoard, shot: ExportFrame, name: str, language: str, foot: int) -> str:
     words = _LINE.join(shot.said)
-    alt = shot.caption or shot.prompt
     size, fitting = _fitted(words, sheet.width, foot)
     smaller = f' style="font-size: {size}px; padding: {size // 2}px {size}px"' if size < _points(foot) else ""
-    image = f'<img src="{escape(name)}" alt="{escape(alt)}"/>'
-    body = f'{image}<p dir="auto"{smaller}>{escape(fitting).replace(_LINE, "<br/>")}</p>'
+    number = f'<span id="p{shot.number}" epub:type="pagebreak" role="doc-pagebreak" aria-label="{shot.number}"></span>'
+    image = f'<img src="{escape(name)}" alt="{escape(_described(shot))}"/>'
+    told = f'<p dir="auto"{smaller}>{escape(fitting).replace(_LINE, "<br/>")}</p>'
+    body = f'<section epub:type="bodymatter">{number}{image}{told}</section>'
     return _html(f"{sheet.title}, {shot.number}", language, (sheet.width, sheet.height + foot), body)
+
+
+def _described(shot: ExportFrame) -> str:
+    """Return what is to be seen, for those who do not see it: what the frame was drawn from, where that is no more than
+    a few sentences, else its caption."""
+    return shot.prompt if 0 < len(shot.prompt) <= _LONGEST_ALT else shot.caption
 
 
 def _points(foot: int) -> int:
@@ -153,22 +188,47 @@ def _style(width: int, height: int, foot: int) -> str:
     )
 
 
-def _nav(sheet: Sheet, language: str) -> str:
-    rows = "".join(
-        f'<li><a href="page{shot.number:03d}.xhtml">{escape(shot.caption or shot.mark)}</a></li>'
-        for shot in sheet.shots
+def _nav(sheet: ExportBoard, language: str) -> str:
+    """Return the table of contents, the list of pages, and where the cover and the story begin."""
+
+    def row(shot: ExportFrame, words: str, anchor: str = "") -> str:
+        return f'<li><a href="page{shot.number:03d}.xhtml{anchor}">{escape(words)}</a></li>'
+
+    rows = "".join(row(shot, shot.caption or shot.mark) for shot in sheet.shots)
+    pages = "".join(row(shot, str(shot.number), f"#p{shot.number}") for shot in sheet.shots)
+    first = f'<li><a epub:type="bodymatter" href="page{sheet.shots[0].number:03d}.xhtml">Start</a></li>'
+    body = (
+        f'<nav epub:type="toc" role="doc-toc" aria-label="Contents"><h1>{escape(sheet.title)}</h1><ol>{rows}</ol></nav>'
+        f'<nav epub:type="page-list" role="doc-pagelist" aria-label="Pages" hidden=""><ol>{pages}</ol></nav>'
+        '<nav epub:type="landmarks" aria-label="Landmarks" hidden=""><ol>'
+        f'<li><a epub:type="cover" href="cover.xhtml">Cover</a></li>{first}</ol></nav>'
     )
-    body = f'<nav epub:type="toc"><h1>{escape(sheet.title)}</h1><ol>{rows}</ol></nav>'
     return _html(sheet.title, language, (sheet.width, sheet.height), body)
 
 
-def _package(sheet: Sheet, images: Mapping[int, tuple[str, bytes]], language: str, pages: list[str]) -> str:
+_ACCESS = (
+    ("schema:accessMode", "visual"), ("schema:accessMode", "textual"),
+    ("schema:accessModeSufficient", "textual"), ("schema:accessModeSufficient", "visual,textual"),
+    ("schema:accessibilityFeature", "alternativeText"), ("schema:accessibilityFeature", "readingOrder"),
+    ("schema:accessibilityFeature", "tableOfContents"), ("schema:accessibilityFeature", "pageNavigation"),
+    ("schema:accessibilityFeature", "structuralNavigation"),
+    ("schema:accessibilityHazard", "none"),
+    ("schema:accessibilitySummary", "Every page has a picture with a description, and the words of the story below it. "
+     "Nothing flashes, moves or sounds."),
+    ("pageBreakSource", "none"),
+)  # fmt: skip
+"""What EPUB Accessibility 1.1 has a book say of itself. Conformance is its publisher's to claim."""
+
+
+def _package(
+    sheet: ExportBoard, images: Mapping[int, tuple[str, bytes]], front: str, options: ExportOptions, pages: list[str]
+) -> str:
     """Return the package document: metadata, every file, and the order of reading."""
     identifier = uuid.uuid5(uuid.NAMESPACE_OID, "".join(shot.sha256 for shot in sheet.shots) + sheet.title)
+    own = f"urn:isbn:{options.isbn}" if options.isbn else f"urn:uuid:{identifier}"
     items = ['<item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>']
     items.append('<item id="style" href="style.css" media-type="text/css"/>')
     items += [f'<item id="{page}" href="{page}.xhtml" media-type="application/xhtml+xml"/>' for page in pages]
-    front, _ = _front(sheet)
     names = {f"image{number:03d}": name for number, (name, _) in images.items()}
     for item, name in {**names, **({} if front in names.values() else {"front": front})}.items():
         cover = ' properties="cover-image"' if name == front else ""
@@ -176,14 +236,19 @@ def _package(sheet: Sheet, images: Mapping[int, tuple[str, bytes]], language: st
         items.append(f'<item id="{item}" href="{escape(name)}" media-type="{kind}"{cover}/>')
     spine = "".join(f'<itemref idref="{page}"/>' for page in pages)
     bridges = " ".join(str(shot.number) for shot in sheet.shots if shot.kind == "bridge")
-    noted = f"<dc:description>Inserted frames: {bridges}</dc:description>" if bridges else ""
+    dated = options.date if _DAY.fullmatch(options.date) else ""
+    known = {"creator": options.author, "publisher": options.publisher, "date": dated}
+    known["description"] = f"Inserted frames: {bridges}" if bridges else ""
+    told = "".join(f"<dc:{name}>{escape(value)}</dc:{name}>" for name, value in known.items() if value)
+    access = "".join(f'<meta property="{name}">{escape(value)}</meta>' for name, value in _ACCESS)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">'
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id" '
+        f'xml:lang="{escape(options.language)}">'
         '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f'<dc:identifier id="id">urn:uuid:{identifier}</dc:identifier><dc:title>{escape(sheet.title)}</dc:title>'
-        f"<dc:language>{escape(language)}</dc:language>{noted}"
+        f'<dc:identifier id="id">{own}</dc:identifier><dc:title>{escape(sheet.title)}</dc:title>'
+        f"<dc:language>{escape(options.language)}</dc:language>{told}"
         f'<meta property="dcterms:modified">{_MODIFIED}</meta>'
         '<meta property="rendition:layout">pre-paginated</meta><meta property="rendition:spread">auto</meta>'
-        f"</metadata><manifest>{''.join(items)}</manifest><spine>{spine}</spine></package>\n"
+        f"{access}</metadata><manifest>{''.join(items)}</manifest><spine>{spine}</spine></package>\n"
     )

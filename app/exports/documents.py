@@ -1,18 +1,17 @@
-"""PDF: storyboard pages, picture books and contact sheets, with embedded fonts and the same bytes each time."""
+"""PDF: storyboard pages, lists, picture books and contact sheets, with embedded fonts and the same bytes each time."""
 
 from __future__ import annotations
 
 import io
-import re
+import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
-from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, told_isbn
 from katha.app.exports.fonts import (
     Fonts,
     as_seen,
@@ -22,20 +21,18 @@ from katha.app.exports.fonts import (
     is_leftward,
     needs_shaping,
 )
+from katha.app.exports.lists import told_of
+from katha.app.exports.paper import MM, page_size
+from katha.app.exports.press import Box, Placed, Told, read_profile, whole
 from katha.app.exports.vectors import drawn_as_vectors, svg_root
 from katha.app.reports.page import open_picture
-from katha.errors import UsageError
+from katha.pictures import decode, read_picture
+from katha.renderers.pages import FRAMES
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
     from reportlab.platypus import Paragraph
 
-_MM = 72 / 25.4
-_PAGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    {"a3": (297, 420), "a4": (210, 297), "a5": (148, 210), "letter": (215.9, 279.4), "square": (210, 210)}
-)
-_CUSTOM = re.compile(r"(\d{2,4}(?:\.\d+)?)x(\d{2,4}(?:\.\d+)?)")
-_SMALLEST, _LARGEST = 50, 1_500
 _CONTACT = 4
 _TALLEST, _WIDEST = 0.68, 0.62
 """How much of a cell's height, or of its width, a picture takes with words below or beside it, as grids are chosen."""
@@ -44,13 +41,19 @@ _WORDY, _ALMOST = 0.42, 0.97
 _LARGE = 1.5
 """How much larger words are where a frame is alone on its page."""
 _INK, _SOFT, _MARK = "#1f1e26", "#6a6873", "#c2571a"
+_BLACK = "cmyk(0,0,0,1)"
+"""What a press prints letters with: one ink."""
 _CUT = 1.14
 _FLOOR = (0.15, 0.26)
 """How much of a book's page its words have at least and at most, below the picture."""
 _COVER = 0.2
 _LEAST = 0.42
 """How small words are made at most, of their size."""
-_MARGIN, _GAP = 14 * _MM, 6 * _MM
+_FOOT = 9 * MM
+"""How much of the foot of a book's page is kept for its number."""
+_RIGHT = 80 * MM
+"""How wide what stands at the right of a page's head may be."""
+_MARGIN, _GAP, _HEAD = 14 * MM, 6 * MM, 10 * MM
 
 
 Row = tuple[str, str, float, str]
@@ -58,44 +61,14 @@ Row = tuple[str, str, float, str]
 Align = Literal["left", "centre", "right"]
 
 
-class Box(NamedTuple):
-    """A place on a page in points, from its lower left corner."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-def page_size(options: ExportOptions, *, wide: bool = False) -> tuple[float, float]:
-    """Return the page's width and height in points; wide: the frames are wider than high, and a page of a named size
-    with a single one lies on its side.
-
-    Raises:
-        UsageError: no such page, or one that is to lie and to stand.
-    """
-    if options.landscape and options.portrait:
-        raise UsageError("A page cannot be --landscape and --portrait.", hint="Leave one of them out.")
-    name = options.page.strip().lower()
-    found = _CUSTOM.fullmatch(name)
-    size = _PAGES.get(name) or ((float(found[1]), float(found[2])) if found else None)
-    if size is None or not all(_SMALLEST <= side <= _LARGEST for side in size):
-        raise UsageError(
-            f"--page {options.page!r} is no page size.",
-            hint=f"Known: {', '.join(_PAGES)}, or WIDTHxHEIGHT in millimetres from {_SMALLEST} to {_LARGEST}.",
-        )
-    width, height = (side * _MM for side in size)
-    single = options.layout == "book" or (options.layout == "storyboard" and options.per_page == 1)
-    lies = wide and single and found is None and width < height and not options.portrait
-    return (height, width) if options.landscape or lies else (width, height)
-
-
-def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+def write_pdf(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write the board as PDF, laid out as the options say; drawings stay vectors."""
     from reportlab.pdfgen.canvas import Canvas
 
     width, height = page_size(options, wide=sheet.width > sheet.height)
-    bleed = options.bleed * _MM if options.layout == "book" else 0.0
+    book = options.layout == "book"
+    bleed = options.bleed * MM if book else 0.0
+    profile = read_profile(options.icc) if options.icc is not None and book else None
     fonts = Fonts(options.font).checked(sheet)
     known = {font: _registered(0, font) for font in (fonts.best(sheet.title),)}
     pages = io.BytesIO()
@@ -105,60 +78,30 @@ def write_pdf(sheet: Sheet, target: Path, options: ExportOptions) -> None:
     )  # fmt: skip
     canvas.setTitle(sheet.title)
     canvas.setCreator("katha")
-    canvas.setAuthor("")
+    canvas.setAuthor(options.author)
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
-    page = _Page(canvas, fonts, known, width, height, bleed)
+    page = _Page(canvas, fonts, known, width, height, bleed, _BLACK if profile is not None else _INK)
     for shot in sheet.shots:
         page.know(shot, drawn_as_vectors(shot))
-    if options.layout == "book" and options.text == "facing":
+    if book and options.text == "facing":
         canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
-    {"storyboard": _storyboard, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
+    {"storyboard": _storyboard, "list": _list, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
-    target.write_bytes(_with_drawings(pages.getvalue(), page.placed, page.drawings))
+    told = Told(
+        sheet.title, options.author, {f"/{FRAMES}": _frames(page, sheet, width + 2 * bleed, height + 2 * bleed)}
+    )
+    target.write_bytes(whole(pages.getvalue(), page.placed, page.drawings, told, profile))
 
 
-class _Placed(NamedTuple):
-    """Where a frame's drawing lies: the page from 0, the frame's number, the place on the paper."""
-
-    page: int
-    number: int
-    box: Box
-
-
-def _with_drawings(pdf: bytes, placed: Sequence[_Placed], drawings: Mapping[int, bytes]) -> bytes:
-    """Return pages with drawings, each a PDF of one page, laid under them where they belong.
-
-    Each is a form, not a part of the page's own content: the matrix of a gradient counts from the stream it stands in.
-    """
-    from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    if not placed:
-        return pdf
-    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf)))
-    for at, (page, number, box) in enumerate(placed):
-        drawing: Any = PdfReader(io.BytesIO(drawings[number])).pages[0]
-        wide, tall = float(drawing.mediabox.width), float(drawing.mediabox.height)
-        form = DecodedStreamObject()
-        form.set_data(drawing.get_contents().get_data())
-        for name, value in {"/Type": NameObject("/XObject"), "/Subtype": NameObject("/Form"),
-                            "/BBox": drawing.mediabox, "/Resources": drawing["/Resources"],
-                            "/Group": drawing.get("/Group")}.items():  # fmt: skip
-            if value is not None:
-                form[NameObject(name)] = value.clone(writer)
-        paper: Any = writer.pages[page]
-        name = f"/Drawing{at}"
-        resources = paper["/Resources"].get_object()
-        forms = resources.setdefault(NameObject("/XObject"), DictionaryObject()).get_object()
-        forms[NameObject(name)] = writer._add_object(form.flate_encode())
-        under = DecodedStreamObject()
-        move = f"{box.width / wide:.6f} 0 0 {box.height / tall:.6f} {box.x:.4f} {box.y:.4f} cm"
-        under.set_data(f"q {move} {name} Do Q\n".encode() + paper.get_contents().get_data())
-        paper[NameObject("/Contents")] = writer._add_object(under.flate_encode())
-    writer.compress_identical_objects(remove_unreferenced=True)
-    whole = io.BytesIO()
-    writer.write(whole)
-    return whole.getvalue()
+def _frames(page: _Page, sheet: ExportBoard, width: float, height: float) -> str:
+    """Return the list of the frames and where each lies, as shares of its page from the upper left."""
+    places = {item.number: item for item in page.placed}  # of several the last: the first one of a book is its cover's
+    rows = []
+    for shot in sheet.shots:
+        at, (x, y, wide, tall) = places[shot.number].page + 1, places[shot.number].box
+        box = [round(side, 6) for side in (x / width, 1 - (y + tall) / height, wide / width, tall / height)]
+        rows.append({**told_of(shot), "page": at, "box": box})
+    return json.dumps({"title": sheet.title, "frames": rows}, ensure_ascii=False)
 
 
 def _drawing_page(svg: str) -> bytes | None:
@@ -177,7 +120,7 @@ def _drawing_page(svg: str) -> bytes | None:
             return None
 
 
-def _bridges(sheet: Sheet) -> str:
+def _bridges(sheet: ExportBoard) -> str:
     return ", ".join(str(shot.number) for shot in sheet.shots if shot.kind == "bridge") or "none"
 
 
@@ -203,14 +146,22 @@ class _Page:
     """A canvas with a margin, fonts and a way to write words that never overflow their box."""
 
     def __init__(
-        self, canvas: Canvas, fonts: Fonts, known: dict[Path, str], width: float, height: float, bleed: float
+        self,
+        canvas: Canvas,
+        fonts: Fonts,
+        known: dict[Path, str],
+        width: float,
+        height: float,
+        bleed: float,
+        ink: str = _INK,
     ) -> None:
+        self.ink = ink
         self.canvas, self.fonts, self.width, self.height, self.bleed = canvas, fonts, width, height, bleed
         self.known = known
         self.drawings: dict[int, bytes] = {}
-        self.placed: list[_Placed] = []
+        self.placed: list[Placed] = []
 
-    def know(self, shot: Shot, svg: str | None) -> None:
+    def know(self, shot: ExportFrame, svg: str | None) -> None:
         """Take a frame's vectors, where it has some."""
         drawing = _drawing_page(_unframed(svg)) if svg is not None else None
         if drawing is not None:
@@ -218,12 +169,14 @@ class _Page:
 
     def begin(self) -> None:
         """Say where the paper is cut, and move the origin there."""
-        if self.bleed:
-            self.canvas.setTrimBox((self.bleed, self.bleed, self.bleed + self.width, self.bleed + self.height))
-            self.canvas.translate(self.bleed, self.bleed)
+        cut = (self.bleed, self.bleed, self.bleed + self.width, self.bleed + self.height)
+        self.canvas.setTrimBox(cut)
+        self.canvas.setBleedBox((0, 0, self.width + 2 * self.bleed, self.height + 2 * self.bleed))
+        self.canvas.translate(self.bleed, self.bleed)
 
-    def words(self, rows: Sequence[Row], box: Box, align: Align = "left") -> None:
-        """Write rows from the box's top, or in its middle; ragged lines in the middle are made of equal length.
+    def words(self, rows: Sequence[Row], box: Box, align: Align = "left", *, low: bool = False) -> None:
+        """Write rows from the box's top, or in its middle, or with `low` at its foot; ragged lines in the
+        middle are made of equal length.
 
         They are made smaller where they would not fit, and end in an ellipsis where even that is too much.
         """
@@ -239,7 +192,8 @@ class _Page:
                         self._balanced(row, shrink, box.width, tall) for row, tall in zip(told, heights, strict=True)
                     ]
                 break
-        top = box.y + box.height - (max(0.0, box.height - sum(heights)) / 2 if align == "centre" else 0.0)
+        spare = max(0.0, box.height - sum(heights))
+        top = box.y + box.height - (spare if low else spare / 2 if align == "centre" else 0.0)
         for row, item, tall in zip(told, made, heights, strict=True):
             fitting = (item, tall) if top - tall >= box.y - 1 else self._cut(row, tall, top - box.y, box.width, align)
             if fitting is None:
@@ -293,7 +247,7 @@ class _Page:
         return None
 
     def _width(self, text: str, points: float) -> float:
-        """How wide words are in points, each shaped by itself as it will be drawn."""
+        """Return how wide words are in points, each shaped by itself as it will be drawn."""
         from reportlab.pdfbase.pdfmetrics import stringWidth
         from reportlab.pdfbase.ttfonts import shapeStr
 
@@ -310,7 +264,7 @@ class _Page:
             self.known[font] = _registered(len(self.known), font)
         return self.known[font]
 
-    def picture(self, shot: Shot, box: Box, *, bleeds: bool = False) -> Box:
+    def picture(self, shot: ExportFrame, box: Box, *, bleeds: bool = False) -> Box:
         """Draw a frame whole in the middle of a box and return where it lies.
 
         One that `bleeds` covers all of the box, where that cuts off no more than an eighth of it.
@@ -324,9 +278,10 @@ class _Page:
         scale = most if fill else least
         width, height = wide * scale, tall * scale
         placed = Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
-        if shot.number in self.drawings:  # what bleeds is cut by the paper
-            paper = placed._replace(x=placed.x + self.bleed, y=placed.y + self.bleed)
-            self.placed.append(_Placed(self.canvas.getPageNumber() - 1, shot.number, paper))
+        paper = placed._replace(x=placed.x + self.bleed, y=placed.y + self.bleed)
+        drawn = shot.number in self.drawings
+        self.placed.append(Placed(self.canvas.getPageNumber() - 1, shot.number, paper, drawn))
+        if drawn:  # what bleeds is cut by the paper
             return placed
         self.canvas.saveState()
         clip = self.canvas.beginPath()
@@ -337,7 +292,7 @@ class _Page:
         return placed
 
     @staticmethod
-    def covers(shot: Shot, box: Box) -> bool:
+    def covers(shot: ExportFrame, box: Box) -> bool:
         """Return whether a picture covers a box without losing more than an eighth of itself."""
         with open_picture(shot.picture) as picture:
             shape = box.width / box.height * picture.height / picture.width
@@ -348,6 +303,12 @@ class _Page:
         self.canvas.setStrokeColor(colour)
         self.canvas.setLineWidth(weight)
         self.canvas.rect(*box, stroke=1, fill=0)
+
+    def line(self, x: float, y: float, width: float) -> None:
+        """Draw a thin line to the right."""
+        self.canvas.setStrokeColor(_SOFT)
+        self.canvas.setLineWidth(0.4)
+        self.canvas.line(x, y, x + width, y)
 
 
 def _wrap(text: str) -> str | None:
@@ -376,12 +337,12 @@ def _widths(cell: tuple[float, float], ratio: float) -> tuple[float, float]:
     return min(cell[0], cell[1] * _TALLEST * ratio), min(cell[0] * _WIDEST, cell[1] * ratio)
 
 
-def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
+def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
     """Draw a grid of frames with number, time, caption, dialogue, action and notes.
 
     Frames are as large as the words leave room for: a row's words have the height that the longest of them needs.
     """
-    head, ratio = 10 * _MM, sheet.width / sheet.height
+    head, ratio = _HEAD, sheet.width / sheet.height
     body = Box(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN - head)
     columns, rows = _grid(options.per_page, body, ratio)
     cell = _cell(body, columns, rows)
@@ -389,8 +350,8 @@ def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
     pages = [sheet.shots[at : at + options.per_page] for at in range(0, len(sheet.shots), options.per_page)]
     told = {shot.number: _told(shot, _LARGE if options.per_page == 1 else 1.0) for shot in sheet.shots}
 
-    def needs(width: float, shots: Sequence[Shot]) -> list[float]:
-        """How high the words of each row are; where they are too many, they will be made smaller."""
+    def needs(width: float, shots: Sequence[ExportFrame]) -> list[float]:
+        """Return how high the words of each row are; where they are too many, they will be made smaller."""
         lines = [shots[at : at + columns] for at in range(0, len(shots), columns)]
         most = cell[1] * _WORDY
         return [min(most, 4 + max(page.tall(told[shot.number], width) for shot in line)) for line in lines]
@@ -405,10 +366,7 @@ def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
     left = body.x + ((cell[0] - wide) / 2 if options.per_page == 1 and below >= beside else 0.0)
     for number, shots in enumerate(pages, 1):
         page.begin()
-        title = Box(_MARGIN, body.y + body.height, body.width - 100, head)
-        page.words([("", sheet.title, 13, _INK)], title)
-        total = [("", f"page {number} of {len(pages)}, {_seconds(sheet.seconds)}", 8, _SOFT)]
-        page.words(total, Box(_MARGIN, title.y, body.width, head - 5), "right")
+        _head(page, sheet, options, (number, len(pages)))
         deep = needs(cell[0], shots) if below >= beside else [cell[1] - wide / ratio] * rows
         spare = (body.height - rows * wide / ratio - (rows - 1) * _GAP) / rows - sum(deep) / len(deep)
         top = body.y + body.height
@@ -421,19 +379,108 @@ def _storyboard(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
         page.canvas.showPage()
 
 
-def _told(shot: Shot, larger: float) -> list[Row]:
+def _head(page: _Page, sheet: ExportBoard, options: ExportOptions, number: tuple[int, int]) -> None:
+    """Draw the head of a page: logo, title; date, version, number of the page, and how long the board stands."""
+    top = page.height - _MARGIN - _HEAD
+    left = _MARGIN + (_logo(page, options.logo, Box(_MARGIN, top + 3, 40 * MM, _HEAD - 1)) if options.logo else 0.0)
+    page.words([("", sheet.title, 13, _INK)], Box(left, top, page.width - _MARGIN - left - _RIGHT, _HEAD))
+    told = [options.date, f"version {sheet.version}" if sheet.version else ""]
+    told += [f"page {number[0]} of {number[1]}", _seconds(round(sheet.seconds, 3))]
+    said = " \u00b7 ".join(part for part in told if part)
+    page.words([("", said, 8, _SOFT)], Box(page.width - _MARGIN - _RIGHT, top, _RIGHT, _HEAD - 5), "right")
+
+
+def _logo(page: _Page, path: Path, box: Box) -> float:
+    """Draw a logo at the left of a box and return how much of its width that takes."""
+    from reportlab.lib.utils import ImageReader
+
+    picture = ImageReader(decode(read_picture(path, f"The logo {str(path)!r}"), f"The logo {str(path)!r}"))
+    wide, tall = picture.getSize()
+    scale = min(box.width / wide, box.height / tall)
+    page.canvas.drawImage(picture, box.x, box.y, wide * scale, tall * scale)
+    return float(wide * scale) + _GAP / 2
+
+
+def _told(shot: ExportFrame, larger: float) -> list[Row]:
     """Return the words that stand with a frame on a storyboard page."""
     colour = _SOFT if shot.kind == "scene" else _MARK
+    how = " \u00b7 ".join(part for part in (shot.mark, _seconds(shot.seconds), shot.shot, shot.filmed) if part)
     return [
-        ("", f"{shot.mark} \u00b7 {_seconds(shot.seconds)}", 9.0 * larger, colour),
+        ("", how, 9.0 * larger, colour),
+        ("", shot.scene, 9.0 * larger, _SOFT),
         ("", shot.caption, 10.0 * larger, _INK),
-        ("Dialogue:", shot.dialogue, 9.0 * larger, _INK),
+        ("Dialogue:", shot.spoken, 9.0 * larger, _INK),
         ("Action:", shot.action, 9.0 * larger, _INK),
+        ("Sound:", shot.sound, 9.0 * larger, _SOFT),
         ("Notes:", shot.notes, 9.0 * larger, _SOFT),
     ]
 
 
-def _frame(page: _Page, shot: Shot, told: Sequence[Row], box: Box, size: tuple[float, float], *, aside: bool) -> None:
+_COLUMNS = (
+    ("No.", 0.06), ("", 0.17), ("Scene", 0.12), ("Shot", 0.11), ("Camera", 0.11), ("What happens", 0.29),
+    ("Notes", 0.14),
+)  # fmt: skip
+"""The columns of a list: what stands above each, and its share of the width."""
+
+
+def _cells(shot: ExportFrame) -> list[list[Row]]:
+    """Return what stands in the columns of a list beside a frame's picture."""
+    colour = _SOFT if shot.kind == "scene" else _MARK
+    happens = [("", shot.caption, 9.0, _INK), ("", _quoted(shot.spoken), 9.0, _INK), ("", shot.action, 8.0, _SOFT)]
+    return [
+        [("", shot.mark, 9.0, colour), ("", _seconds(shot.seconds), 8.0, _SOFT)],
+        [],
+        [("", shot.scene, 8.5, _INK)],
+        [("", shot.shot, 8.5, _INK)],
+        [("", shot.filmed, 8.5, _INK)],
+        happens,
+        [("", shot.notes, 8.5, _INK), ("Sound:", shot.sound, 8.5, _SOFT)],
+    ]
+
+
+def _quoted(words: str) -> str:
+    return f"\u201c{words}\u201d" if words and words[0] not in '"\u201c\u00ab' else words
+
+
+def _list(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
+    """Draw a row a frame: its number and time, picture, scene, shot, camera, what happens and notes."""
+    body = page.width - 2 * _MARGIN
+    widths = [share * body for _, share in _COLUMNS]
+    lefts = [_MARGIN + sum(widths[:at]) for at in range(len(widths))]
+    inner = [width - _GAP / 2 for width in widths]
+    picture = inner[1] * sheet.height / sheet.width
+    top, bottom = page.height - _MARGIN - _HEAD - 14, _MARGIN
+    rows = []
+    for shot in sheet.shots:
+        cells = _cells(shot)
+        words = max(page.tall(cell, width) for cell, width in zip(cells, inner, strict=True))
+        rows.append((shot, cells, min(top - bottom, max(picture, words) + 8)))
+    pages: list[list[tuple[ExportFrame, list[list[Row]], float]]] = [[]]
+    for row in rows:
+        if pages[-1] and sum(tall for _, _, tall in pages[-1]) + row[2] > top - bottom:
+            pages.append([])
+        pages[-1].append(row)
+    for number, told in enumerate(pages, 1):
+        page.begin()
+        _head(page, sheet, options, (number, len(pages)))
+        for (name, _), x, width in zip(_COLUMNS, lefts, inner, strict=True):
+            page.words([("", name, 8, _SOFT)], Box(x, top, width, 12))
+        y = top
+        for shot, cells, tall in told:
+            page.line(_MARGIN, y, body)
+            placed = page.picture(shot, Box(lefts[1], y - 4 - picture, inner[1], picture))
+            if shot.kind != "scene":
+                page.frame(placed, _MARK, 2.0)
+            for cell, x, width in zip(cells, lefts, inner, strict=True):
+                page.words(cell, Box(x, y - tall + 2, width, tall - 5))
+            y -= tall
+        page.line(_MARGIN, y, body)
+        page.canvas.showPage()
+
+
+def _frame(
+    page: _Page, shot: ExportFrame, told: Sequence[Row], box: Box, size: tuple[float, float], *, aside: bool
+) -> None:
     """Draw a frame at the top of a box, with its words below it, or aside."""
     wide, tall = size
     placed = page.picture(shot, Box(box.x, box.y + box.height - tall, wide, tall))
@@ -445,20 +492,17 @@ def _frame(page: _Page, shot: Shot, told: Sequence[Row], box: Box, size: tuple[f
         page.words(told, Box(box.x, box.y, box.width, box.height - tall - 4))
 
 
-def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
+def _contact(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
     """Draw all frames small, numbered and named, as many to a page as fit."""
     columns = _CONTACT if page.width > page.height else _CONTACT - 1
     width = (page.width - 2 * _MARGIN - (columns - 1) * _GAP) / columns
     tall = width * sheet.height / sheet.width
     height = tall + (14 if options.plain else 34)
-    head = 10 * _MM
+    head = _HEAD
     rows = max(1, int((page.height - 2 * _MARGIN - head + _GAP) // (height + _GAP)))
     for first in range(0, len(sheet.shots), rows * columns):
         page.begin()
-        page.words(
-            [("", sheet.title, 13, _INK)],
-            Box(_MARGIN, page.height - _MARGIN - head, page.width - 2 * _MARGIN, head),
-        )
+        _head(page, sheet, options, (first // (rows * columns) + 1, -(-len(sheet.shots) // (rows * columns))))
         for at, shot in enumerate(sheet.shots[first : first + rows * columns]):
             x = _MARGIN + at % columns * (width + _GAP)
             y = page.height - _MARGIN - head - (at // columns + 1) * height - at // columns * _GAP
@@ -470,51 +514,89 @@ def _contact(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
         page.canvas.showPage()
 
 
-def _book(page: _Page, sheet: Sheet, options: ExportOptions) -> None:
-    """Draw a cover, then a frame a page (or words on the left page and their picture on the right one).
+def _book(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
+    """Draw a cover, an imprint, a title page, then a frame a page (or words on the left page and their picture on the
+    right one), and bare pages until their number is a multiple of what a sheet of paper holds.
 
     The cover is a right page, as page 1 of every bound book: what follows it lies open in pairs.
     """
-    whole = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
+    whole_page = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
     width = page.width - 2 * _MARGIN
     page.begin()
-    floor = _plate(page, sheet, sheet.shots[0], whole, page.height * _COVER)
+    floor = _plate(page, sheet, sheet.shots[0], whole_page, page.height * _COVER)
     size = min(54.0, 30.0 * max(1.0, floor / (page.height * _COVER) * 0.7))
-    page.words([("", sheet.title, size, _INK)], Box(_MARGIN, 0, width, floor), "centre")
+    page.words([("", sheet.title, size, page.ink)], Box(_MARGIN, 0, width, floor), "centre")
     page.canvas.showPage()
+    _front(page, sheet, options)
     least, most = (share * page.height for share in _FLOOR)
     needed = max(page.tall([("", said, 17.0, _INK) for said in shot.said], width) for shot in sheet.shots)
     for shot in sheet.shots:
         page.begin()
         if options.text == "facing":
             size = min(32.0, max(16.0, page.height * 0.04))
-            page.words(_lines(shot, size), Box(_MARGIN, _MARGIN, width, page.height - 2 * _MARGIN), "centre")
+            page.words(_lines(page, shot, size), Box(_MARGIN, _MARGIN, width, page.height - 2 * _MARGIN), "centre")
+            _folio(page)
             page.canvas.showPage()
             page.begin()
-            page.picture(shot, whole, bleeds=True)
-        elif not shot.said and page.covers(shot, whole):
-            page.picture(shot, whole, bleeds=True)
+            page.picture(shot, whole_page, bleeds=True)
+        elif not shot.said and page.covers(shot, whole_page):
+            page.picture(shot, whole_page, bleeds=True)
         else:
-            floor = _plate(page, sheet, shot, whole, min(most, max(least, needed + _MARGIN)))
+            floor = _plate(page, sheet, shot, whole_page, min(most, max(least, needed + _MARGIN)))
             size = min(28.0, max(17.0, 16.0 * floor / (page.height * _FLOOR[1])))
-            page.words(_lines(shot, size), Box(_MARGIN, _MARGIN * 0.4, width, floor - _MARGIN * 0.6), "centre")
+            told = Box(_MARGIN, _FOOT, width, floor - _FOOT - _MARGIN * 0.2)
+            page.words(_lines(page, shot, size), told, "centre")
+            _folio(page)
+        page.canvas.showPage()
+    while (page.canvas.getPageNumber() - 1) % options.multiple:
+        page.begin()
         page.canvas.showPage()
 
 
-def _plate(page: _Page, sheet: Sheet, shot: Shot, whole: Box, floor: float) -> float:
+def _front(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
+    """Draw the imprint, on the back of the cover, and the title page."""
+    width = page.width - 2 * _MARGIN
+    page.begin()
+    made = [options.publisher, options.date]
+    lines = [sheet.title, f"Words and pictures: {options.author}" if options.author else ""]
+    lines += [", ".join(part for part in made if part), f"ISBN {told_isbn(options.isbn)}" if options.isbn else ""]
+    lines += [f"Drawn with katha ({sheet.renderer})"]
+    page.words(
+        [("", line, 8.0, page.ink) for line in lines], Box(_MARGIN, _MARGIN, width, 9 * 8.0 * 1.3), "left", low=True
+    )
+    page.canvas.showPage()
+    page.begin()
+    size = min(44.0, max(22.0, page.height * 0.055))
+    page.words(
+        [("", sheet.title, size, page.ink)], Box(_MARGIN, page.height * 0.45, width, page.height * 0.3), "centre"
+    )
+    by = [("", options.author, size * 0.45, page.ink)]
+    page.words(by, Box(_MARGIN, page.height * 0.3, width, page.height * 0.15), "centre")
+    below = [("", options.publisher, size * 0.35, page.ink)]
+    page.words(below, Box(_MARGIN, _MARGIN, width, size), "centre")
+    page.canvas.showPage()
+
+
+def _folio(page: _Page) -> None:
+    """Write the number of a book's page at its foot."""
+    number = [("", str(page.canvas.getPageNumber()), 8.0, page.ink)]
+    page.words(number, Box(_MARGIN, _FOOT * 0.3, page.width - 2 * _MARGIN, _FOOT * 0.6), "centre")
+
+
+def _plate(page: _Page, sheet: ExportBoard, shot: ExportFrame, whole_page: Box, floor: float) -> float:
     """Draw a picture at the top of a book's page and return how high the paper below it is, at least `floor`.
 
     It runs over the edges of the paper on three sides, or stands free of all of them where it is too high for that.
     """
-    tall = whole.width * sheet.height / sheet.width
-    top = whole.y + whole.height
+    tall = whole_page.width * sheet.height / sheet.width
+    top = whole_page.y + whole_page.height
     if tall <= top - floor:
-        page.picture(shot, Box(whole.x, top - tall, whole.width, tall))
+        page.picture(shot, Box(whole_page.x, top - tall, whole_page.width, tall))
         return top - tall
     page.picture(shot, Box(_MARGIN, floor, page.width - 2 * _MARGIN, page.height - floor - 0.7 * _MARGIN))
     return floor
 
 
-def _lines(shot: Shot, size: float) -> list[Row]:
+def _lines(page: _Page, shot: ExportFrame, size: float) -> list[Row]:
     """Return a book's words for a frame."""
-    return [("", said, size, _INK) for said in shot.said]
+    return [("", said, size, page.ink) for said in shot.said]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from katha.app.exports.board import ExportOptions, Sheet
+from katha.app.exports.board import ExportBoard, ExportOptions
 from katha.app.exports.fonts import Fonts
 from katha.app.exports.motion import Moving
 from katha.app.exports.pictures import with_words
-from katha.app.reports.page import open_picture
-from katha.errors import InputFileError
+from katha.app.exports.sizes import drawings_of, film_size, fitted
+from katha.app.exports.sounds import RATE, mixed, sounds_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_GIF_SIDE, _MP4_SIDE = 640, 1280
+_GIF_SIDE = 640
 _GIF_STEPS = 4
 _GIF_RATE = 6
 """Pictures a second of what moves."""
@@ -43,33 +42,54 @@ class _Take:
         return shown
 
 
-def _takes(sheet: Sheet, side: int, options: ExportOptions) -> tuple[list[_Take], int]:
-    """Return every shot with its caption, even in width and height, no longer than `side` pixels.
+@dataclass(frozen=True)
+class _Set:
+    """What every shot of a film has: how large its picture and the bar of words below it are, the letters, and the
+    drawings by the frames' numbers. dark: what is bare is black."""
 
-    Also returns how many pixels of its height the caption has.
-    """
-    from PIL import ImageOps
+    width: int
+    height: int
+    bar: int
+    fonts: Fonts
+    drawings: Mapping[int, str]
+    still: bool
+    dark: bool = False
 
-    scale = min(1.0, side / max(sheet.width, sheet.height))
-    width, height = (max(2, round(length * scale) // 2 * 2) for length in (sheet.width, sheet.height))
-    bar = 0 if options.plain else round(height * _BAR) // 2 * 2
+    def takes(self, sheet: ExportBoard) -> Iterator[_Take]:
+        """Yield every shot with its caption."""
+        before: frozenset[str] = frozenset()
+        for shot in sheet.shots:
+            drawing = self.drawings.get(shot.number)
+            shown = fitted(shot, (self.width, self.height), drawing)
+            still = with_words(shot, shown, (self.width, self.height), self.bar, self.fonts, dark=self.dark)
+            svg = shot.source.read_text(encoding="utf-8") if shot.source is not None and not self.still else None
+            if svg is None:
+                before = frozenset()
+                yield _Take(still, shot.seconds)
+                continue
+            moving = Moving(svg, shown.size, shot.asked.must_show, before, "wide" in shot.asked.shot_size)
+            before = moving.ids
+            place = ((self.width - shown.width) // 2, (self.height - shown.height) // 2)
+            yield _Take(still, shot.seconds, moving, place)
+
+
+def _set(sheet: ExportBoard, options: ExportOptions, side: int | None = None) -> _Set:
+    """Return how the shots of a film are set: into pictures of a film's size, words and all, where drawings or the
+    options say it; else their own with a bar below; `side`: the most pixels that a side of these has."""
     fonts = Fonts(options.font)
     if not options.plain:
         fonts.checked(sheet)
-    takes: list[_Take] = []
-    before: frozenset[str] = frozenset()
-    for shot in sheet.shots:
-        still = with_words(shot, width, height, bar, fonts)
-        svg = shot.source.read_text(encoding="utf-8") if shot.source is not None and not options.still else None
-        if svg is None:
-            takes.append(_Take(still, shot.seconds))
-            before = frozenset()
-            continue
-        size = ImageOps.contain(open_picture(shot.picture), (width, height)).size
-        moving = Moving(svg, size, shot.asked.must_show, before, "wide" in shot.asked.shot_size)
-        takes.append(_Take(still, shot.seconds, moving, ((width - size[0]) // 2, (height - size[1]) // 2)))
-        before = moving.ids
-    return takes, bar
+    share = 0.0 if options.plain else _BAR
+    drawings = drawings_of(sheet) if side is None else {}
+    if side is not None and options.size is None:
+        scale = min(1.0, side / max(sheet.width, sheet.height))
+        width, height = (max(2, round(length * scale) // 2 * 2) for length in (sheet.width, sheet.height))
+        return _Set(width, height, round(height * share) // 2 * 2, fonts, drawings, options.still)
+    width, height = film_size(sheet, options, drawings)
+    if options.size is None and not drawings:
+        return _Set(width, height, round(height * share) // 2 * 2, fonts, drawings, options.still)
+    bar = round(height * share / (1 + share)) // 2 * 2
+    return _Set(width, height - bar, bar, fonts, drawings, options.still, dark=side is None)
 
 
 def _between(one: Image, other: Image, share: float, bar: int) -> Image:
@@ -85,77 +105,68 @@ def _between(one: Image, other: Image, share: float, bar: int) -> Image:
     return faded
 
 
-def write_gif(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+def _with_next(takes: Iterable[_Take]) -> Iterator[tuple[_Take, _Take | None]]:
+    """Yield each shot with the one after it; no more than two are held at a time."""
+    before: _Take | None = None
+    for take in takes:
+        if before is not None:
+            yield before, take
+        before = take
+    if before is not None:
+        yield before, None
+
+
+def write_gif(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write an endless GIF with a short fade between frames."""
-    takes, bar = _takes(sheet, _GIF_SIDE, options)
+    setting = _set(sheet, options, _GIF_SIDE)
     shown: list[Image] = []
     times: list[int] = []
-    for at, take in enumerate(takes):
-        last = at + 1 == len(takes)
-        fade = 0.0 if last else min(options.fade, take.seconds / 2)
+    for take, following in _with_next(setting.takes(sheet)):
+        fade = 0.0 if following is None else min(options.fade, take.seconds / 2)
         steps = max(1, round((take.seconds - fade) * _GIF_RATE)) if take.moving is not None else 1
         shown += [take.at(step * (take.seconds - fade) / steps) for step in range(steps)]
         times += [round(1000 * (take.seconds - fade) / steps)] * steps
-        after = takes[at + 1].at(0.0) if fade else take.still
+        after = following.at(0.0) if fade and following is not None else take.still
         for step in range(1, _GIF_STEPS) if fade else ():
             share = step / _GIF_STEPS
-            shown.append(_between(take.at(take.seconds - fade * (1 - share)), after, share, bar))
+            shown.append(_between(take.at(take.seconds - fade * (1 - share)), after, share, setting.bar))
             times.append(round(1000 * fade / (_GIF_STEPS - 1)))
     shown[0].save(target, save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
 
 
-def _film(takes: list[_Take], bar: int, options: ExportOptions) -> Iterator[Image]:
+def _film(takes: Iterable[_Take], bar: int, options: ExportOptions) -> Iterator[Image]:
     """Yield the pictures of a film one by one: each shot has its own time, the last part of it the cross-fade."""
-    for at, take in enumerate(takes):
-        count = max(1, round(take.seconds * options.fps))
-        fading = 0 if at + 1 == len(takes) else min(round(options.fade * options.fps), count // 2)
-        after = takes[at + 1].at(0.0) if fading else take.still
+    for take, following in _with_next(takes):
+        count = max(1, round(take.seconds * float(options.fps)))
+        fading = 0 if following is None else min(round(options.fade * float(options.fps)), count // 2)
+        after = following.at(0.0) if fading and following is not None else take.still
         for number in range(count):
             into = number - (count - fading) + 1
-            shown = take.at(number / options.fps)
+            shown = take.at(float(number / options.fps))
             yield shown if into <= 0 else _between(shown, after, into / (fading + 1), bar)
 
 
-def write_mp4(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write an H.264 film; with `audio`, the sound is laid under it and cut at its end.
+def write_mp4(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write an H.264 film; with `audio`, the sounds are laid under it and cut at its end.
 
     Raises:
-        InputFileError: the sound file cannot be read.
+        InputFileError: a sound file cannot be read.
     """
     import av
 
-    takes, bar = _takes(sheet, _MP4_SIDE, options)
+    setting, sounds = _set(sheet, options), sounds_of(sheet, options.audio)
     with av.open(str(target), "w", options={"movflags": "+faststart"}) as film:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)
-        stream.width, stream.height, stream.pix_fmt = takes[0].still.width, takes[0].still.height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = setting.width, setting.height + setting.bar, "yuv420p"
         # With its vector code, x264's macroblock trees differ from run to run, even with one thread.
         stream.options = {"crf": "18", "preset": "medium", "x264-params": "mbtree=0"}
         stream.thread_count = 1
-        sound = film.add_stream("aac", rate=48_000) if options.audio is not None else None
-        for picture in _film(takes, bar, options):
+        sound = film.add_stream("aac", rate=RATE) if sounds else None
+        for picture in _film(setting.takes(sheet), setting.bar, options):
             film.mux(stream.encode(av.VideoFrame.from_image(picture)))  # type: ignore[no-untyped-call]
         film.mux(stream.encode())
-        if sound is not None and options.audio is not None:
-            for packet in _sound(options.audio, sound, sheet.seconds):
-                film.mux(packet)
-
-
-def _sound(path: Path, stream: Any, seconds: float) -> Iterator[Any]:
-    """Yield a sound file's packets, re-encoded, up to `seconds`."""
-    import av
-
-    try:
-        with av.open(str(path)) as source:
-            resampler = av.AudioResampler(format="fltp", layout="stereo", rate=stream.rate)
-            done = 0
-            for frame in source.decode(audio=0):
-                for piece in resampler.resample(frame):
-                    if done >= seconds * stream.rate:
-                        break
-                    piece.pts, piece.time_base = done, Fraction(1, stream.rate)
-                    done += piece.samples
-                    yield from stream.encode(piece)
-            yield from stream.encode()
-    except (av.FFmpegError, OSError, IndexError) as error:
-        raise InputFileError(f"The sound file {str(path)!r} cannot be read: {error}.") from error
+        if sound is not None:
+            for frame in mixed(sounds, sheet.seconds):
+                film.mux(sound.encode(frame))
+            film.mux(sound.encode())

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Self
 
-from katha.app.exports.board import Sheet
+from katha.app.exports.board import ExportBoard
 from katha.errors import InputFileError, UsageError
 
 _FOLDERS = (
@@ -37,7 +37,7 @@ class Fonts:
         own: TrueType files that are tried first; of a collection (.ttc) the first face.
 
     Raises:
-        InputFileError: one of them does not exist or is no TrueType font.
+        InputFileError: one of them does not exist or is not a TrueType font.
     """
 
     def __init__(self, own: Sequence[Path] = ()) -> None:
@@ -89,7 +89,7 @@ class Fonts:
         """Return whether a font has not every letter of `text`."""
         return any(ord(letter) not in self._of(font) for letter in text if not letter.isspace())
 
-    def checked(self, sheet: Sheet) -> Self:
+    def checked(self, sheet: ExportBoard) -> Self:
         """Return these fonts, if they have every letter of a board's words.
 
         Raises:
@@ -155,7 +155,7 @@ def _letters(path: Path) -> frozenset[int]:
 
 
 def _refused(path: Path) -> tuple[str, str]:
-    """What a file is that has no TrueType outlines, and what to give instead."""
+    """Return what a file is that has no TrueType outlines, and what to give instead."""
     from fontTools.ttLib import TTFont, TTLibError
 
     try:
@@ -213,7 +213,7 @@ def broken(text: str, width: float, measure: Callable[[str], float]) -> list[str
 
 
 def _pieces(text: str) -> list[str]:
-    """What may stand on a line of its own, with the blank before it."""
+    """Return what may stand on a line of its own, with the blank before it."""
     pieces: list[str] = []
     for letter in " ".join(text.split()):
         opens = not pieces or letter == " "
@@ -276,5 +276,5 @@ def _turned(word: str) -> str:
 
 
 def _direction(word: str) -> bool | None:
-    """Whether a word runs from right to left; None where it has no letter that says so."""
+    """Return whether a word runs from right to left; None where it has no letter that says so."""
     return is_leftward(word) if any(unicodedata.bidirectional(letter) in ("L", "R", "AL") for letter in word) else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from katha.app.exports.archives import Judged, JudgedFolder
+from katha.app.exports.archives import JudgedFolder, JudgedQuestions
 from katha.app.exports.board import ExportOptions
 from katha.config import katha_version
 from katha.jsonio import digest
@@ -24,7 +24,8 @@ def write_inspect(folder: JudgedFolder, target: Path, options: ExportOptions) ->
 
     A sample is one question under one condition. Its score is C or I by katha's matching; what is no answer is unscored
     with its status as the reason. The metrics are those of `scores.json` for this judge and board, in percentage points
-    (`text`, `image`, `stg` on the board's own valid questions); the log of steering answers has the share right alone.
+    (`text`, `image`, `stg`, `none`, `gain_image` on the board's own valid questions); the log of steering answers has
+    the share right alone.
 
     Raises:
         MissingExtraError: inspect_ai is not installed.
@@ -35,7 +36,7 @@ def write_inspect(folder: JudgedFolder, target: Path, options: ExportOptions) ->
         log.write_eval_log(_log(folder, part), str(target / f"{part.name}.eval"))
 
 
-def _log(folder: JudgedFolder, part: Judged) -> Any:
+def _log(folder: JudgedFolder, part: JudgedQuestions) -> Any:
     """Return one `EvalLog`; the same folder gives the same ids."""
     log = need("inspect_ai.log", "The export 'inspect'", "inspect")
     samples = [_sample(folder, part, row) for row in sorted(part.rows, key=_name)]
@@ -79,7 +80,7 @@ def _name(row: Answer) -> str:
     return "/".join((row.story_id, row.question_id, row.condition, row.method or ""))
 
 
-def _sample(folder: JudgedFolder, part: Judged, row: Answer) -> Any:
+def _sample(folder: JudgedFolder, part: JudgedQuestions, row: Answer) -> Any:
     """Return one `EvalSample`: the question, what was answered and what came of it; pictures by their packet's hash."""
     log = need("inspect_ai.log", "The export 'inspect'", "inspect")
     model = need("inspect_ai.model", "The export 'inspect'", "inspect")
@@ -121,6 +122,10 @@ def _reported(scores: JudgeScores) -> Mapping[str, float]:
         "stg": own.stg,
         "text_image": own.text_image,
         "latent_gap": own.latent_gap,
+        "none": own.none,
+        "gain_image": own.gain_image,
+        "gain_text": own.gain_text,
+        "guessable": scores.guessable,
         "image_raw": scores.raw.image,
         "stg_raw": scores.raw.stg,
         "ambiguity_rate": scores.ambiguity_rate,

@@ -22,6 +22,7 @@ from katha.eval_bridge.bench.boards import BoardProblem, Boards, parse_boards, r
 from katha.eval_bridge.matching.match import match, usual_rule
 from katha.eval_bridge.packets.instructions import (
     STEERING_VARIANT,
+    UNCLEAR,
     AnswersFormat,
     judge_prompt,
     parse_reply,
@@ -29,9 +30,10 @@ from katha.eval_bridge.packets.instructions import (
     require_variant,
 )
 from katha.eval_bridge.packets.packets import make_packet, scan_packet, secrets_of
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.inputs.stories import choose_questions, prepare_stories
 from katha.protocols import Evidence, JudgePrompt
-from katha.schema import CONDITIONS, Answer, Condition, Question, StoryRecord
+from katha.schema import ASKED, Answer, Question, StoryRecord
 from katha.stories import load_stories
 
 
@@ -43,6 +45,7 @@ def recoverability(
     answers: str = "choice",
     variant: str = "strict",
     matching: str = "",
+    order: str = "",
 ) -> Task:
     """Return the task for `inspect eval katha/recoverability -T stories=FILE -T boards=DIR --model MODEL`.
 
@@ -53,6 +56,7 @@ def recoverability(
         answers: `choice` or `free`.
         variant: The prompt variant; steering has its own.
         matching: The rule that decides about answers, one that asks no model; the usual one unless told.
+        order: What pictures' names are ordered by where that is not plain, as `katha eval --order`.
 
     Raises:
         UsageError: an option is wrong, or nothing can be asked.
@@ -65,7 +69,7 @@ def recoverability(
         raise UsageError(f"answers={answers!r} is not known.", hint="Known: choice, free.")
     form: AnswersFormat = "choice" if answers == "choice" else "free"
     asked = STEERING_VARIANT if chosen == "steering" else require_variant(variant, reporting=chosen == "reporting")
-    (method,) = parse_boards([boards])
+    (method,) = parse_boards([boards], order=order or None)
     samples = []
     for record in records:
         questions = [item for item in record.recoverability_questions if chosen == "all" or item.role in (chosen, None)]
@@ -88,7 +92,7 @@ def _samples(
         board = read_board(method, record)
     except BoardProblem:
         return
-    for condition in CONDITIONS:
+    for condition in ASKED:
         packet, evidence = make_packet(record.story_id, condition, board.images, record.story_text)
         if condition == "image":
             scan_packet(packet, evidence, secrets_of(record, board.prompts)).require(record.story_id)
@@ -121,40 +125,49 @@ def _content(evidence: Evidence, prompt: JudgePrompt) -> list[Any]:
     return [*parts, ContentText(text=prompt.instruction), ContentText(text=question_text(prompt, plain=True))]
 
 
+_BOARD = "board"
+"""Method and judge of the rows that a log's numbers are scored from."""
+
+
 @metric  # type: ignore[untyped-decorator]
 def trajectory() -> Any:
-    """Return text, image and both on the valid questions (right under text+image), and STG, in percentage points: means
-    over dimensions (Eqs. 16 to 21)."""
+    """Return text, image and STG on the valid questions (right under text+image), in percentage points: means over
+    dimensions (Eqs. 16 to 21); and what is right without any evidence, and how much more with the images. By katha's
+    own scorer: NaN where a judge cannot measure the boards."""
 
     def compute(scores: list[Any]) -> dict[str, float]:
-        right: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
-        dimension: dict[tuple[str, str], str] = {}
+        stories: dict[str, dict[str, Question]] = defaultdict(dict)
+        rows = []
         for item in scores:
             told = item.sample_metadata or {}
-            if item.score.value in (CORRECT, INCORRECT, 1.0, 0.0):
-                key = (told["story_id"], told["question_id"])
-                right[key][told["condition"]] = item.score.value in (CORRECT, 1.0)
-                dimension[key] = told["dimension"]
-        scored = [key for key, found in right.items() if len(found) == len(CONDITIONS)]
-        valid = [key for key in scored if right[key]["text+image"]]
-        found = {"text": _mean(valid, dimension, right, "text"), "image": _mean(valid, dimension, right, "image")}
-        found |= {"stg": found["text"] - found["image"], "valid": float(len(valid)), "scored": float(len(scored))}
-        return found
+            if item.score.value not in (CORRECT, INCORRECT, 1.0, 0.0):
+                continue
+            question, right = Question.model_validate(told["question"]), item.score.value in (CORRECT, 1.0)
+            stories[told["story_id"]][question.question_id] = question
+            rows.append(
+                Answer(
+                    method=_BOARD if "image" in told["condition"] else None,
+                    judge=_BOARD,
+                    story_id=told["story_id"],
+                    question_id=question.question_id,
+                    condition=told["condition"],
+                    status="ok",
+                    answer=question.gold_answer if right else UNCLEAR,
+                )
+            )
+        records = [
+            StoryRecord(story_id=name, story_text=name, recoverability_questions=list(own.values()))
+            for name, own in stories.items()
+        ]
+        made = score(records, rows, matching="exact-set", questions="all", resamples=0).methods
+        judged = made[_BOARD].judges[_BOARD] if _BOARD in made else None
+        own = judged.filtered if judged is not None else None
+        named = {"text": "text", "image": "image", "stg": "stg", "none": "none", "image_gain": "gain_image"}
+        found = {name: getattr(own, field, None) for name, field in named.items()}
+        counts = {"valid": judged.filtered.n if judged else 0, "scored": judged.raw.n if judged else 0}
+        return {name: float("nan") if value is None else float(value) for name, value in {**found, **counts}.items()}
 
     return compute
-
-
-def _mean(
-    keys: list[tuple[str, str]],
-    dimension: dict[tuple[str, str], str],
-    right: dict[tuple[str, str], dict[str, bool]],
-    condition: Condition,
-) -> float:
-    """Return the macro average over dimensions in percentage points, NaN without a question."""
-    by: dict[str, list[bool]] = defaultdict(list)
-    for key in keys:
-        by[dimension[key]].append(right[key][condition])
-    return 100.0 * sum(sum(own) / len(own) for own in by.values()) / len(by) if by else float("nan")
 
 
 @scorer(metrics=[trajectory()])  # type: ignore[untyped-decorator]

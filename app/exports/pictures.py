@@ -1,15 +1,18 @@
-"""Frames as single pictures with speaking names, and pictures with their words drawn below."""
+"""Frames as single pictures with descriptive file names, and pictures with their words drawn below."""
 
 from __future__ import annotations
 
-import json
-import shutil
+import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.board import PRINT, ExportBoard, ExportFrame, ExportOptions
 from katha.app.exports.fonts import Fonts, as_seen, broken, has_leftward, is_leftward
+from katha.app.exports.lists import LIST, listing
+from katha.app.exports.sizes import DPI, box_of, drawings_of, fitted
 from katha.app.reports.page import open_picture
+from katha.jsonio import dumps
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,69 +21,79 @@ if TYPE_CHECKING:
 
 _QUALITY = 92
 _LEADING, _SMALLEST = 1.25, 9
-_INK, _PAPER = "#1f1e26", "#ffffff"
+_INK, _PAPER, _DARK = "#1f1e26", "#ffffff", "#000000"
 
 
-def write_png(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write the frames as they were drawn, byte for byte where they are PNG, and a list of them."""
+def write_png(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write the frames as they were drawn, byte for byte where they are PNG, or in the size that is asked for; and a
+    list of them."""
+    _write(sheet, target, ".png", options)
+
+
+def write_jpg(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write the frames as JPEG, as they were drawn or in the size that is asked for, and a list of them."""
+    _write(sheet, target, ".jpg", options)
+
+
+def _write(sheet: ExportBoard, target: Path, suffix: str, options: ExportOptions) -> None:
     target.mkdir()
-    for shot in sheet.shots:
-        if shot.picture.suffix.lower() == ".png":
-            shutil.copyfile(shot.picture, target / f"{shot.name}.png")
-        else:
-            open_picture(shot.picture).save(target / f"{shot.name}.png")
-    _list(sheet, target, ".png")
+    for shot, (_, data) in zip(sheet.shots, files_of(sheet, options, suffix), strict=True):
+        (target / f"{shot.name}{suffix}").write_bytes(data)
+    (target / LIST).write_text(dumps(listing(sheet, suffix)), "utf-8")
 
 
-def write_jpg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write the frames as JPEG, and a list of them."""
-    target.mkdir()
-    for shot in sheet.shots:
-        open_picture(shot.picture).save(target / f"{shot.name}.jpg", "JPEG", quality=_QUALITY)
-    _list(sheet, target, ".jpg")
+def files_of(sheet: ExportBoard, options: ExportOptions, suffix: str | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every frame's file, in the size that is asked for; of this kind, or of their own.
 
-
-def _list(sheet: Sheet, target: Path, suffix: str) -> None:
-    (target / "frames.json").write_text(
-        json.dumps(listing(sheet, suffix), indent=2, ensure_ascii=False) + "\n", "utf-8"
-    )
-
-
-def listing(sheet: Sheet, suffix: str) -> dict[str, Any]:
-    """Return what a folder of frames holds, for programs."""
-    keys = ("number", "kind", "caption", "dialogue", "action", "notes", "seconds", "sha256", "prompt")
-    rows = [{"file": f"{shot.name}{suffix}", **{key: getattr(shot, key) for key in keys}} for shot in sheet.shots]
-    return {"story_id": sheet.story_id, "title": sheet.title, "frames": rows}
-
-
-def with_words(shot: Shot, width: int, height: int, bar: int, fonts: Fonts) -> Image:
-    """Return the frame fitted into `width` x `height` pixels, its words on a bar of `bar` pixels below.
-
-    They are made smaller where they would not fit, and end in an ellipsis where even that is too much.
+    What is asked for in no size, and is of the kind, keeps its bytes.
     """
-    from PIL import Image, ImageDraw, ImageOps
+    box = box_of(options)
+    drawings = drawings_of(sheet) if box is not None else {}
+    dots: dict[str, Any] = {"dpi": (DPI, DPI)} if options.size == PRINT else {}
+    for shot in sheet.shots:
+        end = suffix or (".png" if box is not None else shot.picture.suffix)
+        if box is None and shot.picture.suffix.lower() == end:
+            yield f"{shot.name}{end}", shot.picture.read_bytes()
+            continue
+        picture = open_picture(shot.picture) if box is None else fitted(shot, box, drawings.get(shot.number))
+        held = io.BytesIO()
+        how: dict[str, Any] = {"format": "JPEG", "quality": _QUALITY} if end == ".jpg" else {"format": "PNG"}
+        picture.save(held, **how, **dots)
+        yield f"{shot.name}{end}", held.getvalue()
 
-    picture = ImageOps.contain(open_picture(shot.picture), (width, height), Image.Resampling.LANCZOS)
-    out = Image.new("RGB", (width, height + bar), _PAPER)
+
+def with_words(
+    shot: ExportFrame, picture: Image, size: tuple[int, int], bar: int, fonts: Fonts, *, dark: bool = False
+) -> Image:
+    """Return a frame's picture in the middle of `size` pixels, its words on a bar of `bar` pixels below.
+
+    They are made smaller where they would not fit, and end in an ellipsis where even that is too much. dark: light
+    words on black.
+    """
+    from PIL import Image, ImageDraw
+
+    width, height = size
+    paper, ink = (_DARK, _PAPER) if dark else (_PAPER, _INK)
+    out = Image.new("RGB", (width, height + bar), paper)
     place = ((width - picture.width) // 2, (height - picture.height) // 2)
     if not bar:
         out.paste(picture, place)
         return out
-    words, size = " ".join(shot.said), max(12, bar // 4)
-    room = width - 2 * size
+    words, points = " ".join(shot.said), max(12, bar // 4)
+    room = width - 2 * points
     while True:
-        wide = Letters(fonts, size).width
+        wide = Letters(fonts, points).width
         lines = [line for said in shot.said for line in broken(said, room, wide)]
-        most = max(1, int(bar / (size * _LEADING)))
-        if len(lines) <= most or size <= _SMALLEST:
+        most = max(1, int(bar / (points * _LEADING)))
+        if len(lines) <= most or points <= _SMALLEST:
             break
-        size -= 1
+        points -= 1
     if len(lines) > most:
         lines = [*lines[: most - 1], f"{lines[most - 1][:-1].rstrip()}\u2026"]
-    draw, letters = ImageDraw.Draw(out), Letters(fonts, size)
+    draw, letters = ImageDraw.Draw(out), Letters(fonts, points)
     for number, line in enumerate(lines):
-        top = height + (bar - len(lines) * size * _LEADING) / 2 + number * size * _LEADING
-        letters.draw(draw, line, width / 2, top + size, leftward=is_leftward(words))
+        top = height + (bar - len(lines) * points * _LEADING) / 2 + number * points * _LEADING
+        letters.draw(draw, line, width / 2, top + points, leftward=is_leftward(words), colour=ink)
     out.paste(picture, place)
     return out
 

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.app.exports.board import ExportOptions, Sheet, Shot
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, Size
+from katha.app.exports.sizes import box_of, drawings_of, fitted
 from katha.app.reports.page import open_picture
 
 if TYPE_CHECKING:
@@ -17,17 +18,19 @@ _SHORT_SIDE = 900
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def write_storyboarder(sheet: Sheet, target: Path, options: ExportOptions) -> None:
-    """Write a folder with `NAME.storyboarder` and `images/`; a bridge is no new shot, so it is numbered 2B after 2A."""
+def write_storyboarder(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
+    """Write a folder with `NAME.storyboarder` and `images/`; a bridge is not a new shot, so it is
+    numbered 2B after 2A."""
     images = target / "images"
     images.mkdir(parents=True)
+    box, drawings = box_of(options), drawings_of(sheet)
     boards, at, shot_number, letter = [], 0, 0, 0
     for shot in sheet.shots:
         new = shot.kind == "scene"
         shot_number, letter = (shot_number + 1, 0) if new else (shot_number, letter + 1)
         uid = _uid(shot)
         name = f"board-{shot.number}-{uid}.png"
-        _fit(shot).save(images / name)
+        _fit(sheet, shot, box, drawings.get(shot.number)).save(images / name)
         length = round(1000 * shot.seconds)
         boards.append(
             {
@@ -49,7 +52,7 @@ def write_storyboarder(sheet: Sheet, target: Path, options: ExportOptions) -> No
     project = {
         "version": "3.0.0",
         "aspectRatio": round(sheet.width / sheet.height, 4),
-        "fps": options.fps,
+        "fps": options.fps.numerator if options.fps.denominator == 1 else round(float(options.fps), 3),
         "defaultBoardTiming": round(1000 * options.seconds),
         "boards": boards,
     }
@@ -57,13 +60,10 @@ def write_storyboarder(sheet: Sheet, target: Path, options: ExportOptions) -> No
     (target / f"{sheet.story_id}.storyboarder").write_text(text + "\n", "utf-8")
 
 
-def _fit(shot: Shot) -> Image:
-    """Return the picture with a short side of 900 pixels, which is Storyboarder's canvas."""
-    from PIL import Image
-
-    picture = open_picture(shot.picture)
-    scale = _SHORT_SIDE / min(picture.size)
-    return picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.LANCZOS)
+def _fit(sheet: ExportBoard, shot: ExportFrame, box: Size | None, svg: str | None) -> Image:
+    """Return the picture with a short side of 900 pixels, which is Storyboarder's canvas, or in the size asked for."""
+    scale = _SHORT_SIDE / min(sheet.width, sheet.height)
+    return fitted(shot, box or (round(sheet.width * scale), round(sheet.height * scale)), svg)
 
 
 def _alphabet(number: int) -> str:
@@ -72,7 +72,7 @@ def _alphabet(number: int) -> str:
     return (_alphabet(first - 1) if first else "") + chr(ord("A") + last)
 
 
-def _uid(shot: Shot) -> str:
+def _uid(shot: ExportFrame) -> str:
     """Return five characters that name a board, the same each time."""
     value = int(hashlib.sha256(f"{shot.number}:{shot.sha256}".encode()).hexdigest(), 16)
     letters = []
@@ -82,7 +82,7 @@ def _uid(shot: Shot) -> str:
     return "".join(letters)
 
 
-def write_vistorybench(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+def write_vistorybench(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write `RENDERER/katha/en/00000000_000000/shots/STORY/shot_01.png` and so on, as ViStoryBench reads them."""
     folder = (
         target / sheet.renderer.replace(":", "_").replace("/", "_") / "katha" / options.language / "00000000_000000"

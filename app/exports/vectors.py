@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-from katha.app.exports.board import ExportOptions, Sheet, Shot
-from katha.app.exports.pictures import listing
+from katha.agents.requests import in_words
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions
+from katha.app.exports.lists import LIST, listing
 from katha.app.reports.page import open_picture
-from katha.border import named_failures
 from katha.errors import RenderError, UsageError
-from katha.jsonio import read_bytes
+from katha.jsonio import dumps, read_bytes
 from katha.pictures import decode
+from katha.plugin_boundary import named_failures
 from katha.protocols import Renderer, can
 from katha.registry import default_registry
 from katha.renderers.vector import svg as drawings
@@ -25,7 +25,7 @@ _BARE = "shape"
 """What a layer is called that has no name."""
 
 
-def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
+def write_svg(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write a folder with the frames that were drawn as vectors, in named layers, and a list of all frames.
 
     A frame that was made otherwise, or by another version of its renderer, has no vectors: it is written as it is, and
@@ -50,14 +50,14 @@ def write_svg(sheet: Sheet, target: Path, options: ExportOptions) -> None:
         else:
             row["file"] = f"{shot.name}.png"
             open_picture(shot.picture).save(target / row["file"])
-    (target / "frames.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    (target / LIST).write_text(dumps(told), "utf-8")
 
 
-def drawn_as_vectors(shot: Shot) -> str | None:
+def drawn_as_vectors(shot: ExportFrame) -> str | None:
     """Return the frame as SVG in layers; None where that would not be the picture of the board, pixel for pixel, or
     its drawing holds what may not be drawn."""
     if shot.source is not None:
-        try:  # the run may be somebody else's: only what may be drawn is handed on
+        try:  # the run may come from elsewhere: only what may be drawn is handed on
             drawing = drawings.read_svg(read_bytes(shot.source), most_bytes=_MOST_BYTES, lenient=True)
         except drawings.DrawingFault:
             return None
@@ -69,7 +69,7 @@ def drawn_as_vectors(shot: Shot) -> str | None:
         width, height = kept.size
         pixels = kept.convert("RGB").tobytes()
     with named_failures(f"renderer {shot.drawn_by!r}", RenderError):
-        svg = renderer.vectors(replace(shot.asked, width=width, height=height))
+        svg = renderer.vectors(in_words(replace(shot.asked, width=width, height=height), renderer.capabilities))
     try:
         return svg if svg is not None and decode(rasterise(svg, width, height)).tobytes() == pixels else None
     except drawings.DrawingFault:

@@ -10,8 +10,8 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 from pydantic import BaseModel, ConfigDict
 
 from katha.agents.folder import RunFolder
-from katha.app.desk.desk import Draft, Page
-from katha.app.desk.view import Asked, BoardView, Card, Cut, Weakest
+from katha.app.desk.desk import DeskPage, StoryDraft
+from katha.app.desk.view import Asked, Card, DeskBoard, DeskCut, WeakestCut
 from katha.app.reports.page import thumbnail
 from katha.errors import InputFileError
 
@@ -65,8 +65,10 @@ class BoardTold(_Told):
     frames: tuple[FrameTold, ...]
     understood: float | None = None
     in_the_text: float | None = None
+    read_back: str = ""
+    """How many pictures read back as meant, where nobody was asked ("6 of 9")."""
     weakest: CutTold | None = None
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[DeskCut, ...] = ()
     decision: str = ""
     remarks: tuple[str, ...] = ()
     report: str = ""
@@ -148,7 +150,7 @@ def picture(run: Path, sha256: str, label: str) -> list[ContentBlock]:
     return [TextContent(type="text", text=label), ImageContent(type="image", data=small, mime_type="image/jpeg")]
 
 
-def tell_plan(draft: Draft) -> CallToolResult:
+def tell_plan(draft: StoryDraft) -> CallToolResult:
     """Return a plan that nothing was drawn of."""
     board, cost = draft.board, draft.cost
     told = PlanTold(
@@ -165,7 +167,7 @@ def tell_plan(draft: Draft) -> CallToolResult:
     return give(told, "\n".join([*lines, "It would take:", *cost.lines]))
 
 
-def tell_board(run: Path, page: Page, *, pictures: bool = True, also: str = "") -> CallToolResult:
+def tell_board(run: Path, page: DeskPage, *, pictures: bool = True, also: str = "") -> CallToolResult:
     """Return the board of a run as it stands, with a thumbnail of each frame; `also` is a sentence that goes before."""
     told, board = _board(run, page), _shown(page)
     lines = [also] if also else []
@@ -175,6 +177,8 @@ def tell_board(run: Path, page: Page, *, pictures: bool = True, also: str = "") 
             f"From the pictures alone a viewer answers {told.understood:.0f} of 100 questions"
             + (f", from the text {told.in_the_text:.0f}." if told.in_the_text is not None else ".")
         )
+    if told.read_back:
+        lines.append(f"Pictures read back as meant: {told.read_back}.")
     if board.decision:
         lines.append(board.decision)
     if told.weakest is not None:
@@ -184,7 +188,7 @@ def tell_board(run: Path, page: Page, *, pictures: bool = True, also: str = "") 
     return give(told, "\n".join(lines), [block for blocks in shown for block in blocks])
 
 
-def tell_cut(run: Path, page: Page) -> CallToolResult:
+def tell_cut(run: Path, page: DeskPage) -> CallToolResult:
     """Return the weakest cut of a board: its two frames, its questions, and which one follows it after a repair."""
     board = _shown(page)
     if board.weakest is None:
@@ -197,7 +201,8 @@ def tell_cut(run: Path, page: Page) -> CallToolResult:
     now = next((item for item in board.cuts if item.weakest and item.pair != cut.pair), None)
     if now is not None and now.understood is not None:
         left, right = now.pair
-        lines.append(f"The weakest now is between scenes {left} and {right}: {now.understood:.0f} of 100 are answered.")
+        what = "read back as meant" if now.read_back else "answered"
+        lines.append(f"The weakest now is between scenes {left} and {right}: {now.understood:.0f} of 100 are {what}.")
     shown = [
         *picture(run, cut.left, f"Scene {cut.pair[0]}"),
         *picture(run, cut.bridge, "The frame between them"),
@@ -206,7 +211,7 @@ def tell_cut(run: Path, page: Page) -> CallToolResult:
     return give(_board(run, page), "\n".join(lines), shown)
 
 
-def tell_proposals(run: Path, page: Page) -> CallToolResult:
+def tell_proposals(run: Path, page: DeskPage) -> CallToolResult:
     """Return the bridges that were drawn for a cut, best first."""
     proposals = page.proposals
     told = ProposalsTold(
@@ -225,7 +230,7 @@ def tell_proposals(run: Path, page: Page) -> CallToolResult:
     return give(told, "\n".join(lines), shown)
 
 
-def tell_takes(run: Path, page: Page) -> CallToolResult:
+def tell_takes(run: Path, page: DeskPage) -> CallToolResult:
     """Return takes of a frame, the one on the board first."""
     takes = tuple(TakeTold(seed=item.seed, prompt=item.prompt, on_the_board=item.chosen) for item in page.takes)
     told = TakesTold(run=run.name, version=page.version, frame=page.takes[0].frame, takes=takes)
@@ -237,7 +242,7 @@ def tell_takes(run: Path, page: Page) -> CallToolResult:
     return give(RedoTold(takes=told), text, [block for blocks in shown for block in blocks])
 
 
-def tell_redone(run: Path, page: Page, frame: int) -> CallToolResult:
+def tell_redone(run: Path, page: DeskPage, frame: int) -> CallToolResult:
     """Return the board with a frame that was drawn again; of its pictures that one."""
     told = tell_board(run, page, pictures=False)
     cards = [card for card in _shown(page).cards if card.number == frame]
@@ -248,7 +253,7 @@ def tell_redone(run: Path, page: Page, frame: int) -> CallToolResult:
     )
 
 
-def _board(run: Path, page: Page) -> BoardTold:
+def _board(run: Path, page: DeskPage) -> BoardTold:
     board = _shown(page)
     numbers, cut = board.numbers, board.weakest
     return BoardTold(
@@ -258,6 +263,7 @@ def _board(run: Path, page: Page) -> BoardTold:
         frames=tuple(map(_frame, board.cards)),
         understood=numbers.image if numbers is not None else None,
         in_the_text=numbers.text if numbers is not None else None,
+        read_back=numbers.read_back[1] if numbers is not None and numbers.read_back is not None else "",
         weakest=_cut(cut) if cut is not None else None,
         cuts=board.cuts,
         decision=board.decision,
@@ -266,7 +272,7 @@ def _board(run: Path, page: Page) -> BoardTold:
     )
 
 
-def _shown(page: Page) -> BoardView:
+def _shown(page: DeskPage) -> DeskBoard:
     if page.board is None:
         raise InputFileError("There is no board yet.")
     return page.board
@@ -285,7 +291,7 @@ def _frame(card: Card) -> FrameTold:
     )
 
 
-def _cut(cut: Weakest) -> CutTold:
+def _cut(cut: WeakestCut) -> CutTold:
     return CutTold(scenes=cut.pair, reason=cut.reason, questions=cut.asked, bridged=bool(cut.bridge))
 
 

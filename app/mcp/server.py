@@ -28,7 +28,7 @@ _INSTRUCTIONS = (
 _STOP_SECONDS = 20.0
 
 
-class Server(MCPServer[Studio]):
+class McpServer(MCPServer[Studio]):
     """An MCP server that answers what was wrong in one sentence, as the command line does."""
 
     async def call_tool(
@@ -52,14 +52,14 @@ class Server(MCPServer[Studio]):
             raise
 
 
-def make_server(desk: Desk, *, limited: bool = False) -> Server:
+def make_server(desk: Desk, *, limited: bool = False) -> McpServer:
     """Return the server over `desk`; `limited` says that a limit in dollars was set when it was started."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Studio]) -> AsyncIterator[Studio]:
         yield Studio(desk, limited)
 
-    server = Server(
+    server = McpServer(
         "katha",
         title="katha",
         instructions=_INSTRUCTIONS,

@@ -80,7 +80,7 @@ class Studio:
             known = False
         if not known:
             raise InputFileError(
-                f"{place!r} is no folder below the one that this server works in.",
+                f"{place!r} is not a folder below the one that this server works in.",
                 hint="Put it there, and name it relative to that folder.",
             )
         return found

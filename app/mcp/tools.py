@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 
 from katha.agents.editor.editing import Proposal
 from katha.agents.editor.edits import InsertBridge, TakeFrame
-from katha.app.desk.desk import Told
+from katha.app.desk.desk import PastedStory
 from katha.app.exports import FORMATS, ExportOptions
 from katha.app.exports import export as export_run
 from katha.app.mcp.answers import (
@@ -80,7 +80,8 @@ def _studio(context: Ctx) -> Studio:
 
 
 def _asked_price(context: Ctx, what: str, dollars: float | None) -> Agreement | Elicit[Agreement]:
-    """Whether something may be paid for: it is free, the server was started with a limit, or a person says so."""
+    """Return whether something may be paid for: it is free, the server was started with a limit, or a
+    person says so."""
     if dollars == 0.0 or _studio(context).limited:
         return Agreement(agreed=True)
     price = f"costs about ${dollars:.2f} at most" if dollars is not None else "costs money, nobody knows how much"
@@ -176,7 +177,7 @@ async def judge(
     agreement: Annotated[Agreement, Resolve(price_of_pictures)],
     title: Title = "",
 ) -> Annotated[CallToolResult, BoardTold]:
-    """Measure a board that somebody else drew as a run, and find its weakest cut. The pictures stay as they are."""
+    """Measure a board drawn elsewhere as a run, and find its weakest cut. The pictures stay as they are."""
     _require_agreed(agreement)
     return await _drawn(context, *await _theirs(_studio(context), folder, story, title))
 
@@ -303,11 +304,11 @@ def add_tools(server: MCPServer[Studio]) -> None:
         server.add_tool(tool, annotations=kind)
 
 
-def _told(story: str, title: str, panels: int | None, style: str) -> Told:
-    return Told(title=title, text=story, panels=panels, style=style)
+def _told(story: str, title: str, panels: int | None, style: str) -> PastedStory:
+    return PastedStory(title=title, text=story, panels=panels, style=style)
 
 
-async def _theirs(studio: Studio, folder: str, story: str, title: str) -> tuple[Told, Settings]:
+async def _theirs(studio: Studio, folder: str, story: str, title: str) -> tuple[PastedStory, Settings]:
     """The story of pictures that lie below the root, with as many panels as there are, and what reads them."""
     place = studio.inside(folder)
     told = _told(story, title, _FEWEST, "")
@@ -329,7 +330,7 @@ def _require_agreed(agreement: Agreement) -> None:
         raise UsageError("Nothing was drawn: the price was not agreed to.")
 
 
-async def _drawn(context: Ctx, told: Told, settings: Settings) -> CallToolResult:
+async def _drawn(context: Ctx, told: PastedStory, settings: Settings) -> CallToolResult:
     """Draw a story on the desk, to its end, and give its board."""
     studio = _studio(context)
     async with studio.held() as desk:

@@ -5,16 +5,18 @@ What a table shows first is what conclusions are drawn from: common-valid STG by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from katha.app.reports.page import headline
 from katha.eval_bridge.people.ensemble import EnsembleReport
+from katha.eval_bridge.scoring.gate import doubts
 from katha.eval_bridge.scoring.scores import HEADLINE
 from katha.schema import LATENT_DIMENSIONS, Dimension
 from katha.schema.robustness import EvaluatorTable, GroupRow, MatchingRow, PeopleColumns, RankCorrelation, Robustness
 from katha.schema.scores import Comparison, JudgeScores, Scores
 from katha.schema.tables import RepairCases
-from katha.tables import Cell, Column, DataTable, Estimate
+from katha.tables import Cell, Column, DataTable, NumberWithInterval
 
 COMMON_NOTE = "STG, text and image are percentage points on the questions valid for every method, with 95% intervals."
 
@@ -37,6 +39,35 @@ def lower(heading: str, digits: int = 1) -> Column:
 def count(heading: str, digits: int = 1) -> Column:
     """Return a column of numbers that are neither good nor bad."""
     return Column(heading=heading, digits=digits)
+
+
+DAGGER_LEVEL = 0.01
+"""Table 2's level for the paired bootstrap's corrected p."""
+
+
+class Dagger(NamedTuple):
+    """Which method loses less than the strongest other one that is under control, by the rule of Table 2."""
+
+    method: str
+    over: str
+
+    @property
+    def note(self) -> str:
+        """The sentence under the table."""
+        return f"†: loses less than {self.over}, the strongest of the others (corrected paired bootstrap, p < 0.01)."
+
+
+def dagger(
+    comparisons: Iterable[Comparison], stg: Mapping[str, float | None], closed: Collection[str] = ()
+) -> Dagger | None:
+    """Return the method with the least STG where the paired bootstrap, corrected, shows it to lose less than the
+    strongest of the others; closed services are no baseline, as in the paper, and have no dagger."""
+    known = sorted((value, name) for name, value in stg.items() if value is not None and name not in closed)
+    if len(known) < 2:
+        return None
+    best, over = known[0][1], known[1][1]
+    tested = [row.p_bootstrap_corrected for row in comparisons if row.headline and {row.a, row.b} == {best, over}]
+    return Dagger(best, over) if any(p is not None and p < DAGGER_LEVEL for p in tested) else None
 
 
 def score_tables(scores: Scores, people: Sequence[PeopleColumns] = ()) -> list[DataTable]:
@@ -62,7 +93,7 @@ def score_tables(scores: Scores, people: Sequence[PeopleColumns] = ()) -> list[D
                 )
                 for name, row in shown.items()
             ),
-            notes=("Percentage points on the questions valid for every method.",),
+            notes=("Percentage points on the questions valid for every method.", *_doubts(shown)),
         ),
         DataTable(
             name="table-57",
@@ -81,13 +112,20 @@ def score_tables(scores: Scores, people: Sequence[PeopleColumns] = ()) -> list[D
                 (
                     *(name, scores.methods[name].stories, len(scores.methods[name].invalid_stories)),
                     *(row.raw.n, row.n_valid, row.ambiguity_rate),
-                    *(Estimate(block.stg, block.ci95.stg) for block in (row.raw, row.filtered, row.common_valid)),
+                    *(
+                        NumberWithInterval(block.stg, block.ci95.stg)
+                        for block in (row.raw, row.filtered, row.common_valid)
+                    ),
                 )
                 for name, row in shown.items()
             ),
         ),
         *([pairs_table(scores.comparisons)] if scores.comparisons else []),
     ]
+
+
+def _doubts(shown: Mapping[str, JudgeScores]) -> list[str]:
+    return doubts((name, row.common_valid.thin, row.common_valid.inspect) for name, row in shown.items())
 
 
 _WORDS: Mapping[Dimension, str] = {
@@ -109,15 +147,16 @@ def _leaderboard(scores: Scores, shown: Mapping[str, JudgeScores], people: Mappi
         own = people.get(name)
         for wanted, found in ((visual, own.visual if own else None), (human, own.human_score if own else None)):
             if wanted:
-                yield Estimate(found.mean, found.ci95) if found is not None else None
+                yield NumberWithInterval(found.mean, found.ci95) if found is not None else None
 
+    marked = dagger(scores.comparisons, {name: row.common_valid.stg for name, row in shown.items()})
     rows: list[tuple[Cell, ...]] = []
     for name, row in shown.items():
         block = row.common_valid
         numbers = (
-            Estimate(block.text, block.ci95.text),
-            Estimate(block.image, block.ci95.image),
-            Estimate(block.stg, block.ci95.stg),
+            NumberWithInterval(block.text, block.ci95.text),
+            NumberWithInterval(block.image, block.ci95.image),
+            NumberWithInterval(block.stg, block.ci95.stg, marked is not None and marked.method == name),
             row.moral_target.image,
         )
         rows.append((name, *numbers, *rated(name), block.n))
@@ -137,7 +176,7 @@ def _leaderboard(scores: Scores, shown: Mapping[str, JudgeScores], people: Mappi
             count("n", 0),
         ),
         rows=tuple(rows),
-        notes=(COMMON_NOTE, *told),
+        notes=(COMMON_NOTE, *([marked.note] if marked is not None else []), *told, *_doubts(shown)),
     )
 
 
@@ -167,7 +206,7 @@ def pairs_table(rows: Sequence[Comparison]) -> DataTable:
         ),
         rows=tuple(
             (
-                *(row.a, row.b, row.judge, row.block, row.n_stories, Estimate(row.difference, row.ci95)),
+                *(row.a, row.b, row.judge, row.block, row.n_stories, NumberWithInterval(row.difference, row.ci95)),
                 *(row.p_bootstrap, row.wilcoxon.p, row.family, row.p_bootstrap_corrected, row.p_corrected),
             )
             for row in rows
@@ -186,14 +225,23 @@ def robustness_tables(found: Robustness, repairs: RepairCases | None = None) -> 
 
 def _controls(found: Robustness) -> DataTable:
     def ranks(control: str, rows: Sequence[RankCorrelation]) -> list[tuple[Cell, ...]]:
-        return [(control, f"{row.a} and {row.b}, {row.over}", Estimate(row.rho, row.ci95), None, row.n) for row in rows]
+        return [
+            (control, f"{row.a} and {row.b}, {row.over}", NumberWithInterval(row.rho, row.ci95), None, row.n)
+            for row in rows
+        ]
 
     rows = ranks("Rank correlation of blocks", found.blocks) + ranks("Rank correlation of judges", found.judges)
     half = found.half_data
     if half is not None:
         told = f"{half.halves:,} halves of {half.n_stories} stories"
         rows.append(
-            ("Rank correlation with half of the data", told, Estimate(half.rho, half.ci95), None, half.n_methods)
+            (
+                "Rank correlation with half of the data",
+                told,
+                NumberWithInterval(half.rho, half.ci95),
+                None,
+                half.n_methods,
+            )
         )
     for group in found.groups:
         words = f"STG by {group.by.replace('_', ' ')}"
@@ -241,7 +289,7 @@ def _groups(found: Robustness) -> Iterator[DataTable]:
 
 
 def _group_row(row: GroupRow) -> tuple[Cell, ...]:
-    numbers = (Estimate(row.stg[HEADLINE], row.ci95), row.stg["filtered"], row.stg["raw"], row.ambiguity_rate)
+    numbers = (NumberWithInterval(row.stg[HEADLINE], row.ci95), row.stg["filtered"], row.stg["raw"], row.ambiguity_rate)
     return (row.group, row.method, row.n_stories, row.n_questions, *numbers)
 
 
@@ -292,7 +340,7 @@ def _reliability(found: Robustness) -> DataTable:
         name="table-59-reliability",
         title="Split-half reliability of a board's STG.",
         columns=(text(), higher("STG reliability", 2), count("Boards", 0)),
-        rows=tuple((row.method, Estimate(row.value, row.ci95), row.n_boards) for row in found.reliability),
+        rows=tuple((row.method, NumberWithInterval(row.value, row.ci95), row.n_boards) for row in found.reliability),
     )
 
 
@@ -357,7 +405,7 @@ def matching_table(rows: Sequence[MatchingRow]) -> DataTable:
 
 
 def evaluator_data_table(found: EvaluatorTable) -> DataTable:
-    """Return Table 58 or 60: other questions, or scoring without one control."""
+    """Return Table 3, 54, 58, 60 or 72: other questions or prompts, or scoring without one control."""
     return DataTable(
         name=f"table-{found.table}",
         title=found.title,
@@ -372,8 +420,15 @@ def evaluator_data_table(found: EvaluatorTable) -> DataTable:
         ),
         rows=tuple(
             (
-                *(row.row, row.evaluator, Estimate(row.image, row.image_ci95), Estimate(row.stg, row.stg_ci95)),
-                Estimate(row.localization.right, row.localization.ci95) if row.localization is not None else None,
+                *(
+                    row.row,
+                    row.evaluator,
+                    NumberWithInterval(row.image, row.image_ci95),
+                    NumberWithInterval(row.stg, row.stg_ci95),
+                ),
+                NumberWithInterval(row.localization.right, row.localization.ci95)
+                if row.localization is not None
+                else None,
                 row.human_score.spearman if row.human_score is not None else None,
                 *(row.ambiguity_leakage, row.n_valid, row.n_scored),
             )

@@ -19,9 +19,9 @@ from pydantic import TypeAdapter
 from katha.app.reports.charts import Axis, calibration_plots, confidence_lines
 from katha.app.reports.page import (
     VERDICTS,
-    Answered,
+    AnswersOnPage,
     Picture,
-    Table,
+    QuestionTable,
     columns_of,
     pictures,
     worded,
@@ -32,6 +32,7 @@ from katha.eval_bridge.bench.boards import BoardProblem, Boards, read_board
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import scored_rule
+from katha.ids import folder_of
 from katha.jsonio import iter_lines, read_json, read_record
 from katha.schema import DIMENSIONS, Answer, StoryRecord
 from katha.schema.scores import (
@@ -51,6 +52,7 @@ _LEFT_SHOWN = 300
 _BLOCKS: dict[BlockName, str] = {
     "filtered": "Each board's own valid set",
     "common_valid": "Questions valid for every board",
+    "unguessed": "Of these, questions that were wrong without any evidence",
     "raw": "Every scored question, before the filter",
 }
 _REPEATED = ("command", "katha", "config", "boards", "judges", "prompts", "statuses", "calls", "budget", "leakage")
@@ -75,7 +77,7 @@ def write_eval_report(out: Path) -> Path:
     return write_page(out / "report.html", "eval.html.j2", **evaluation.shown())
 
 
-class BoardView(NamedTuple):
+class JudgedBoard(NamedTuple):
     """One story's board under one method: its pictures, or in `note` why there is none; a link to its folder."""
 
     name: str
@@ -91,8 +93,8 @@ class StoryView(NamedTuple):
 
     record: StoryRecord
     title: str
-    boards: list[BoardView]
-    answers: Table | None
+    boards: list[JudgedBoard]
+    answers: QuestionTable | None
     page: str | None
 
 
@@ -120,6 +122,11 @@ class _Evaluation:
             scored_rule(scores, out),
         )
 
+    @property
+    def guessed(self) -> bool:
+        """Return whether questions were asked without any evidence, too."""
+        return any(row.guesses for method in self.scores.methods.values() for row in method.judges.values())
+
     def shown(self) -> dict[str, Any]:
         """Everything that the report's template shows."""
         state, scores = self.state, self.scores
@@ -127,16 +134,27 @@ class _Evaluation:
         judges = sorted(names, key=lambda name: (name != "ensemble", name))
         lead = judges[0] if judges else None
         confidence = TypeAdapter(list[ConfidenceRow]).validate_python(state["confidence"])
+        entries = {name: method.judges[lead] for name, method in scores.methods.items() if lead in method.judges}
         left = [item for item in self.left if lead is None or item.judge == lead]
+        blocks = {name: title for name, title in _BLOCKS.items() if self.guessed or name != "unguessed"}
+        families = {
+            name
+            for item in scores.methods.values()
+            for row in item.judges.values()
+            if row.guesses
+            for name in row.guesses.by_family
+        }
         steered = any(item.role == "steering" for record in self.records for item in record.recoverability_questions)
         return {
             "state": state,
             "scores": scores,
             "headline": lead,
-            "boards": [(judge, [(name, _leaderboard(scores, judge, name)) for name in _BLOCKS]) for judge in judges],
-            "entries": {name: method.judges[lead] for name, method in scores.methods.items() if lead in method.judges},
+            "boards": [(judge, [(name, _leaderboard(scores, judge, name)) for name in blocks]) for judge in judges],
+            "entries": entries,
             "dimensions": DIMENSIONS,
-            "blocks": _BLOCKS,
+            "blocks": blocks,
+            "families": sorted(families),
+            "guesses": {name: row for name, row in entries.items() if row.guesses is not None},
             "steered": scores.questions != "reporting" and steered,
             "controls": TypeAdapter(list[ControlResult]).validate_python(state["controls"]),
             "verdicts": VERDICTS,
@@ -199,14 +217,14 @@ class _Evaluation:
         path = self.out / "answers.jsonl"
         yield from iter_answers(path) if path.exists() else ()
 
-    def _answered(self, rows: Iterable[Answer], stories: Container[str]) -> Answered:
-        return Answered((row for row in rows if row.story_id in stories), list(self.state["judges"]), self.rule)
+    def _answered(self, rows: Iterable[Answer], stories: Container[str]) -> AnswersOnPage:
+        return AnswersOnPage((row for row in rows if row.story_id in stories), list(self.state["judges"]), self.rule)
 
     def _story(
         self,
         record: StoryRecord,
         base: Path,
-        answered: Answered | None,
+        answered: AnswersOnPage | None,
         *,
         with_pictures: bool = False,
         page: str | None = None,
@@ -214,28 +232,29 @@ class _Evaluation:
         """One story. base: the folder that links start from. answered: None where it is told in full elsewhere."""
         places: Mapping[str, str] = self.state["boards"]
         boards = [self._board(name, Path(place), record, base, with_pictures) for name, place in places.items()]
-        columns = columns_of((board.name, board.name) for board in boards if board.judged)
+        judged = [(board.name, board.name) for board in boards if board.judged]
+        columns = columns_of(judged, guessed=self.guessed)
         asked = self.state["config"]["questions"]
         questions = [item for item in record.recoverability_questions if asked in ("all", item.role or asked)]
         shown = answered is not None and len(columns) > 1 and questions
         table = answered.table(record.story_id, questions, columns) if answered is not None and shown else None
         return StoryView(record, record.title or record.story_id, boards, table, page)
 
-    def _board(self, name: str, folder: Path, record: StoryRecord, base: Path, with_pictures: bool) -> BoardView:
+    def _board(self, name: str, folder: Path, record: StoryRecord, base: Path, with_pictures: bool) -> JudgedBoard:
         invalid = self.state["invalid"].get(name, {}).get(record.story_id)
         note, shown = f"Not judged: {invalid}" if invalid else "", list[Picture]()
         if with_pictures and not invalid:
             try:
-                board = read_board(Boards(name, folder), record)
+                board = read_board(Boards(name, folder, self.state["config"].get("order")), record)
                 frames = [(place, frame.kind, frame.path) for place, frame in enumerate(board.frames, 1)]
                 shown = pictures(name, frames)
             except (BoardProblem, InputFileError) as error:
                 note = f"Changed since it was judged: {error.message}"
-        place = folder / record.story_id
+        place = folder_of(folder, record.story_id)
         told = (place / "report.html").is_file()
         target = place / "report.html" if told else place
         link = quote(Path(os.path.relpath(target.resolve(), base.resolve())).as_posix()) if place.is_dir() else None
-        return BoardView(name, not invalid, note, shown, link, "open its report" if told else "open the folder")
+        return JudgedBoard(name, not invalid, note, shown, link, "open its report" if told else "open the folder")
 
 
 def _page_name(number: int) -> str:
@@ -245,7 +264,7 @@ def _page_name(number: int) -> str:
 def _leaderboard(scores: Scores, judge: str, name: BlockName) -> tuple[Axis, list[tuple[str, MethodScores, object]]]:
     """The axis of the bars, and the methods: the smallest gap first, those without a number last."""
     judged = {title: method.judges[judge] for title, method in scores.methods.items() if judge in method.judges}
-    blocks = {title: row.block(name) for title, row in judged.items()}
+    blocks = {title: block for title, row in judged.items() if (block := row.block(name)) is not None}
     measured = {title: block.stg for title, block in blocks.items() if block.stg is not None}
     ends = [end for title, stg in measured.items() for end in (stg, *(blocks[title].ci95.stg or ()))]
     order = sorted(scores.methods, key=lambda title: (title not in measured, measured.get(title, 0.0), title))

@@ -13,7 +13,7 @@ from katha.eval_bridge.people.preferences import criteria
 from katha.jsonio import write_bytes_atomic
 from katha.models.checkpoints import need
 from katha.schema.people import PeopleScores, PreferencePair, PreferenceTest
-from katha.tables import DataTable, Estimate, number_of
+from katha.tables import DataTable, NumberWithInterval, number_of
 
 _COLOURS = ("#8a2c20", "#d98b6a", "#d9d3c4", "#7fa8c9", "#2f5f8f")
 _INK, _SOFT, _GOOD = "#2b2a33", "#8d8794", "#2c7a4b"
@@ -27,7 +27,7 @@ _STYLE = {
 _DPI = 160
 
 
-class Drawn(NamedTuple):
+class Figure(NamedTuple):
     """One figure: its file's name, what it is called, what it shows in words, and its bytes."""
 
     name: str
@@ -37,7 +37,7 @@ class Drawn(NamedTuple):
     png: bytes
 
 
-def people_figures(scores: PeopleScores) -> list[Drawn]:
+def people_figures(scores: PeopleScores) -> list[Figure]:
     """Return the figures that the scores have the numbers for.
 
     Raises:
@@ -46,7 +46,7 @@ def people_figures(scores: PeopleScores) -> list[Drawn]:
     return [drawn for drawn in _figures(scores) if drawn is not None]
 
 
-def write_figures(folder: Path, drawn: Sequence[Drawn]) -> list[Path]:
+def write_figures(folder: Path, drawn: Sequence[Figure]) -> list[Path]:
     """Write each figure as SVG and PNG, take away the `fig*` of an earlier scoring, and return the files."""
     names = [f"{item.name}{end}" for item in drawn for end in (".svg", ".png")]
     for old in folder.glob("fig*"):
@@ -58,7 +58,7 @@ def write_figures(folder: Path, drawn: Sequence[Drawn]) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _figures(scores: PeopleScores) -> Iterator[Drawn | None]:
+def _figures(scores: PeopleScores) -> Iterator[Figure | None]:
     for number, pair in enumerate(scores.preferences or (), 1):
         about = f"{pair.a} against {pair.b}"
         named = f"{pair.task}-{number}"
@@ -82,19 +82,19 @@ def _by_dimension(pair: PreferencePair) -> Rows:
     return dict(sorted(pair.dimensions.items(), key=lambda item: order.index(item[0]) if item[0] in order else 99))
 
 
-def _drawn(name: str, title: str, rows: Rows, draw: Callable[[Any, Rows], None]) -> Drawn:
+def _drawn(name: str, title: str, rows: Rows, draw: Callable[[Any, Rows], None]) -> Figure:
     alt = "; ".join(f"{row}: mean {test.mean:+.2f} of {test.n}" for row, test in rows.items() if test.mean is not None)
     return _rendered(name, title, alt, (7.2, 1.2 + 0.32 * len(rows)), lambda axes: draw(axes, rows))
 
 
-def table_figure(table: DataTable) -> Drawn | None:
+def table_figure(table: DataTable) -> Figure | None:
     """Return a table's columns that have intervals, a panel each, and the rows with a number there from the top down;
     None without such a column.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    spans = [[isinstance(cell, Estimate) and cell.ci95 is not None for cell in row] for row in table.rows]
+    spans = [[isinstance(cell, NumberWithInterval) and cell.ci95 is not None for cell in row] for row in table.rows]
     shown = [at for at in range(len(table.columns)) if any(row[at] for row in spans)]
     if not shown:
         return None
@@ -112,7 +112,7 @@ def table_figure(table: DataTable) -> Drawn | None:
         places = np.arange(len(labels))[::-1]
         for axes, at in zip(np.atleast_1d(panels), shown, strict=True):
             for place, cell in zip(places, cells[at], strict=True):
-                value, ends = number_of(cell), cell.ci95 if isinstance(cell, Estimate) else None
+                value, ends = number_of(cell), cell.ci95 if isinstance(cell, NumberWithInterval) else None
                 if ends is not None:
                     axes.plot(ends, [place, place], color=_COLOURS[4], linewidth=2)
                 if value is not None:
@@ -127,7 +127,7 @@ def table_figure(table: DataTable) -> Drawn | None:
 
 def _rendered(
     name: str, title: str, alt: str, size: tuple[float, float], draw: Callable[[Any], None], *, panels: int = 1
-) -> Drawn:
+) -> Figure:
     matplotlib, figures = need("matplotlib", "Drawing figures"), need("matplotlib.figure", "Drawing figures")
     with matplotlib.rc_context(_STYLE):
         figure = figures.Figure(figsize=size, layout="constrained")
@@ -140,7 +140,7 @@ def _rendered(
         svg, png = io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None})
         figure.savefig(png, format="png", dpi=_DPI)
-    return Drawn(name, title, alt, svg.getvalue(), png.getvalue())
+    return Figure(name, title, alt, svg.getvalue(), png.getvalue())
 
 
 def _named(axes: Any, rows: Rows) -> np.ndarray[Any, Any]:
@@ -210,7 +210,7 @@ def _whisker(axes: Any, place: float, test: PreferenceTest, ends: tuple[float, f
     axes.plot([test.mean], [place], "o", color=colour, markersize=5)
 
 
-def _calibration(scores: PeopleScores) -> Drawn | None:
+def _calibration(scores: PeopleScores) -> Figure | None:
     """Fig. 10: each board's image recoverability by people and by a judge; a colour and a line of its own a method."""
     series = [
         (f"{method}, {judge}" + (f" (rho {row.image.spearman:.2f})" if row.image.spearman is not None else ""), row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from katha.app.reports.page import Picture, pictures, worded, write_page
 from katha.errors import KathaError
 from katha.eval_bridge.bench.boards import BoardProblem
 from katha.eval_bridge.metrics.illustration import POINTS
-from katha.experiments.metrics.sources import BoardPlace, Source
+from katha.experiments.metrics.sources import BoardPlace, BoardSource
 from katha.experiments.metrics.tables import read_board_values
 from katha.experiments.runner import read_records
 from katha.jsonio import read_json, read_record
@@ -19,6 +20,7 @@ from katha.schema.metrics import MetricColumn, MetricTable, MetricValue, Relatio
 _SIDE = 96.0
 _MOST_COLUMNS = 8
 _MOST_DOTS = 2_000
+_FEWEST_RAYS = 3
 _MOST_BOARDS = 24
 _MOST_STORIES = 40
 _CRITERIA = ("criterial", "share")
@@ -30,6 +32,15 @@ class Dots(NamedTuple):
 
     title: str
     places: list[tuple[str, str]]
+
+
+class Polar(NamedTuple):
+    """One method's columns as a star: the ends of its rays in a square of 200, the outline, and what it shows."""
+
+    method: str
+    ends: list[tuple[str, str]]
+    outline: str
+    alt: str
 
 
 class CriterionRow(NamedTuple):
@@ -48,7 +59,7 @@ class StoryCriteria(NamedTuple):
     rows: list[CriterionRow]
 
 
-def write_metrics_report(out: Path, sources: Sequence[Source]) -> Path:
+def write_metrics_report(out: Path, sources: Sequence[BoardSource]) -> Path:
     """Write `out/report.html` of a measurement.
 
     Raises:
@@ -66,6 +77,7 @@ def write_metrics_report(out: Path, sources: Sequence[Source]) -> Path:
         unshown=max(0, len(criteria) - _MOST_STORIES),
         relations=_by_column(table.relations),
         matrix=_matrix(out, table),
+        polar=polar_charts(table),
         parted=[(item, _pictures(places.get((item.method, item.story_id)))) for item in parted],
         repeat=[(name, worded(name, state[name])) for name in ("command", "katha", "metrics", "judge", "mode")],
     )
@@ -122,6 +134,44 @@ def _matrix(out: Path, table: MetricTable) -> tuple[list[str], list[list[Dots]]]
     named |= {column.name: values[column.name] for column in _shown(table.columns) if values.get(column.name)}
     kept = {name: found for name, found in named.items() if len(found) > 1}
     return list(kept), [[_dots(x, kept[x], y, kept[y]) for x in kept] for y in kept] if len(kept) > 1 else []
+
+
+def relative_scores(table: MetricTable) -> tuple[list[str], dict[str, list[float | None]]]:
+    """Return the columns in which one way is better, and each method's numbers there as shares of the best method's
+    (ViStoryBench, Table S6); a number below zero is 0."""
+    columns = [column for column in table.columns if column.better != "neither"]
+    found: dict[str, list[float | None]] = {row.method: [] for row in table.rows}
+    for column in columns:
+        values = {row.method: row.cells[column.name].value for row in table.rows if column.name in row.cells}
+        known = [max(0.0, value) for value in values.values() if value is not None]
+        best = (max if column.better == "higher" else min)(known, default=0.0)
+        for method, shares in found.items():
+            value = values.get(method)
+            part, whole = (value, best) if column.better == "higher" else (best, value)
+            shares.append(max(0.0, part) / whole if part is not None and whole else None)
+    return [column.name for column in columns], found
+
+
+def polar_charts(table: MetricTable) -> tuple[list[str], list[Polar]]:
+    """Return the columns and each method's star; none for fewer than three columns or two methods."""
+    columns, found = relative_scores(table)
+    if len(columns) < _FEWEST_RAYS or len(found) < 2:
+        return columns, []
+    return columns, [_star(method, columns, shares) for method, shares in found.items()]
+
+
+def _star(method: str, columns: Sequence[str], shares: Sequence[float | None]) -> Polar:
+    turns = [2 * math.pi * at / len(columns) for at in range(len(columns))]
+    ends = [(f"{100 + 90 * math.sin(turn):.1f}", f"{100 - 90 * math.cos(turn):.1f}") for turn in turns]
+    reach = [90 * min(1.0, share or 0.0) for share in shares]
+    corners = [
+        f"{100 + far * math.sin(turn):.1f},{100 - far * math.cos(turn):.1f}"
+        for turn, far in zip(turns, reach, strict=True)
+    ]
+    told = ", ".join(
+        f"{name} {'missing' if share is None else f'{share:.0%}'}" for name, share in zip(columns, shares, strict=True)
+    )
+    return Polar(method, ends, " ".join(corners), f"{method}: {told} of the best method's")
 
 
 def _shown(columns: Sequence[MetricColumn]) -> list[MetricColumn]:

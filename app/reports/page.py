@@ -21,6 +21,7 @@ from katha.errors import InputFileError
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.matching.rules import scored_rule
+from katha.eval_bridge.scoring.gate import CANNOT, unmeasured
 from katha.eval_bridge.scoring.scores import UNSCORED
 from katha.jsonio import dumps, read_record, read_text, write_bytes_atomic
 from katha.pictures import ByteCache, decode, decoded, read_picture
@@ -34,10 +35,11 @@ from katha.schema import (
     FrameKind,
     Plan,
     Question,
+    ReadBack,
     Stage,
     StoryRecord,
 )
-from katha.schema.scores import JudgeScores, Scores
+from katha.schema.scores import NO_SCORES, Block, Scores
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -134,7 +136,7 @@ def panel_uri(path: Path, *, small: bool = False) -> str:
     """Return the picture at `path` as a data URI; with `small` a JPEG of at most 320 pixels a side.
 
     Raises:
-        InputFileError: the panel is missing or is no picture.
+        InputFileError: the panel is missing or is not a picture.
     """
     data = read_picture(path, repr(str(path)))
     if not small:
@@ -165,7 +167,7 @@ def open_picture(path: Path, data: bytes | None = None) -> Image:
     """Return the picture at `path` in RGB; with `data`, its bytes, the file is not read again.
 
     Raises:
-        InputFileError: it is no picture.
+        InputFileError: it is not a picture.
     """
     whole = read_picture(path, repr(str(path))) if data is None else data
     return decode(whole, repr(str(path)))
@@ -175,7 +177,7 @@ def thumbnail(png: bytes, size: int) -> bytes:
     """Return a picture as a light JPEG of at most `size` pixels on its longer side.
 
     Raises:
-        InputFileError: it is no picture.
+        InputFileError: it is not a picture.
     """
     picture = open_picture(Path("panel.png"), png)
     picture.thumbnail((size, size))
@@ -260,7 +262,7 @@ VERDICTS = {True: ("right", "\u2713"), False: ("wrong", "\u2717"), None: ("none"
 """How a page names a verdict, and the sign beside it."""
 
 
-class Column(NamedTuple):
+class PageColumn(NamedTuple):
     """One board under one condition; the text stands for all boards."""
 
     title: str
@@ -268,7 +270,7 @@ class Column(NamedTuple):
     condition: Condition
 
 
-class Given(NamedTuple):
+class GivenAnswer(NamedTuple):
     """One judge's answer as it is shown: `verdict` is right, wrong or none, and `mark` its sign."""
 
     judge: str
@@ -278,58 +280,61 @@ class Given(NamedTuple):
     note: str
 
 
-class Row(NamedTuple):
+class QuestionRow(NamedTuple):
     """One question and a cell for each column, which holds every judge's answer; `flag` says what a repair changed."""
 
     question: Question
-    cells: list[list[Given]]
+    cells: list[list[GivenAnswer]]
     flag: str
 
 
-class Table(NamedTuple):
+class QuestionTable(NamedTuple):
     """Questions by columns; `several`: more than one judge answered, so that each answer is signed."""
 
-    columns: list[Column]
-    rows: list[Row]
+    columns: list[PageColumn]
+    rows: list[QuestionRow]
     several: bool
 
 
-class Answered:
+class AnswersOnPage:
     """Answers, found by method, judge, story, question and condition; `rule` gives their verdicts."""
 
     def __init__(self, answers: Iterable[Answer], judges: Sequence[str], rule: Rule) -> None:
         self._judges, self._rule = judges, rule
         self._found = {(row.method, row.judge, row.story_id, row.question_id, row.condition): row for row in answers}
 
-    def table(self, story: str, questions: Iterable[Question], columns: list[Column], *, flags: bool = False) -> Table:
+    def table(
+        self, story: str, questions: Iterable[Question], columns: list[PageColumn], *, flags: bool = False
+    ) -> QuestionTable:
         """Return the table of a story's questions; with `flags`, for a board before (base) and after a repair."""
         rows = []
         for question in questions:
             cells = [[self._given(story, question, column, judge) for judge in self._judges] for column in columns]
-            rows.append(Row(question, cells, _flag(cells) if flags else ""))
-        return Table(columns, rows, len(self._judges) > 1)
+            rows.append(QuestionRow(question, cells, _flag(cells) if flags else ""))
+        return QuestionTable(columns, rows, len(self._judges) > 1)
 
-    def _given(self, story: str, question: Question, column: Column, judge: str) -> Given:
+    def _given(self, story: str, question: Question, column: PageColumn, judge: str) -> GivenAnswer:
         answer = self._found.get((column.method, judge, story, question.question_id, column.condition))
         if answer is None:
-            return Given(judge, "none", DASH, "not asked", "")
+            return GivenAnswer(judge, "none", DASH, "not asked", "")
         if answer.status != "ok":
-            return Given(judge, "none", "!", answer.status, answer.error or "")
+            return GivenAnswer(judge, "none", "!", answer.status, answer.error or "")
         verdict = match(answer, question, self._rule)
         name, mark = VERDICTS[verdict.right]
-        return Given(judge, name, mark, answer.answer or "", verdict.reason)
+        return GivenAnswer(judge, name, mark, answer.answer or "", verdict.reason)
 
 
-def columns_of(boards: Iterable[tuple[str, str]]) -> list[Column]:
-    """Return the text's column and two for each board, which is given by what it is called here and by its method."""
-    columns = [Column("Text", None, "text")]
+def columns_of(boards: Iterable[tuple[str, str]], *, guessed: bool = False) -> list[PageColumn]:
+    """Return the text's column, two for each board, which is given by what it is called here and by its method, and
+    last, where questions were `guessed` at, that of the answers without evidence."""
+    columns = [PageColumn("Text", None, "text")]
     for title, method in boards:
-        columns.append(Column(f"Images, {title}", method, "image"))
-        columns.append(Column(f"Text and images, {title}", method, "text+image"))
-    return columns
+        columns.append(PageColumn(f"Images, {title}", method, "image"))
+        columns.append(PageColumn(f"Text and images, {title}", method, "text+image"))
+    return [*columns, PageColumn("Guessed without either", None, "none")] if guessed else columns
 
 
-def _flag(cells: list[list[Given]]) -> str:
+def _flag(cells: list[list[GivenAnswer]]) -> str:
     """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
     if len(cells) < 4:
         return ""
@@ -340,10 +345,6 @@ def _flag(cells: list[list[Given]]) -> str:
 
 
 # Of scores, what is shown first.
-
-
-_FEWEST_VALID, _LEAST_SHARE = 2, 1 / 3
-"""Below so many valid questions, or this share of them, no number is shown."""
 
 
 class Headline(NamedTuple):
@@ -358,42 +359,72 @@ class Headline(NamedTuple):
 
 
 def headline(scores: Scores, method: str) -> Headline:
-    """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge can answer
-    so few of the questions that a number would be about the judge (`unmeasured`)."""
+    """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge cannot
+    measure it (see `scoring.gate`)."""
     judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
         return Headline()
     row = judges[judge]
     block = row.filtered
-    if not _measurable(row):
+    if unmeasured(row) is not None:
         return Headline(judge, n_valid=row.n_valid, n_questions=row.n_questions)
     return Headline(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
-
-
-def _measurable(row: JudgeScores) -> bool:
-    """Whether enough of the questions can be answered by the judge from text and images together."""
-    scored = row.n_questions - row.n_unscored
-    return row.n_valid >= min(_FEWEST_VALID, scored) and row.n_valid >= _LEAST_SHARE * scored
 
 
 _NOBODY = "none"
 """The judge that is asked nothing."""
 
 
+def read_back(scores: Scores) -> dict[str, ReadBack | None] | None:
+    """Return, by board, how many pictures read back as meant, where a run's judge reads pictures and was asked nothing
+    (None of a board whose pictures it cannot read); None where questions were asked."""
+    if any(method.judges or not method.stories for method in scores.methods.values()):
+        return None
+    return {name: method.read_back for name, method in scores.methods.items()} or None
+
+
+def unjudged(scores: Scores) -> bool:
+    """Return whether nobody was to judge the boards."""
+    return all(set(method.judges) == {_NOBODY} for method in scores.methods.values())
+
+
 def unscored(scores: Scores) -> list[str]:
     """Return why a board has no numbers: the notes that say so, one a board and judge; and where a judge understands
-    too few of the questions. A board that nobody was to judge has none, and that is no fault."""
-    if all(set(method.judges) == {_NOBODY} for method in scores.methods.values()):
+    too few of the questions. A board that nobody was to judge has none, and that is not a fault."""
+    if unjudged(scores):
         return []
-    told = [note for note in scores.notes if f": {UNSCORED}." in note]
+    silent = [note for note in scores.notes if note.startswith(NO_SCORES)]
+    told = [*silent, *(note for note in scores.notes if f": {UNSCORED}." in note)]
     for method in scores.methods:
         row = headline(scores, method)
         judged = scores.methods[method].judges.get(row.judge or "")
-        if judged is not None and not _measurable(judged):
-            few = f"only {row.n_valid} of {row.n_questions} questions are valid"
-            told.append(f"{method}: {few}, so that this board cannot be measured with this judge ({row.judge}).")
+        if judged is not None and (why := unmeasured(judged)) is not None:
+            told.append(f"{method}: {CANNOT} ({row.judge}): {why}.")
     return told
+
+
+def guessed(scores: Scores) -> list[str]:
+    """Return what the shown numbers of each method owe to the evidence; nothing where no question was asked without."""
+    told = []
+    for method in scores.methods:
+        row = scores.methods[method].judges.get(headline(scores, method).judge or "")
+        if row is not None and (words := _guessed_words(method, row.common_valid, row.unguessed)) is not None:
+            told.append(words)
+    return told
+
+
+def _guessed_words(method: str, valid: Block, rest: Block | None) -> str | None:
+    """Return what a method's common-valid numbers owe to the evidence; rest: the block of what was not guessed."""
+    if valid.none is None:
+        return None
+    gain = f"the images add {change(valid.gain_image)} points{_span(valid.ci95.gain_image)}"
+    left = f"; STG of what was not guessed {points(rest.stg)}{_span(rest.ci95.stg)}" if rest and rest.n else ""
+    return f"{method}: guessed without any evidence, {points(valid.none)}% are right; {gain}{left}."
+
+
+def _span(ends: Sequence[float] | None) -> str:
+    return f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends is not None else ""
 
 
 # Numbers and names as pages word them; each is a filter of the templates under its own name.
@@ -414,6 +445,7 @@ STAGE_WORDS: dict[Stage, str] = {
     "critique": "Reading the candidates",
     "select": "Choosing a candidate",
     "localize": "Finding the weakest transition",
+    "propose": "Proposing moves",
     "bridge": "Drawing the bridge",
     "decide": "Deciding",
     "judge": "Asking the reporting questions",

@@ -12,12 +12,12 @@ from katha.app.reports.page import jpeg_uri, write_page
 from katha.configs import load_config
 from katha.eval_bridge.bench.boards import JudgedBoard
 from katha.eval_bridge.packets.packets import clean_image
-from katha.eval_bridge.people.study import PAGES, Item, Page, Screen, Shown
+from katha.eval_bridge.people.study import PAGES, Screen, ShownBoard, StudyItem, StudyPage
 from katha.experiments.people import Packed
 
 _SECONDS_AN_ITEM, _SECONDS_A_SCREEN = 9, 15
 _LETTERS = "AB"
-_TITLES = {"text": "A story", "image": "A storyboard", "text+image": "A story and its storyboard"}
+_TITLES = {"none": "Guess", "text": "A story", "image": "A storyboard", "text+image": "A story and its storyboard"}
 Json = dict[str, object]
 
 
@@ -39,7 +39,7 @@ def write_rater_pages(packed: Packed, out: Path) -> list[Path]:
     ]
 
 
-def _page(packed: Packed, page: Page) -> RaterPage:
+def _page(packed: Packed, page: StudyPage) -> RaterPage:
     study, pictures = packed.study, _Pictures(packed)
     screens = [_screen(packed, screen, pictures) for screen in page.screens]
     items = sum(1 for _ in page.items())
@@ -64,15 +64,20 @@ def _page(packed: Packed, page: Page) -> RaterPage:
 
 
 def _screen(packed: Packed, screen: Screen, pictures: _Pictures) -> Json:
-    words = load_config("people.yaml")["told"]
+    words = {**load_config("people.yaml")["told"], "review": load_config("review.yaml")["told"]}
     several = len(screen.boards) > 1
+    word = "Picture" if screen.task == "pictures" else "Storyboard"
     boards = [
-        {"label": f"Storyboard {_LETTERS[at]}" if several else "", "pictures": pictures.of(screen.story_id, board)}
+        {"label": f"{word} {_LETTERS[at]}" if several else "", "pictures": pictures.of(screen.story_id, board)}
         for at, board in enumerate(screen.boards)
     ]
-    told = words[screen.condition] if screen.task == "questions" else words["pairs" if several else screen.task]
+    told = (
+        words[screen.condition]
+        if screen.task == "questions"
+        else words["pairs" if screen.task == "bridge" else screen.task]
+    )
     return {
-        "title": "Two storyboards" if several else _TITLES[screen.condition],
+        "title": f"Two {word.lower()}s" if several else _TITLES[screen.condition],
         "told": told,
         "single": screen.task == "questions",
         "text": packed.records[screen.story_id].story_text if "text" in screen.condition else "",
@@ -81,8 +86,8 @@ def _screen(packed: Packed, screen: Screen, pictures: _Pictures) -> Json:
     }
 
 
-def _item(item: Item) -> Json:
-    """What is shown of an item: the rest of it is the key."""
+def _item(item: StudyItem) -> Json:
+    """Return what is shown of an item: the rest of it is the key."""
     return {"id": item.item, "kind": item.kind, "text": item.text, "options": item.options}
 
 
@@ -94,10 +99,11 @@ class _Pictures:
         self._named: dict[str, str] = {}
         self.uris: dict[str, str] = {}
 
-    def of(self, story: str, shown: Shown) -> list[str]:
+    def of(self, story: str, shown: ShownBoard) -> list[str]:
         """Return the names of a board's pictures in order, without inserted ones where it is shown without them."""
         board = self._boards[shown.method][story]
         frames = [frame for frame in board.frames if shown.part == "whole" or frame.kind == "scene"]
+        frames = [frame for frame in frames if shown.scene is None or frame.scene == shown.scene]
         return [self._name(frame.data, frame.path) for frame in frames]
 
     def _name(self, data: bytes, path: Path) -> str:

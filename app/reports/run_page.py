@@ -10,25 +10,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 from katha.agents.editor.names import frame_names
+from katha.agents.folder import RunFolder
+from katha.agents.spending import spent_told
+from katha.app.reports.checks import checks_of, edited
 from katha.app.reports.page import (
-    Answered,
-    Column,
+    AnswersOnPage,
+    PageColumn,
     Run,
     columns_of,
+    guessed,
     headline,
     load_run,
     panel_uri,
+    read_back,
     template,
     unscored,
     worded,
     write_page,
 )
-from katha.schema import DIMENSIONS, Board, Candidate, Dimension, Frame, Panel, TransitionScore
+from katha.compass.effects import effect_of, stale_told
+from katha.compass.modes import load_modes
+from katha.compass.moves import told_kind
+from katha.schema import DIMENSIONS, Answer, Board, Candidate, Dimension, Frame, Panel, TransitionScore
 from katha.schema.scores import DimensionScore
 
 _REPEATED = (
     *("command", "katha", "seeds", "config", "planner", "renderer", "bridge_renderer", "services", "judges"),
-    *("similarity", "matching", "prompts", "versions", "paid", "timings"),
+    *("similarity", "matching", "prompts", "versions", "paid", "spent", "timings"),
 )
 """What of `run.json` is shown, in this order, where it is there."""
 _HANDS = 2
@@ -45,10 +53,12 @@ class FrameCell(NamedTuple):
     seed: int | None
     bare: bool = False
     score: None = None
+    shot: str = ""
+    """Its size, angle, move, weather, light and sound."""
 
     @property
     def alt(self) -> str:
-        """What the picture shows, for those who do not see it."""
+        """Return what the picture shows, for those who do not see it."""
         return f"Frame {self.frame.index}, {self.name.lower()}: {self.caption}"
 
 
@@ -66,9 +76,10 @@ class Strips:
         self._weakest = run.candidates.decision.weakest
         self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
         self._captions = {panel.index: _caption(panel) for panel in run.plan.panels}
+        self._shots = {panel.index: shot_told(panel) for panel in run.plan.panels}
         spec = run.info.renderer or {}
         self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
-        """The folder of a board that somebody else made; its scenes have no seed. None for a board drawn here."""
+        """Return the folder of a board made elsewhere; its scenes have no seed. None for a board drawn here."""
 
     def strip(self, board: Board, candidate: Candidate, tag: str) -> list[FrameCell | GapCell]:
         """Return frames and, between the frames of two scenes, the transition that joins them.
@@ -95,13 +106,23 @@ class Strips:
 
     def frame(self, frame: Frame, *, small: bool = False) -> FrameCell:
         """Return what is shown of one frame; `small` for a thumbnail."""
-        if frame.kind == "scene":
+        if frame.kind == "scene" and frame.panel is not None:
+            caption, name = _caption(frame.panel), f"Scene {frame.scene}, redrawn"
+        elif frame.kind == "scene":
             caption, name = self._captions.get(frame.scene or 0, ""), f"Scene {frame.scene}"
         else:
             caption, name = frame.prompt, "Bridge" if frame.kind == "bridge" else "Extra frame"
             name += f", drawn by {frame.renderer}" if frame.renderer else ""
         seed = None if frame.kind == "scene" and self.found_in is not None else frame.seed
-        return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed)
+        shot = shot_told(frame.panel) if frame.panel is not None else self._shots.get(frame.scene or 0, "")
+        return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed, shot=shot)
+
+
+def shot_told(panel: Panel) -> str:
+    """Return what a panel says of its shot in a line: "close-up, low angle; pan left; snow"."""
+    framed = ", ".join(part for part in (panel.shot_size, panel.shot_angle) if part)
+    sound = f"sound: {panel.sound}" if panel.sound else ""
+    return "; ".join(part for part in (framed, panel.camera_move, panel.weather, panel.light, sound) if part)
 
 
 def _caption(panel: Panel) -> str:
@@ -138,11 +159,19 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         run / "report.html",
         "run.html.j2",
         run=found,
-        title=found.story.title or found.story.story_id,
+        title=RunFolder(run).title(found.story),
         verdict=_verdict(found),
+        effect=effect.told() if (effect := effect_of(found.candidates)) is not None else "",
+        stale=stale_told(found.board),
+        spent=spent_told(found.info.spent),
         coverage=found.plan.coverage,
         found_in=strips.found_in,
         unscored=unscored(found.scores),
+        guessed=guessed(found.scores),
+        read_back=read_back(found.scores),
+        checks=checks_of(found),
+        edited=edited(found),
+        method=_method(found),
         before=headline(found.scores, "base"),
         after=headline(found.scores, _method(found)),
         sections=[
@@ -165,6 +194,10 @@ def _candidate(run: Run, *names: str | None) -> Candidate | None:
 
 
 def _verdict(run: Run) -> str:
+    redrawn = [frame.scene for frame in run.board.frames if frame.panel is not None and frame.kind == "scene"]
+    if redrawn and len({frame.kind for frame in run.board.frames}) == 1:
+        what = f"Scene {redrawn[0]} was" if len(redrawn) == 1 else f"Scenes {' and '.join(map(str, redrawn))} were"
+        return f"{what} drawn anew, from what a viewer could not tell."
     inserted = next((frame for frame in run.board.frames if frame.kind != "scene"), None)
     if inserted is not None and inserted.transition is not None:
         first, second = inserted.transition
@@ -192,6 +225,8 @@ def _before(run: Run, strips: Strips) -> object:
 
 
 def _dimensions(run: Run, strips: Strips) -> object:
+    if read_back(run.scores) is not None:
+        return None
     before, after = _blocks(run, "base"), _blocks(run, _method(run))
     return [(name, before.get(name), after.get(name)) for name in DIMENSIONS]
 
@@ -202,7 +237,7 @@ def _blocks(run: Run, method: str) -> Mapping[Dimension, DimensionScore]:
 
 
 def _weakest(run: Run, strips: Strips) -> object:
-    """What the story says of the weakest transition, its frames, and the prompt of the frame that was tried."""
+    """Return what the story says of the weakest transition, its frames, and the prompt of the frame that was tried."""
     decision = run.candidates.decision
     if decision.weakest is None:
         return None
@@ -218,6 +253,27 @@ def _weakest(run: Run, strips: Strips) -> object:
     }
 
 
+def _moves(run: Run, strips: Strips) -> object:
+    """Return by round what was missed, what was tried, and what it changed; None where no moves were made."""
+    decision, asked = run.candidates.decision, run.story.recoverability_questions
+    words = {item.question_id: item.question for item in asked}
+    rounds = []
+    for number, evidence in enumerate(decision.evidence, 1):
+        rows = []
+        for tried in (item for item in decision.tried if item.round == number):
+            best = _candidate(run, tried.best)
+            fresh = [
+                frame
+                for frame in (best.board.frames if best is not None else [])
+                if frame.panel is not None and frame.panel in tried.move.panels
+            ]
+            told = {name: [words.get(one, one) for one in getattr(tried, name)] for name in ("answered", "lost")}
+            rows.append((tried, told_kind(tried.move), strips.frames(fresh), told))
+        rounds.append((evidence, rows))
+    mode = load_modes().get(run.candidates.mode)
+    return {"rounds": rounds, "informed": mode is None or mode.informed} if rounds else None
+
+
 def _candidates(run: Run, strips: Strips) -> object:
     """Every board that was considered: its title, what became of it, and its frames."""
     decision, rows = run.candidates.decision, []
@@ -226,6 +282,9 @@ def _candidates(run: Run, strips: Strips) -> object:
         title = "The board as it was found" if strips.found_in else f"Seed {', '.join(map(str, scenes))}"
         for frame in [frame for frame in item.board.frames if frame.kind != "scene"][:1]:
             title += f", with {'a bridge' if frame.kind == 'bridge' else 'an extra frame'} of seed {frame.seed}"
+        redrawn = [frame.scene for frame in item.board.frames if frame.panel is not None and frame.kind == "scene"]
+        if redrawn:
+            title += f", with scene{'s' * (len(redrawn) > 1)} {' and '.join(map(str, redrawn))} drawn anew"
         mark = "selected" if item.name == decision.selected else ""
         if item.name == decision.inserted:
             mark = "accepted" if decision.accepted else "tried"
@@ -234,23 +293,29 @@ def _candidates(run: Run, strips: Strips) -> object:
 
 
 def _asked(run: Run, strips: Strips) -> object:
-    """Reporting questions before and after, and steering questions of the selected board."""
-    answered = Answered(run.answers, sorted({answer.judge for answer in run.answers}), run.matching)
+    """Reporting questions before and after, and steering questions of the selected board; None where none was asked."""
+    if read_back(run.scores) is not None:
+        return None
+    answered = AnswersOnPage(run.answers, sorted({answer.judge for answer in run.answers}), run.matching)
     boards = [("before", "base")] + ([("after", run.board.mode)] if run.board.mode != "base" else [])
-    guiding = [Column("Images", run.candidates.decision.selected, "image")]
+    guiding = [PageColumn("Images", run.candidates.decision.selected, "image")]
     questions, story = run.story.recoverability_questions, run.story.story_id
     reporting = [item for item in questions if item.role == "reporting"]
     steering = [item for item in questions if item.role == "steering"]
     return {
-        "reporting": answered.table(story, reporting, columns_of(boards), flags=True),
+        "reporting": answered.table(story, reporting, columns_of(boards, guessed=_guessed(run.answers)), flags=True),
         "steering": answered.table(story, steering, guiding),
-        "own": sum(bool((item.model_extra or {}).get("made_from")) for item in questions),
+        "own": sum((item.model_extra or {}).get("made_from") in ("text", "sentence") for item in questions),
         "unread": sum((item.model_extra or {}).get("made_from") == "sentence" for item in questions),
     }
 
 
+def _guessed(answers: Iterable[Answer]) -> bool:
+    return any(row.condition == "none" for row in answers)
+
+
 def _repeat(run: Run, strips: Strips) -> object:
-    """What somebody needs who repeats the run: its frames with their prompts, rows of `run.json`, and notes."""
+    """Return what is needed to repeat the run: its frames with their prompts, rows of `run.json`, and notes."""
     info = run.info.model_dump(mode="json")
     known = [(name, info[name]) for name in _REPEATED if info.get(name) is not None]
     rows = [(name.replace("_", " "), worded(name, value)) for name, value in known]
@@ -265,6 +330,7 @@ SECTIONS = (
     Section("after", "Storyboard", "run_after.html.j2", _after),
     Section("before", "", "run_before.html.j2", _before),
     Section("weakest", "Weakest transition", "run_weakest.html.j2", _weakest),
+    Section("moves", "What was tried", "run_moves.html.j2", _moves),
     Section("candidates", "Candidates", "run_candidates.html.j2", _candidates),
     Section("dimensions", "Dimensions", "run_dimensions.html.j2", _dimensions),
     Section("asked", "Questions", "run_asked.html.j2", _asked),

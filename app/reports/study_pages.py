@@ -11,7 +11,7 @@ from katha.app.reports.figures import people_figures, write_figures
 from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import DASH, Picture, data_uri, panel_uri, pictures, worded, write_page
 from katha.eval_bridge.people.preferences import criteria
-from katha.experiments.ablate.conclusions import ALPHA
+from katha.experiments.ablate.conclusions import ALPHA, sentence_of
 from katha.jsonio import read_json, read_record
 from katha.schema import DIMENSIONS, Board
 from katha.schema.people import BoardJudgments, PeopleScores, Rating
@@ -32,6 +32,9 @@ _RATINGS = {
     "ncs": "Narrative coherence (NCS)",
     "mas": "Moral alignment (MAS)",
     "ees": "Emotional expressiveness (EES)",
+    "identity": "Same characters (ViStoryBench, 0 to 4)",
+    "environment": "Same places (ViStoryBench, 0 to 4)",
+    "aesthetics": "Aesthetics (ViStoryBench, 0 to 4)",
 }
 
 
@@ -125,6 +128,7 @@ def write_ablation_report(out: Path) -> Path:
         out / "report.html",
         "ablation.html.j2",
         table=table,
+        pairs=[sentence_of(row) for row in table.comparisons],
         axis=Axis.around(numbers, -1.0, 1.0),
         # Rows with the baseline's boards: their change is neither gain nor loss.
         same={item.a for item in table.comparisons if item.b == table.baseline and item.same is not None},
@@ -196,7 +200,7 @@ def write_compare_report(out: Path) -> Path:
 
 
 def _reading(row: Comparison) -> str:
-    """What a difference supports: its interval and both its corrected p must say so."""
+    """Return what a difference supports: its interval and both its corrected p must say so."""
     apart = row.ci95 is not None and (row.ci95[0] > 0 or row.ci95[1] < 0)
     if not row.headline:
         return "beside the headline" + ("; the signs disagree" if row.disagree else "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from katha.app.reports.data_tables import COMMON_NOTE, count, higher, lower, pairs_table, text
-from katha.schema.people import PeopleScores
+from katha.app.reports.data_tables import COMMON_NOTE, count, dagger, higher, lower, pairs_table, text
+from katha.eval_bridge.scoring.gate import doubts
+from katha.schema.people import HumanRecoverability, PeopleScores
 from katha.schema.scores import RowDifference
 from katha.schema.tables import AblationTable, CompareTable, HumanColumns, TuningResult
-from katha.tables import Cell, Column, DataTable, Estimate
+from katha.tables import Cell, Column, DataTable, NumberWithInterval
 
 _CHANGE = Column(heading="Change of STG", signed=True)
 
@@ -29,8 +30,13 @@ def _ablation_rows(table: AblationTable) -> DataTable:
             continue
         rows.append(
             (
-                *(row.mode, shown.text, Estimate(shown.image, shown.image_ci95), Estimate(shown.stg, shown.stg_ci95)),
-                *(Estimate(shown.delta_stg, shown.ci95), shown.p_corrected, shown.p_bootstrap_corrected),
+                *(
+                    row.mode,
+                    shown.text,
+                    NumberWithInterval(shown.image, shown.image_ci95),
+                    NumberWithInterval(shown.stg, shown.stg_ci95),
+                ),
+                *(NumberWithInterval(shown.delta_stg, shown.ci95), shown.p_corrected, shown.p_bootstrap_corrected),
                 *(row.stg, row.raw.stg if row.raw is not None else None, shown.n, row.valid, row.scored, row.frames),
                 *((row.stg_reliability,) if reliable else ()),
             )
@@ -52,14 +58,17 @@ def _ablation_rows(table: AblationTable) -> DataTable:
             *(count("Frames", 2), *([higher("STG reliability", 2)] if reliable else [])),
         ),
         rows=tuple(rows),
-        notes=(f"Change: against {table.baseline}; p corrected. {table.conclusion.text}",),
+        notes=(
+            f"Change: against {table.baseline}; p corrected. {table.conclusion.text}",
+            *doubts((row.mode, row.thin, row.inspect) for row in table.rows),
+        ),
     )
 
 
 def _ablation_pairs(table: AblationTable) -> DataTable:
     def numbers(row: RowDifference) -> tuple[Cell, ...]:
         tested = (row.p_corrected, row.p_bootstrap_corrected)
-        return (row.n_stories, Estimate(row.difference, row.ci95), *tested, row.family)
+        return (row.n_stories, NumberWithInterval(row.difference, row.ci95), *tested, row.family)
 
     return DataTable(
         name="comparisons",
@@ -88,14 +97,14 @@ def _ablation_people(table: AblationTable) -> DataTable:
             return (None,) * 8
         local, score, agreed = own.localization, own.human_score, own.agreement
         return (
-            Estimate(local.right, local.ci95) if local else None,
+            NumberWithInterval(local.right, local.ci95) if local else None,
             score.spearman if score else None,
             leakage,
             agreed.agreement if agreed else None,
             agreed.false_accept if agreed else None,
             agreed.false_reject if agreed else None,
-            Estimate(own.visual.mean, own.visual.ci95) if own.visual else None,
-            Estimate(own.human_mean.mean, own.human_mean.ci95) if own.human_mean else None,
+            NumberWithInterval(own.visual.mean, own.visual.ci95) if own.visual else None,
+            NumberWithInterval(own.human_mean.mean, own.human_mean.ci95) if own.human_mean else None,
         )
 
     return DataTable(
@@ -117,6 +126,9 @@ def _ablation_people(table: AblationTable) -> DataTable:
 
 def compare_tables(table: CompareTable) -> list[DataTable]:
     """Return the methods of a comparison and their differences."""
+    closed = [row.name for row in table.methods if row.closed]
+    marked = dagger(table.comparisons, {row.name: row.common_valid_stg for row in table.methods}, closed)
+    best = marked.method if marked is not None else None
     methods = DataTable(
         name="table",
         title="Methods on the same stories, plans and questions.",
@@ -127,6 +139,7 @@ def compare_tables(table: CompareTable) -> list[DataTable]:
                 text("Renderer"),
                 text("Mode"),
                 count("Boards", 0),
+                count("Frames"),
                 lower("Invalid"),
             ),
             *(higher("Text"), higher("Image"), lower("STG"), lower("Own STG"), lower("Raw STG"), lower("Latent gap")),
@@ -134,14 +147,23 @@ def compare_tables(table: CompareTable) -> list[DataTable]:
         ),
         rows=tuple(
             (
-                *(row.name, row.planner, row.renderer, row.mode, row.boards, row.invalid_rate),
-                *(row.common_valid_text, row.common_valid_image, Estimate(row.common_valid_stg, row.common_valid_ci95)),
-                *(Estimate(row.filtered_stg, row.ci95), row.raw_stg, row.latent_gap, row.ambiguity_rate),
+                *(row.name, row.planner, row.renderer, row.mode, row.boards, row.frames, row.invalid_rate),
+                *(
+                    row.common_valid_text,
+                    row.common_valid_image,
+                    NumberWithInterval(row.common_valid_stg, row.common_valid_ci95, row.name == best),
+                ),
+                *(NumberWithInterval(row.filtered_stg, row.ci95), row.raw_stg, row.latent_gap, row.ambiguity_rate),
                 *(row.n_common, row.n_valid, row.n_scored),
             )
             for row in table.methods
         ),
-        notes=(COMMON_NOTE,),
+        notes=(
+            COMMON_NOTE,
+            *([marked.note] if marked is not None else []),
+            *([f"Closed services, which are no baseline: {', '.join(closed)}."] if closed else []),
+            *doubts((row.name, row.thin, row.inspect) for row in table.methods),
+        ),
     )
     return [methods, *([pairs_table(table.comparisons)] if table.comparisons else [])]
 
@@ -169,8 +191,8 @@ def tuning_tables(found: TuningResult) -> list[DataTable]:
         ),
         rows=tuple(
             (
-                *(name, float(point.value), "yes" if point.chosen else "", Estimate(point.stg, point.ci95)),
-                *(point.repaired, Estimate(point.difference, point.difference_ci95)),
+                *(name, float(point.value), "yes" if point.chosen else "", NumberWithInterval(point.stg, point.ci95)),
+                *(point.repaired, NumberWithInterval(point.difference, point.difference_ci95)),
             )
             for name, points in found.curve.items()
             for point in points
@@ -184,6 +206,7 @@ def tuning_tables(found: TuningResult) -> list[DataTable]:
 
 
 _RATINGS = ("visual", "ncs", "mas", "ees")
+_FROM_ZERO = ("identity", "environment", "aesthetics")
 
 
 def people_tables(scores: PeopleScores) -> list[DataTable]:
@@ -194,6 +217,7 @@ def people_tables(scores: PeopleScores) -> list[DataTable]:
         _people_comparisons(scores),
         _people_agreement(scores),
         _people_preferences(scores),
+        _people_pictures(scores),
         _people_judges(scores),
     ]
     return [table for table in made if table.rows]
@@ -203,9 +227,10 @@ def _people_ratings(scores: PeopleScores) -> DataTable:
     rows: list[tuple[Cell, ...]] = []
     for method, own in (scores.methods or {"": scores}).items():
         named = {name.upper() if name != "visual" else "Visual": getattr(own, name) for name in _RATINGS}
+        named |= {f"{name.capitalize()} (0 to 4)": getattr(own, name) for name in _FROM_ZERO}
         for name, row in {**named, **(own.criteria or {})}.items():
             if row is not None:
-                told = (Estimate(row.mean, row.ci95), row.sd, row.krippendorff_alpha, row.n)
+                told = (NumberWithInterval(row.mean, row.ci95), row.sd, row.krippendorff_alpha, row.n)
                 rows.append((method, name, *told))
     return DataTable(
         name="ratings",
@@ -215,27 +240,60 @@ def _people_ratings(scores: PeopleScores) -> DataTable:
             *(Column(heading="SD", digits=2), Column(heading="Alpha", digits=2), count("n", 0)),
         ),
         rows=tuple(rows),
-        notes=("Intervals resample stories.",),
+        notes=("Intervals are over stories.",),
+    )
+
+
+def _people_pictures(scores: PeopleScores) -> DataTable:
+    return DataTable(
+        name="pictures",
+        title="Which method's picture of a scene people chose.",
+        columns=(
+            *(Column(heading="Chosen"), Column(heading="Over"), higher("Win rate"), Column(heading="Chance")),
+            *(Column(heading="p", digits=4), Column(heading="Kappa", digits=3), count("Undecided", 0)),
+            *(count("Responses", 0), count("Pairs", 0)),
+        ),
+        rows=tuple(
+            (
+                *(row.a, row.b, NumberWithInterval(row.rate, row.ci95), row.chance, row.p, row.kappa),
+                *(row.undecided, row.responses, row.pairs),
+            )
+            for row in scores.pictures or ()
+        ),
+        notes=("p is of the one-sided binomial test, which takes responses to be independent.",),
     )
 
 
 def _people_recoverability(scores: PeopleScores) -> DataTable:
     found = {name: own.recoverability for name, own in (scores.methods or {"": scores}).items()}
+    guessed = any(row is not None and row.none is not None for row in found.values())
+    gains = (Column(heading="No evidence"), higher("Image gain")) if guessed else ()
+
+    def told(name: str, row: HumanRecoverability) -> tuple[Cell, ...]:
+        spans = row.ci95_both
+        added = (
+            (NumberWithInterval(row.none, spans.none), NumberWithInterval(row.gain_image, spans.gain_image))
+            if guessed
+            else ()
+        )
+        return (
+            *(
+                name,
+                NumberWithInterval(row.text, spans.text),
+                NumberWithInterval(row.image, spans.image),
+                NumberWithInterval(row.stg, spans.stg),
+            ),
+            *(*added, row.ambiguity_rate, row.n_valid, row.n_questions),
+        )
+
     return DataTable(
         name="recoverability",
         title="What people recover.",
         columns=(
             *(Column(heading="Method"), higher("Text"), higher("Image"), Column(heading="STG", better="lower")),
-            *(Column(heading="Ambiguous", better="lower"), count("Valid", 0), count("Questions", 0)),
+            *(*gains, Column(heading="Ambiguous", better="lower"), count("Valid", 0), count("Questions", 0)),
         ),
-        rows=tuple(
-            (
-                *(name, Estimate(row.text, row.ci95_both.text), Estimate(row.image, row.ci95_both.image)),
-                *(Estimate(row.stg, row.ci95_both.stg), row.ambiguity_rate, row.n_valid, row.n_questions),
-            )
-            for name, row in found.items()
-            if row is not None
-        ),
+        rows=tuple(told(name, row) for name, row in found.items() if row is not None),
         notes=("Intervals are for other participants and other stories at once.",),
     )
 
@@ -250,7 +308,7 @@ def _people_comparisons(scores: PeopleScores) -> DataTable:
         ),
         rows=tuple(
             (
-                *(row.a, row.b, Estimate(row.difference, row.ci95_both)),
+                *(row.a, row.b, NumberWithInterval(row.difference, row.ci95_both)),
                 *(row.p_corrected, row.n_stories, row.n_questions, row.reading),
             )
             for row in scores.comparisons or ()
@@ -295,7 +353,7 @@ def _people_preferences(scores: PeopleScores) -> DataTable:
         ),
         rows=tuple(
             (
-                *(pair.a, pair.b, pair.task, name, Estimate(test.mean, test.ci95_both)),
+                *(pair.a, pair.b, pair.task, name, NumberWithInterval(test.mean, test.ci95_both)),
                 *(test.p_both_corrected, test.rank_biserial, test.n),
             )
             for pair in scores.preferences or ()

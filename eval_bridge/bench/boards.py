@@ -1,4 +1,4 @@
-"""Boards that somebody else drew: one folder a story with `storyboard.json`, or five numbered pictures.
+"""Boards drawn elsewhere: one folder a story with `storyboard.json`, or five pictures in order.
 
 A board that cannot be judged is never half used and never stops a run: `BoardProblem` says why, and the story is
 invalid for that method. Names in `storyboard.json` are data: a picture outside the board's folder is refused."""
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import cast, get_args
 
@@ -16,17 +17,18 @@ from pydantic import Field, ValidationError
 
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.eval_bridge.packets.packets import clean_image
+from katha.ids import folder_of
 from katha.jsonio import MOST_JSON, read_json, sha256_hex
-from katha.pictures import read_picture
+from katha.ordering import BY_NAMES, Ordering, UnorderedNames, order_names
+from katha.pictures import READ_AS, decoded, is_blank, is_ink_on_nothing, read_picture
 from katha.schema import FrameKind, Record, StoryRecord
 
 SCENES = 5
 """Numbered pictures without `storyboard.json` are scenes 1 to this."""
 
+_MOST_ORDERS = 3
 _STORYBOARD = "storyboard.json"
-_SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
-_NUMBERED = re.compile(r"(?:^|.*?\D)(\d{1,4})")
-_METHOD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+:/@-]{0,63}")
+_METHOD = re.compile(r"[^\W_][\w ._+:/@-]{0,63}")
 
 
 class BoardProblem(KathaError):
@@ -50,6 +52,7 @@ class JudgedBoard:
     story_id: str
     frames: tuple[JudgedFrame, ...]
     prompts: tuple[str, ...] = ()
+    order: Ordering | None = None
 
     @property
     def images(self) -> list[bytes]:
@@ -59,14 +62,20 @@ class JudgedBoard:
 
 @dataclass(frozen=True)
 class Boards:
-    """One method: its name and the folder that holds a folder a story."""
+    """One method: its name and the folder that holds a folder a story. order: what its pictures' names are ordered by,
+    where they have several readings."""
 
     name: str
     folder: Path
+    order: str | None = None
+
+    def place(self, story_id: str) -> Path:
+        """Return the folder of a story's board: of its id, or of a name that gives it (`The Fox` is `The_Fox`)."""
+        return folder_of(self.folder, story_id)
 
     def files(self, story_id: str) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a story's board, sorted: cheap to compare with an earlier look."""
-        folder = self.folder / story_id
+        folder = self.place(story_id)
         found = [path for place in (folder, folder / "panels") if place.is_dir() for path in place.iterdir()]
         stats = [(path, path.stat()) for path in found if path.is_file()]
         return sorted((path.relative_to(folder).as_posix(), stat.st_size, stat.st_mtime_ns) for path, stat in stats)
@@ -87,8 +96,8 @@ class _Storyboard(Record):
     frames: list[_Frame]
 
 
-def parse_boards(values: Sequence[str], reserved: Iterable[str] = ()) -> list[Boards]:
-    """The methods that `--boards` names: `DIR` (called by its folder's name) or `NAME=DIR`.
+def parse_boards(values: Sequence[str], reserved: Iterable[str] = (), order: str | None = None) -> list[Boards]:
+    """The methods that `--boards` names: `DIR` (called by its folder's name) or `NAME=DIR`; order: of all of them.
 
     Raises:
         UsageError: no such folder, a name that is used twice, reserved or none.
@@ -105,31 +114,68 @@ def parse_boards(values: Sequence[str], reserved: Iterable[str] = ()) -> list[Bo
         if called in taken:
             raise UsageError(f"--boards: the name {called!r} is taken.", hint="Give each its own: NAME=DIR.")
         taken.add(called)
-        found.append(Boards(called, path))
+        found.append(Boards(called, path, order))
     if not found:
         raise UsageError("There is no board to judge.", hint="Give --boards DIR, a folder with one folder per story.")
     return found
 
 
-def read_board(boards: Boards, record: StoryRecord, *, decoded: bool = True) -> JudgedBoard:
-    """The board of one story, every picture checked to decode, unless whoever uses it decodes what it needs.
+def order_lines(methods: Sequence[Boards], records: Iterable[StoryRecord]) -> Iterator[str]:
+    """Yield the order of the pictures of boards that are ordered by their names, one board for each way of naming."""
+    told: set[str] = set()
+    for record in records:
+        for boards in methods:
+            folder = boards.place(record.story_id)
+            if not folder.is_dir() or (folder / _STORYBOARD).exists():
+                continue
+            try:
+                order = order_names([path.name for path in folder.iterdir()], boards.order, SCENES)
+            except (OSError, UnorderedNames):
+                continue  # whoever reads it says so
+            if order is not None and order.by not in told:
+                told.add(order.by)
+                yield f"{boards.name}, {record.story_id}: {order.told()}"
+
+
+def tell_orders(methods: Sequence[Boards], records: Iterable[StoryRecord], tell: Callable[[str], None]) -> None:
+    """Tell the first of `order_lines`, before anything is asked or shown."""
+    for line in islice(order_lines(methods, records), _MOST_ORDERS):
+        tell(line)
+
+
+def read_board(boards: Boards, record: StoryRecord, *, checked: bool = True) -> JudgedBoard:
+    """The board of one story, every picture checked to decode to something, unless who uses it decodes what it needs.
 
     Raises:
-        BoardProblem: the board is missing, incomplete, too long, damaged or another story's.
+        BoardProblem: the board is missing, incomplete, too long, blank, damaged or another story's.
     """
-    folder = boards.folder / record.story_id
+    folder = boards.place(record.story_id)
     if not folder.is_dir():
         raise BoardProblem("there is no folder for this story")
     try:
-        board = (_from_storyboard if (folder / _STORYBOARD).exists() else _from_numbers)(folder, record)
+        listed = (folder / _STORYBOARD).exists()
+        board = _from_storyboard(folder, record) if listed else _from_names(folder, record, boards.order)
     except OSError as error:
         raise BoardProblem(f"the folder cannot be read: {error.strerror}") from error
-    for place, frame in enumerate(board.frames if decoded else (), 1):
+    if checked:
+        _require_drawn(board)
+    return board
+
+
+def _require_drawn(board: JudgedBoard) -> None:
+    """Refuse pictures that do not decode, or are of one colour: whoever asked about them would measure nothing."""
+    blank: list[str] = []
+    for place, frame in enumerate(board.frames, 1):
+        name = f"frame {place} ({frame.path.name})"
         try:
-            clean_image(frame.data, f"frame {place} ({frame.path.name})")
+            if is_blank(decoded(clean_image(frame.data, name).png)):
+                blank.append(name + (": light ink on transparency" if is_ink_on_nothing(frame.data) else ""))
         except InputFileError as error:
             raise BoardProblem(error.message.rstrip(".")) from error
-    return board
+    if blank:
+        several = f" and {len(blank) - 1} more are" if len(blank) > 1 else " is"
+        ink = ", which is shown on white paper: save it on a darker one" if "ink" in blank[0] else ""
+        raise BoardProblem(f"{blank[0].split(':')[0]}{several} blank, of one colour{ink}")
 
 
 def _bytes(path: Path, place: int) -> bytes:
@@ -139,32 +185,30 @@ def _bytes(path: Path, place: int) -> bytes:
         raise BoardProblem(error.message.rstrip(".")) from error
 
 
-def _from_numbers(folder: Path, record: StoryRecord) -> JudgedBoard:
-    """Scenes 1 to 5 from the number at the end of each picture's name."""
-    numbered: dict[int, Path] = {}
-    for path in sorted(folder.iterdir()):
-        match = _NUMBERED.fullmatch(path.stem)
-        if path.suffix.lower() not in _SUFFIXES or path.name.startswith(".") or match is None:
-            continue
-        number = int(match[1])
-        if number in numbered:
-            raise BoardProblem(f"frame {number} is there twice: {numbered[number].name} and {path.name}")
-        numbered[number] = path
-    if not numbered:
-        raise BoardProblem("there is no picture named by a number (1.png, Scene1.jpg, scene_01.webp)")
-    wanted = range(1, SCENES + 1)
-    missing = [number for number in wanted if number not in numbered]
-    surplus = sorted(set(numbered) - set(wanted))
-    if missing:
-        rest = f" (but there is {numbered[surplus[0]].name}: frames count from 1)" if surplus else ""
-        raise BoardProblem(f"frame {', '.join(map(str, missing))} is missing{rest}")
-    if surplus:
-        named = ", ".join(numbered[number].name for number in surplus)
+def _from_names(folder: Path, record: StoryRecord, by: str | None) -> JudgedBoard:
+    """Scenes 1 to 5 in the order of the pictures' names."""
+    names = [path.name for path in folder.iterdir()]
+    try:
+        order = order_names(names, by, SCENES)
+    except UnorderedNames as error:
+        remedy = f". {error.hint}" if "--order" in (error.hint or "") else ""
+        raise BoardProblem(f"{error.message}{remedy}".rstrip(".")) from error
+    if order is None:
+        raise BoardProblem(
+            f"there is no picture named by a number (1.png, Scene1.jpg, scene_01.webp; {READ_AS}); --order {BY_NAMES} "
+            "takes them as a file manager sorts them"
+        )
+    if len(order.names) < SCENES:
+        missing = range(len(order.names) + 1, SCENES + 1)
+        raise BoardProblem(f"frame {', '.join(map(str, missing))} is missing ({order.told()})")
+    if len(order.names) > SCENES:
+        named = ", ".join(order.names[SCENES:])
         raise BoardProblem(f"surplus frame: {named}; other counts than {SCENES} need {_STORYBOARD}")
     if record.scenes and len(record.scenes) != SCENES:
         raise BoardProblem(f"the story has {len(record.scenes)} scenes, so its board needs {_STORYBOARD}")
-    frames = [JudgedFrame(_bytes(numbered[at], at), "scene", at, numbered[at]) for at in wanted]
-    return JudgedBoard(record.story_id, tuple(frames))
+    paths = [folder / name for name in order.names]
+    frames = [JudgedFrame(_bytes(path, at), "scene", at, path) for at, path in enumerate(paths, 1)]
+    return JudgedBoard(record.story_id, tuple(frames), order=order)
 
 
 def _from_storyboard(folder: Path, record: StoryRecord) -> JudgedBoard:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.errors import InputFileError
-from katha.eval_bridge.bench.files import MORALS, SOURCES, Problem
+from katha.eval_bridge.bench.files import MORALS, SOURCES, FileProblem
 from katha.jsonio import file_sha256, read_json
 
 Tables = Mapping[str, Mapping[str, int]]
@@ -20,7 +20,7 @@ _OBSERVED = ("observed", "count", "actual", "n", "stories")
 _EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
-def check_companions(folder: Path, tables: Tables) -> Iterator[Problem]:
+def check_companions(folder: Path, tables: Tables) -> Iterator[FileProblem]:
     """Yield what the companion files in `folder` say that its records do not hold. A file that is absent says nothing.
 
     tables: the counts of the release's stories by field and value (`Inspection.summary`).
@@ -32,10 +32,10 @@ def check_companions(folder: Path, tables: Tables) -> Iterator[Problem]:
         try:
             value = read_json(path)
         except InputFileError as error:
-            yield Problem(name, None, "", "", error.message)
+            yield FileProblem(name, None, "", "", error.message)
             continue
         for field, message in check(value, folder, tables):
-            yield Problem(name, None, "", field, message)
+            yield FileProblem(name, None, "", field, message)
 
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -104,7 +104,7 @@ def _croissant(value: Any, folder: Path, _: Tables) -> Iterator[tuple[str, str]]
         return
     try:
         mlcroissant.Dataset(jsonld=value)
-    except Exception as error:  # rdflib and mlcroissant raise many kinds, all meaning that this is no Croissant file
+    except Exception as error:  # rdflib and mlcroissant raise many kinds, all meaning that this is not a Croissant file
         yield "", f"Croissant: {' '.join(str(error).partition('warning(s)')[0].split())[:300]}"
 
 

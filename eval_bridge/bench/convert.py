@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from katha.errors import UsageError
-from katha.eval_bridge.bench.files import Problem, Row, find_files, stream
+from katha.eval_bridge.bench.files import FileProblem, JsonLine, find_files, stream
 from katha.jsonio import write_bytes_atomic
 from katha.mapping import RecordMapping
 from katha.schema import StoryRecord
@@ -31,7 +31,7 @@ class Converted:
     questions: int
     assumed: dict[str, int]
     without_questions: list[str]
-    problems: list[Problem]
+    problems: list[FileProblem]
 
 
 def convert(path: Path, out: Path, mapping: RecordMapping) -> Converted:
@@ -51,13 +51,13 @@ def convert(path: Path, out: Path, mapping: RecordMapping) -> Converted:
     if out.exists() and any(out.samefile(file) for file in files):
         raise UsageError(f"--out {str(out)!r} is the file that is read.", hint="Name another file.")
     assumed: Counter[str] = Counter()
-    problems: list[Problem] = []
+    problems: list[FileProblem] = []
     lines: list[str] = []
     bare: list[str] = []
     asked, seen = 0, set[str]()
     for file in files:
         for row in _records(file, mapping, seen):
-            if isinstance(row, Problem):
+            if isinstance(row, FileProblem):
                 problems.append(row)
                 continue
             record, told = row
@@ -70,28 +70,30 @@ def convert(path: Path, out: Path, mapping: RecordMapping) -> Converted:
     return Converted(len(lines), asked, dict(assumed.most_common()), bare, problems)
 
 
-def _records(file: Path, mapping: RecordMapping, seen: set[str]) -> Iterator[tuple[StoryRecord, list[str]] | Problem]:
+def _records(
+    file: Path, mapping: RecordMapping, seen: set[str]
+) -> Iterator[tuple[StoryRecord, list[str]] | FileProblem]:
     """Yield each line's record and what was assumed of it, or what keeps it from being one."""
     for row in stream(file):
-        if isinstance(row, Problem):
+        if isinstance(row, FileProblem):
             yield row
             continue
         value, told = mapping.canonical(row.value, f"{file.stem}_{row.line}")
         found = _checked(value, row, seen)
-        yield found if isinstance(found, Problem) else (found, told)
+        yield found if isinstance(found, FileProblem) else (found, told)
 
 
-def _checked(value: dict[str, Any], row: Row, seen: set[str]) -> StoryRecord | Problem:
+def _checked(value: dict[str, Any], row: JsonLine, seen: set[str]) -> StoryRecord | FileProblem:
     story = str(value["story_id"])
     try:
         record = StoryRecord.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
-        return Problem(row.file, row.line, story, ".".join(map(str, first["loc"])), f"{first['msg']}.")
+        return FileProblem(row.file, row.line, story, ".".join(map(str, first["loc"])), f"{first['msg']}.")
     wrong = next(record_problems(record), None)
     if wrong is None and record.story_id in seen:
         wrong = "the id was used before."
     if wrong is not None:
-        return Problem(row.file, row.line, story, "", wrong)
+        return FileProblem(row.file, row.line, story, "", wrong)
     seen.add(record.story_id)
     return record

@@ -30,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Problem:
+class FileProblem:
     """One thing that is wrong: where (line None: the file as a whole), in which record and field, and what."""
 
     file: str
@@ -47,7 +47,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Row:
+class JsonLine:
     """A line that holds a JSON object."""
 
     file: str
@@ -77,7 +77,7 @@ def find_files(path: Path) -> list[ReleaseFile]:
     return [ReleaseFile(path, _NAMES.get(path.name) or _kind_of(path))]
 
 
-def stream(path: Path) -> Iterator[Row | Problem]:
+def stream(path: Path) -> Iterator[JsonLine | FileProblem]:
     """Yield every line of a file: a row, or the problem that keeps it from being one. Blank lines are left out.
 
     Raises:
@@ -87,7 +87,9 @@ def stream(path: Path) -> Iterator[Row | Problem]:
     for number, line in _lines(path):
         if line.strip():
             parsed = _parse(line.removeprefix(_BOM) if number == 1 else line)
-            yield Problem(name, number, "", "", parsed) if isinstance(parsed, str) else Row(name, number, parsed)
+            yield (
+                FileProblem(name, number, "", "", parsed) if isinstance(parsed, str) else JsonLine(name, number, parsed)
+            )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -101,7 +103,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 def _parse(line: bytes) -> Mapping[str, Any] | str:
     """The object in `line`, or what is wrong with it."""
     if len(line) > MOST_LINE:
-        return f"the line is longer than {MOST_LINE:,} bytes, so it is no record."
+        return f"the line is longer than {MOST_LINE:,} bytes, so it is not a record."
     try:
         value = loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -116,7 +118,7 @@ def _parse(line: bytes) -> Mapping[str, Any] | str:
 def _kind_of(path: Path) -> Kind:
     """Return what a file of any name holds, told from the keys of its first record."""
     for row in stream(path):
-        if isinstance(row, Row):
+        if isinstance(row, JsonLine):
             return next((kind for key, kind in _MARKS if key in row.value), "stories")
     return "stories"
 

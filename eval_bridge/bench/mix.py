@@ -8,6 +8,7 @@ by what it is shown. Without a model the mix itself is the set.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,16 @@ from typing import Any
 
 from katha.configs import load_prompt
 from katha.errors import MissingExtraError, UsageError
-from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
-from katha.models.checkpoints import need
+from katha.models.checkpoints import find_folder, load_pretrained, need, require_local
+from katha.models.replies import object_of
 from katha.schema import StoryRecord
 from katha.sentences import whole_sentences
 
 _EXAMPLES = 4
 _MAUVE = "MAUVE (mauve-text)"
+_CAUSAL = "A perplexity needs a causal language model, such as gpt2-large."
+_WINDOW = 1024
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def _written(model: TextModel, told: str, field: str) -> tuple[str | None, str]:
     if reply.status != "ok":
         return None, f"{reply.status}: {reply.error or 'no reply'}"
     try:
-        value = loads(reply.text)[field]
+        value = object_of(reply.text)[field]
     except (ValueError, KeyError, TypeError):
         return None, f"unparseable: no text {field!r}"
     return (value.strip(), "") if isinstance(value, str) and value.strip() else (None, f"unparseable: empty {field!r}")
@@ -133,7 +136,7 @@ class Mauve:
 def mauve(closed: Sequence[str], written: Sequence[str], *, model: str = "gpt2-large", seed: int = 42) -> Mauve:
     """Return MAUVE of two lists of texts by the package of its authors, where a user has installed it.
 
-    It is GPL-3.0, so that it is no dependency: `pip install mauve-text`. model: whose features, a name or a folder.
+    It is GPL-3.0, so that it is not a dependency: `pip install mauve-text`. model: whose features, a name or a folder.
     """
     if not closed or not written:
         return Mauve(None, "one of the two sets is empty")
@@ -153,6 +156,49 @@ def mauve(closed: Sequence[str], written: Sequence[str], *, model: str = "gpt2-l
     except Exception as error:  # the package and the model below it raise many kinds
         return Mauve(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}")
     return Mauve(float(found.mauve))
+
+
+def perplexities(sets: Sequence[Sequence[str]], name: str) -> list[float]:
+    """Return the perplexity of each set of texts by a causal language model of this machine (VCMS, Table 3): e to the
+    mean negative log likelihood of a token, each text by itself, in windows of the model's length.
+
+    name: a folder, or a name that was fetched before. The first token counts where the tokenizer has one that begins a
+    text.
+
+    Raises:
+        UsageError: torch is missing, a set has no text, or the model does not fit into memory. InputFileError: the
+            files are no such model.
+    """
+    require_local("A perplexity")
+    import transformers
+
+    kinds = transformers.AutoModelForCausalLM, transformers.AutoTokenizer
+    try:
+        model, tokenizer = load_pretrained(*kinds, find_folder(name), name, untrained=_CAUSAL)
+    except MemoryError as error:
+        raise UsageError(f"{name!r} does not fit into memory.", hint="Use a smaller model.") from error
+    model = model.float().eval()
+    return [_perplexity(texts, model, tokenizer) for texts in sets]
+
+
+def _perplexity(texts: Sequence[str], model: Any, tokenizer: Any) -> float:
+    import torch
+
+    longest = min(int(getattr(model.config, "max_position_embeddings", 0) or _WINDOW), _WINDOW)
+    begin = [tokenizer.bos_token_id] if tokenizer.bos_token_id is not None else []
+    total, count = 0.0, 0
+    for text in texts:
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        for start in range(0, len(ids), longest - len(begin)):
+            window = torch.tensor([[*begin, *ids[start : start + longest - len(begin)]]])
+            if window.shape[1] > 1:
+                with torch.no_grad():
+                    scores = torch.log_softmax(model(input_ids=window).logits[0, :-1], dim=-1)
+                told = scores.gather(1, window[0, 1:, None])
+                total, count = total - float(told.sum()), count + len(told)
+    if not count:
+        raise UsageError("There is no text to measure a perplexity of.", hint="Give stories with a text.")
+    return math.exp(total / count)
 
 
 def vocabulary_size(texts: Sequence[str]) -> int:

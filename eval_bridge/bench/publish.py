@@ -41,7 +41,7 @@ def require_repository(name: str) -> str:
         UsageError: it is not `ORGANISATION/NAME`.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no repository of the Hub.", hint="Write ORGANISATION/NAME.")
+        raise UsageError(f"{name!r} is not a repository of the Hub.", hint="Write ORGANISATION/NAME.")
     return name
 
 

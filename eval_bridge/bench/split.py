@@ -59,8 +59,8 @@ def save_split(path: Path, out: Path, *, seed: int = 42, force: bool = False) ->
     """Write the split of the stories in `path` to `out` as JSON, and return it.
 
     Raises:
-        InputFileError: `path` is no file of stories. RecordError: a record is broken, has no narrative type, or carries
-            another split already. OutputFolderError: `out` holds another split. Both of these give way to `force`.
+        InputFileError: `path` is not a file of stories. RecordError: a record is broken, has no narrative type, or
+        carries another split already. OutputFolderError: `out` holds another split. Both of these give way to `force`.
     """
     file = find_files(path)[0]
     refuse_overwriting(out, [file.path])

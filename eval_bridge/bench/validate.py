@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -28,17 +29,19 @@ from katha.eval_bridge.bench.files import (
     TRANSITION_TYPES,
     VALIDATION_STATUSES,
     VARIANTS_PER_STORY,
+    FileProblem,
+    JsonLine,
     Kind,
-    Problem,
     ReleaseFile,
-    Row,
     expected_type,
     find_files,
     split_name,
     split_stories,
     stream,
 )
+from katha.eval_bridge.questions.choices import leaking
 from katha.jsonio import sha256_hex
+from katha.mapping import RecordMapping
 from katha.schema import CONDITIONS, ContrastiveVariant, Question, Record, StoryRecord
 from katha.stories import record_problems
 
@@ -111,6 +114,9 @@ def _story(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
     for question in record.recoverability_questions:
         for field, message in _question(question):
             yield f"question {question.question_id}.{field}", message
+    leak = leaking(record.recoverability_questions)
+    if leak is not None and leak.leaks:
+        yield "recoverability_questions", f"the options leak: {leak.told()}."
     yield from _labels(record, value)
     if is_released(record):
         yield from _status(record)
@@ -149,7 +155,7 @@ def _labels(record: StoryRecord, value: Mapping[str, Any]) -> Iterator[Finding]:
         yield "split", f"it is {record.split!r}; it must be train, validation, public_test, hidden_test or test."
     for at, item in enumerate(record.transitions):
         if item.moral_target is not None and item.moral_target not in MORALS:
-            yield f"transitions[{at}].moral_target", f"{item.moral_target!r} is no moral label."
+            yield f"transitions[{at}].moral_target", f"{item.moral_target!r} is not a moral label."
 
 
 def _status(record: StoryRecord) -> Iterator[Finding]:
@@ -193,7 +199,7 @@ def _validation(record: ValidationRecord, value: Mapping[str, Any]) -> Iterator[
     try:
         datetime.fromisoformat(record.signed_at)
     except ValueError:
-        yield "signed_at", f"{record.signed_at!r} is no ISO 8601 time."
+        yield "signed_at", f"{record.signed_at!r} is not ISO 8601 time."
 
 
 _CHECKS: Mapping[str, tuple[type[Record], Callable[[Any, Mapping[str, Any]], Iterator[Finding]]]] = {
@@ -212,8 +218,22 @@ def check_record(kind: Kind, value: Mapping[str, Any]) -> tuple[Record | None, l
     try:
         record = model.model_validate(value)
     except ValidationError as error:
-        return None, [(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
+        found = [(_path(item["loc"]), f"{item['msg']}.") for item in error.errors()]
+        return (_read_otherwise(value) if model is StoryRecord else None), found
     return record, list(check(record, value))
+
+
+def _read_otherwise(value: Mapping[str, Any]) -> StoryRecord | None:
+    """Return a story whose keys have other names than the released ones, as every verb reads it; None for no story."""
+    try:
+        return StoryRecord.model_validate(_mapping().canonical(value)[0])
+    except ValidationError:
+        return None
+
+
+@cache
+def _mapping() -> RecordMapping:
+    return RecordMapping()
 
 
 # What has to be remembered across lines: ids and links, in a temporary SQLite file, so that memory stays flat.
@@ -246,7 +266,7 @@ class Ledger:
             return None
         return str(next(self.db.execute("SELECT story FROM records WHERE kind = ? AND key = ?", (kind, key)))["story"])
 
-    def broken_links(self, names: Mapping[str, str], *, full: bool) -> Iterator[Problem]:
+    def broken_links(self, names: Mapping[str, str], *, full: bool) -> Iterator[FileProblem]:
         """Every link that is broken. `names` maps the kinds of files that are there to their names.
 
         `full`: every story must have its variants and validation.
@@ -259,7 +279,7 @@ class Ledger:
             for row in self.db.execute(sql, known):
                 message = rule["message"].format(**row, variants=VARIANTS_PER_STORY, others=names[rule["to"]])
                 file, line = (names[rule["at"]], None) if "at" in rule else (row["file"], row["line"])
-                yield Problem(file, line, row["story"], rule["field"], message)
+                yield FileProblem(file, line, row["story"], rule["field"], message)
 
 
 def _digest(text: str) -> str:
@@ -301,7 +321,7 @@ class Census:
         self.by["narrative_type"][record.narrative_type or ""] += 1
         self.by["moral_label"][record.moral_label or ""] += 1
         self.by["source_dataset"][str(record.provenance.get("source_dataset", "")).casefold()] += 1
-        self.by["transition_type"].update(step.transition_type for step in steps)
+        self.by["transition_type"].update(step.transition_type or "" for step in steps)
         self.by["question_type"].update(question.question_type for question in questions)
         filled = ((field, str(getattr(step, field) or "").strip()) for step in steps for field in _TRANSITION_FIELDS)
         self.by["fields"].update(field for field, text in filled if text)
@@ -393,7 +413,7 @@ def _deviating(rows: Iterable[tuple[str, int, int, str]]) -> list[Finding]:
 
 
 def _budget(stories: int, questions: int) -> dict[str, int]:
-    """Return what judging costs: one panel a scene, one call a question and condition (Tables 47 and 48)."""
+    """Return what the paper's judging costs: a panel a scene, a call a question and condition (Tables 47 and 48)."""
     return {
         "stories": stories,
         "panels": SCENES * stories,
@@ -439,7 +459,7 @@ class Inspection:
         self.rows: dict[str, int] = {}
         self.found = 0
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[FileProblem]:
         """Every problem, file by file, then between files, then of the counts.
 
         Raises:
@@ -451,29 +471,29 @@ class Inspection:
                 self.found += 1
                 yield problem
 
-    def _all(self, ledger: Ledger) -> Iterator[Problem]:
+    def _all(self, ledger: Ledger) -> Iterator[FileProblem]:
         for file in self.files:
             self.rows[file.kind] = 0
             if file.kind not in _CHECKS:
                 self.censuses[file.kind] = Census()
             for row in stream(file.path):
-                if isinstance(row, Problem):
+                if isinstance(row, FileProblem):
                     yield row
                     continue
                 self.rows[file.kind] += 1
                 for story, field, message in self._row(row, file.kind, ledger):
-                    yield Problem(row.file, row.line, story, field, message)
+                    yield FileProblem(row.file, row.line, story, field, message)
             if not self.rows[file.kind]:
-                yield Problem(file.path.name, None, "", "", "the file holds no record.")
+                yield FileProblem(file.path.name, None, "", "", "the file holds no record.")
         names: dict[str, str] = {file.kind: file.path.name for file in self.files}
         if self.folder is not None:
             yield from check_companions(self.folder, self.summary()["tables"])
         yield from ledger.broken_links(names, full=self._full())
         for file in self.files:
             for field, message in self._wrong_counts(file.kind):
-                yield Problem(file.path.name, None, "", field, message)
+                yield FileProblem(file.path.name, None, "", field, message)
 
-    def _row(self, row: Row, kind: Kind, ledger: Ledger) -> Iterator[tuple[str, str, str]]:
+    def _row(self, row: JsonLine, kind: Kind, ledger: Ledger) -> Iterator[tuple[str, str, str]]:
         """Check and remember one line: what is wrong with it, as story, field and sentence."""
         place = {"file": row.file, "line": row.line}
         if kind in GOLD_TIERS and set(row.value) <= {"story_id", "narrative_type", "moral_label"}:

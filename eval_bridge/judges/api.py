@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
+from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
 from katha.errors import JudgeError, ModelError, UsageError
 from katha.eval_bridge.judging.abilities import AsksInBatches
-from katha.eval_bridge.judging.budget import fitted
 from katha.eval_bridge.packets.instructions import (
     failed_together,
     parse_reply,
@@ -18,20 +18,25 @@ from katha.eval_bridge.packets.instructions import (
     together_schema,
     together_text,
 )
+from katha.eval_bridge.packets.sizes import fit_images, sent_bytes, smaller
 from katha.models.batches import BatchApi, BatchResult
-from katha.models.client import Backoff, ChatClient, Fault, Received, Request, find_vendor
-from katha.pictures import as_png, decode
-from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
+from katha.models.client import Backoff, ChatClient, Fault, Received, Request, RequestOutcome, find_vendor
+from katha.protocols import Evidence, JudgePrompt, JudgeReply, PictureLimits, PlainPrompt
 
 T = TypeVar("T")
-_STOPPED = {"refused": "the judge refused to answer", "truncated": "the reply was cut at the limit of its length"}
+_STOPPED = {
+    "refused": "the judge refused to answer",
+    "truncated": "the reply was cut at the limit of its length",
+    "unparseable": "the server's reply is of no shape that is known",
+}
 LAYOUT = 1
 """Version of the order and wording of a request's parts."""
 _ROW_TOKENS = 160
 """What the limit of a reply's length grows by for each further question of a call."""
 _LEAST_SIDE = 64
-_KEPT = 256
-"""Pictures that are kept as they were made smaller; those of a few dozen boards."""
+_TOO_LARGE = "HTTP 413"
+_LEAST_BYTES = 100_000
+"""Of pictures of a call: a server that finds them too many wants none."""
 _DECODING = ("temperature", "max_tokens", "api_version", "reasoning_effort")
 
 
@@ -82,7 +87,11 @@ class ApiJudge(AsksInBatches):
             )
         self._structured, self.concurrency, self._poll = structured, concurrency, poll
         self.picture_side, self.price = picture_side, self._card.get("price")
-        self._smaller = lru_cache(maxsize=_KEPT)(partial(_smaller, side=picture_side or 0))
+        self.thoughts = int(self._card.get("thoughts", 0))
+        self._most: int | None = None
+        self._lock = Lock()
+        limits = self._card.get("pictures")
+        self.picture_limits = PictureLimits(**limits) if limits else None
 
     def _picture(self, shown: str) -> dict[str, Any]:
         """Return the part of a message that shows a picture, given as `_shown` returns it."""
@@ -94,7 +103,29 @@ class ApiJudge(AsksInBatches):
 
     def _sent(self, evidence: Evidence) -> Sequence[bytes]:
         """Return the pictures at the size at which they are sent."""
-        return evidence.images if self.picture_side is None else [self._smaller(png) for png in evidence.images]
+        side, most = self.picture_side, self._most
+        images = evidence.images if side is None else tuple(smaller(png, side) for png in evidence.images)
+        return images if most is None or not images else fit_images(images, PictureLimits(request=most))
+
+    def _exchange(self, evidence: Evidence, build: Callable[[bool], Request]) -> RequestOutcome:
+        """Make one call; a server that refuses it as too large is sent smaller pictures from then on.
+
+        Raises:
+            JudgeError: the account has no credit left, or a replay does not know the call.
+        """
+        sent = sent_bytes(self._sent(evidence))
+        while True:
+            try:
+                done = self._client.exchange(build)
+            except ModelError as error:
+                raise JudgeError(error.message) from None
+            if not (done.error or "").startswith(_TOO_LARGE) or sent < _LEAST_BYTES:
+                return done
+            with self._lock:
+                self._most = min(sent // 2, self._most if self._most is not None else sent)
+            before, sent = sent, sent_bytes(self._sent(evidence))
+            if sent >= before:
+                return done
 
     def _evidence(self, evidence: Evidence) -> list[dict[str, Any]]:
         """Return the parts of the message that come first, so that their prefix can be shared: pictures and text."""
@@ -127,7 +158,9 @@ class ApiJudge(AsksInBatches):
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         for example in prompt.examples:
             messages += [turn("user", example.parts), turn("assistant", (example.answer,))]
-        request = self._client.request([*messages, turn("user", prompt.parts)], None, prompt.max_tokens)
+        # What a model thinks counts against the limit of its reply.
+        limit = prompt.max_tokens + (self._card["max_tokens"] if self.thoughts else 0)
+        request = self._client.request([*messages, turn("user", prompt.parts)], None, limit)
         # A model that takes no temperature is asked without one, unless a draw is wanted.
         fixed = self._card.get("temperature") is None and not prompt.temperature
         drawn = {"temperature": None if fixed else prompt.temperature, "top_p": prompt.top_p}
@@ -153,8 +186,10 @@ class ApiJudge(AsksInBatches):
 
     @property
     def amended(self) -> Mapping[str, Any]:  # type: ignore[override]  # it changes by what the server says
-        """What of `spec` does not hold for calls from now on: the schema mode, once the server has rejected one."""
-        return {"schema_mode": "plain"} if self._client.plain and self._structured else {}
+        """Return what of `spec` does not hold for calls from now on: the schema mode, once the server has rejected one,
+        and the bytes of pictures, once it has found them too many."""
+        plain = {"schema_mode": "plain"} if self._client.plain and self._structured else {}
+        return plain | ({"picture_bytes": self._most} if self._most is not None else {})
 
     def require_served(self) -> None:
         """Refuse a model that its vendor has taken away (UsageError); its answers in the cache can still be used."""
@@ -168,12 +203,9 @@ class ApiJudge(AsksInBatches):
             JudgeError: the account has no credit left.
         """
         for prompt in prompts:
-            try:
-                done = self._client.exchange(partial(self._request, evidence, prompt))
-            except ModelError as error:
-                raise JudgeError(error.message) from None
+            done = self._exchange(evidence, partial(self._request, evidence, prompt))
             if done.received is None:
-                yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
+                yield JudgeReply("transport_failed", error=_refusal(done.error), usage=done.usage)
             else:
                 yield _reply(done.received, prompt, done.usage, plain=done.plain)
 
@@ -183,12 +215,11 @@ class ApiJudge(AsksInBatches):
         Raises:
             UsageError: the key or the model is wrong. JudgeError: the account has no credit left.
         """
-        try:
-            done = self._client.exchange(partial(self._together_request, evidence, prompts))
-        except ModelError as error:
-            raise JudgeError(error.message) from None
+        done = self._exchange(evidence, partial(self._together_request, evidence, prompts))
         if done.received is None:
-            yield from failed_together(JudgeReply("transport_failed", error=done.error, usage=done.usage), len(prompts))
+            yield from failed_together(
+                JudgeReply("transport_failed", error=_refusal(done.error), usage=done.usage), len(prompts)
+            )
         elif done.received.stop is not None:
             yield from failed_together(_halted(done.received, done.usage), len(prompts))
         else:
@@ -208,7 +239,7 @@ class ApiJudge(AsksInBatches):
             except ModelError as error:
                 raise JudgeError(error.message) from None
             if done.received is None:
-                yield JudgeReply("transport_failed", error=done.error, usage=done.usage)
+                yield JudgeReply("transport_failed", error=_refusal(done.error), usage=done.usage)
             else:
                 yield _plain_reply(done.received, prompt, done.usage)
 
@@ -262,13 +293,10 @@ class ApiJudge(AsksInBatches):
         self._client.close()
 
 
-def _smaller(png: bytes, side: int) -> bytes:
-    """Return a picture with no side longer than `side`, as PNG; the same bytes every time."""
-    from PIL.Image import Resampling
-
-    picture = decode(png)
-    size = fitted(*picture.size, side)
-    return png if size == picture.size else as_png(picture.resize(size, Resampling.LANCZOS))
+def _refusal(error: str | None) -> str | None:
+    """Return what a server refused a call with, and what to do where the pictures were too large for it."""
+    large = error is not None and error.startswith(_TOO_LARGE)
+    return f"{error}; send smaller pictures: --judge-option picture_side=1024" if large else error
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from katha.configs import load_config
 from katha.errors import JudgeError, MissingExtraError, UsageError
 from katha.eval_bridge.packets.instructions import parse_reply, prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
+from katha.installing import install_line
 from katha.jsonio import digest, sha256_hex
 from katha.models.checkpoints import (
     ModelSource,
@@ -24,6 +25,7 @@ from katha.models.checkpoints import (
     let_go,
     read_config,
     sound_configuration,
+    whole_bytes,
 )
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 
@@ -87,7 +89,7 @@ def require_extra() -> None:
     missing = [name for name in load_config("local.yaml")["packages"] if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"The judge 'local' needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+            f"The judge 'local' needs {', '.join(missing)}.", hint=f"Install it with: {install_line('local')}."
         )
 
 
@@ -241,6 +243,20 @@ class LocalJudge(Judge):
         if prompts:
             loaded = self._load().loaded
             yield from (answer_plainly(loaded, evidence, prompt) for prompt in prompts)
+
+    def require_room(self) -> None:
+        """Refuse a model whose weights alone are more than the device's memory.
+
+        Raises:
+            UsageError: with both sizes.
+        """
+        whole, wanted = whole_bytes(self._device), self._source.bytes_in(self._dtype)
+        if whole is not None and wanted > whole:
+            told = f"takes {wanted / _GIB:.1f} GiB in {self._dtype}; {self._device} has {whole / _GIB:.1f}"
+            raise UsageError(
+                f"The judge 'local:{self._source.name}' {told}.",
+                hint="Use a smaller dtype or model, or --judge-option device=cpu.",
+            )
 
     def close(self) -> None:
         """Let go of the model and its memory; the next question loads it again."""

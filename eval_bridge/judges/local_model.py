@@ -75,7 +75,7 @@ class LoadedModel:
 
     @property
     def cache_name(self) -> str:
-        """What the model calls its cache: transformers renamed `past_key_values` to `cache` in 5.24."""
+        """Return what the model calls its cache: transformers renamed `past_key_values` to `cache` in 5.24."""
         return "cache" if "cache" in inspect.signature(self.model.forward).parameters else "past_key_values"
 
     def messages(
@@ -168,6 +168,11 @@ def _ready(model: Any, processor: Any, device: str) -> LoadedModel:
     """Put the model on its device and replace its sampling defaults with plain greedy decoding."""
     try:
         model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        raise JudgeError(
+            f"The judge's model does not fit into the memory of {device!r}.",
+            hint="Use a smaller dtype or model, or device=cpu.",
+        ) from error
     except (RuntimeError, AssertionError) as error:
         reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
@@ -312,7 +317,8 @@ class Asker:
                 yield reply if place else reply._replace(reused=start - paid)
 
     def _rows(self, prefix: Prefix, packet: EncodedPacket) -> int:
-        """How many questions fit beside the prefix: their own keys and values, and one layer's scores (float32)."""
+        """Return how many questions fit beside the prefix: their own keys and values, and one layer's
+        scores (float32)."""
         start = len(prefix.ids)
         own = max(map(len, packet.prompts)) - start
         heads = int(self.loaded.model.config.get_text_config().num_attention_heads)

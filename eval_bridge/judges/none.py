@@ -15,6 +15,8 @@ NOBODY = "none"
 class NoJudge(Judge):
     """Judges nothing: for a board that is only to be drawn (`--mode base`)."""
 
+    always_chooses = True
+
     def spec(self) -> Mapping[str, Any]:
         """Return its name."""
         return {"name": NOBODY}

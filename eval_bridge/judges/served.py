@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, ClassVar, Literal, get_args
 
 from katha.config import cache_folder
@@ -72,7 +71,6 @@ class ServedJudge(OpenAIJudge):
         # All questions of a board send the same pictures: each is encoded, or written, once.
         self._url = lru_cache(maxsize=_KEPT)({"png": _png, "jpeg": _jpeg, "file": _file}[pictures])
         self._counted: Callable[[], tuple[int, int] | None] | None = None
-        self._lock = Lock()
 
     @cached_property
     def _served(self) -> Mapping[str, str | int | None] | None:
@@ -89,7 +87,7 @@ class ServedJudge(OpenAIJudge):
     def spec(self) -> Mapping[str, Any]:
         """Return model, decoding, how pictures are sent, and what the server tells of the model.
 
-        The server's address is no part of it: a model is the same on every machine that serves it so.
+        The server's address is not part of it: a model is the same on every machine that serves it so.
 
         Raises:
             JudgeError: the server does not answer. UsageError: it does not serve the model.

@@ -7,10 +7,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from katha.border import checked, named_failures, spec_of
 from katha.errors import UsageError
+from katha.eval_bridge.judging.brake import release_brake
 from katha.jsonio import digest
 from katha.models.batches import Batcher, BatchResult
+from katha.plugin_boundary import checked, named_failures, spec_of
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.registry import default_registry, option_names
 
@@ -72,9 +73,12 @@ def make_judges(
     verify_reuse: float | None = None,
     concurrency: int | None = None,
     patience: float | None = None,
+    keep_going: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> list[tuple[str, Judge]]:
     """Make the judges that `specs` name; what is not None, and each of `options`, goes to every judge that has it.
+
+    keep_going: whether a judge whose replies cannot be read is asked on and on.
 
     Raises:
         UnknownPluginError, MissingExtraError: a judge cannot be made. UsageError: no judge here has an option, or its
@@ -96,6 +100,8 @@ def make_judges(
         judge: Judge = checked(registry.configure(spec, fitting), Judge, f"judge {spec!r}")
         with named_failures(f"judge {spec!r}", what="cannot say what it can do"):
             threads_of(judge), price_of(judge)
+        if keep_going:
+            release_brake(judge)
         made.append((spec, judge))
     for name in sorted(wanted.keys() - taken):
         message, hint = _FLAGS.get(name, (f"No judge here has an option {name!r}.", "See `katha judges`."))

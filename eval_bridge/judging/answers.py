@@ -156,7 +156,7 @@ Status = Literal["finished", "incomplete", "budget_stopped"]
 _SHOWN = 5
 _KEPT = 20
 _COMPLETE = 0b111
-_BIT = {"text": 0b001, "image": 0b010, "text+image": 0b100}
+_BIT = {"text": 0b001, "image": 0b010, "text+image": 0b100, "none": 0}
 
 
 class Cause(BaseModel, frozen=True):
@@ -196,27 +196,27 @@ class Outcome(BaseModel, frozen=True):
 
     @property
     def asked(self) -> int:
-        """How many answers there should be."""
+        """Return how many answers there should be."""
         return sum(self.statuses.values())
 
     @property
     def answered(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return self.statuses.get("ok", 0)
 
     @property
     def failed(self) -> int:
-        """How many the same command asks again."""
+        """Return how many the same command asks again."""
         return sum(count for status, count in self.statuses.items() if status in FAILED)
 
     @property
     def unjudged(self) -> bool:
-        """Whether nobody was to judge."""
+        """Return whether nobody was to judge."""
         return bool(self.causes) and all(cause.error == UNJUDGED for cause in self.causes)
 
     @property
     def nothing(self) -> bool:
-        """Whether there was something to score and nothing could be."""
+        """Return whether there was something to score and nothing could be."""
         return not self.scored and not self.unjudged and bool(self.statuses or self.causes)
 
     def status(self, *, stopped: bool = False, open_ones: Collection[AnswerStatus] = FAILED) -> Status:

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from katha.errors import UsageError
 from katha.eval_bridge.judging.abilities import price_of
 from katha.eval_bridge.packets.instructions import together_text
+from katha.eval_bridge.packets.sizes import fitted
 from katha.pictures import png_size
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
@@ -24,7 +25,7 @@ _CHARACTERS_PER_TOKEN = 4
 _PIXELS_PER_TOKEN = 750
 _MOST_IMAGE_TOKENS = 1_600
 REPLY_TOKENS = 80
-"""What a reply is reckoned at."""
+"""What a reply is reckoned at, thoughts apart."""
 STOPPED = "the budget was used up before this question was asked"
 
 
@@ -55,14 +56,6 @@ def _pictures_tokens(evidence: Evidence, side: int | None) -> int:
     return sum(picture_tokens(*fitted(*png_size(png), side)) for png in evidence.images)
 
 
-def fitted(width: int, height: int, side: int | None) -> tuple[int, int]:
-    """Return the size of a picture that is made smaller, in proportion, until no side is longer than `side`."""
-    longest = max(width, height)
-    if side is None or longest <= side:
-        return width, height
-    return max(1, round(width * side / longest)), max(1, round(height * side / longest))
-
-
 def picture_tokens(width: int, height: int) -> int:
     """Return roughly how many tokens a judge reads for one picture."""
     return min(_MOST_IMAGE_TOKENS, -(-width * height // _PIXELS_PER_TOKEN))
@@ -74,43 +67,85 @@ def portions(count: int) -> list[int]:
     return [count // calls + (place < count % calls) for place in range(calls)]
 
 
-def expected_cost(price: Mapping[str, float] | None, tokens: int, replies: int) -> float:
-    """Return what `replies` replies to prompts of `tokens` tokens in all will cost in dollars; 0 without a price."""
+def written_tokens(replies: int, thoughts: int, calls: int = 1) -> int:
+    """Return how many tokens `replies` replies of a judge that thinks `thoughts` tokens a call are reckoned at."""
+    return replies * REPLY_TOKENS + calls * thoughts
+
+
+def expected_cost(price: Mapping[str, float] | None, read: int, written: int) -> float:
+    """Return what prompts of `read` tokens and replies of `written` tokens will cost in dollars; 0 without a price."""
     if not price:
         return 0.0
-    return (tokens * price.get("input", 0.0) + replies * REPLY_TOKENS * price.get("output", 0.0)) / 1e6
+    return (read * price.get("input", 0.0) + written * price.get("output", 0.0)) / 1e6
 
 
 class Budget:
     """Limits over all judges of one command, kept from several threads; None is no limit."""
 
-    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
-        """max_cost: US dollars.
+    def __init__(
+        self, max_calls: int | None = None, max_cost: float | None = None, *, within: Budget | None = None
+    ) -> None:
+        """max_cost: US dollars. within: the budget that this one counts a part of, and whose limits hold.
 
         Raises:
-            UsageError: `max_cost` is no number of dollars.
+            UsageError: `max_cost` is not a number of dollars.
         """
         if max_cost is not None and not (math.isfinite(max_cost) and max_cost >= 0):
             raise UsageError(f"A budget is a number of US dollars, not {max_cost}.", hint="For example --max-cost 5.")
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost, self.stopped = 0, 0.0, False
         self._granted, self._expected = 0, 0.0
-        self._lock = threading.Lock()
+        self._within = within
+        self._settled = threading.Condition()
 
     def grant(self, wanted: int, each: float) -> int:
         """Return how many of `wanted` calls, each expected to cost so many dollars, may be made; see `settle`."""
-        with self._lock:
-            granted = wanted
-            if self.max_calls is not None:
-                granted = min(granted, self.max_calls - self.calls - self._granted)
-            if self.max_cost is not None:
-                left = self.max_cost - self.cost - self._expected
-                granted = min(granted, int(left / each) if each > 0 else wanted) if left > 0 else 0
-            granted = max(0, granted)
-            self._granted += granted
-            self._expected += granted * each
+        if self._within is not None:
+            return self._of_whole(self._within.grant(wanted, each))
+        with self._settled:
+            granted = self._take(wanted, each)
             self.stopped = self.stopped or granted < wanted
             return granted
+
+    def grant_in_turn(self, each: float) -> bool:
+        """Return whether one call, expected to cost at most so many dollars, may be made: where what is under way could
+        use up what is left, it is waited for, since most calls cost less than they could."""
+        if self._within is not None:
+            return self._of_whole(int(self._within.grant_in_turn(each))) > 0
+        with self._settled:
+            while not (granted := self._take(1, each)) and self._granted > 0:
+                self._settled.wait()
+            self.stopped = self.stopped or not granted
+            return granted > 0
+
+    def _of_whole(self, granted: int) -> int:
+        """Return what the whole budget grants; whether it has ended the command holds for its parts."""
+        assert self._within is not None
+        self.stopped = self._within.stopped
+        return granted
+
+    def _take(self, wanted: int, each: float) -> int:
+        """Hold back what up to `wanted` calls could cost; how many there is room for."""
+        granted = wanted
+        if self.max_calls is not None:
+            granted = min(granted, self.max_calls - self.calls - self._granted)
+        if self.max_cost is not None:
+            left = self.max_cost - self.cost - self._expected
+            granted = min(granted, int(left / each) if each > 0 else wanted) if left > 0 else 0
+        granted = max(0, granted)
+        self._granted += granted
+        self._expected += granted * each
+        return granted
+
+    def part(self) -> Budget:
+        """Return a budget that counts what one of several spends, under the limits of this one."""
+        return Budget(self.max_calls, self.max_cost, within=self)
+
+    def told(self) -> str:
+        """Return what is spent of what may be: "$2.41 of $3.00, 13 of 40 calls"."""
+        dollars = f"${self.cost:.2f}" + (f" of ${self.max_cost:.2f}" if self.max_cost is not None else "")
+        calls = f"{self.calls:,}" + (f" of {self.max_calls:,}" if self.max_calls is not None else "")
+        return f"{dollars}, {calls} call{'s' if self.calls != 1 or self.max_calls is not None else ''}"
 
     def limits(self) -> Limits:
         """Return the limits as `eval.json` keeps them."""
@@ -118,17 +153,25 @@ class Budget:
 
     def give_back(self, count: int, each: float) -> None:
         """Take back `count` granted calls that were not made after all."""
-        with self._lock:
+        if self._within is not None:
+            self._within.give_back(count, each)
+            return
+        with self._settled:
             self._granted -= count
             self._expected -= count * each
+            self._settled.notify_all()
 
     def settle(self, each: float, cost: float) -> None:
         """Count a granted call as made for `cost` dollars."""
-        with self._lock:
-            self._granted -= 1
-            self._expected -= each
+        if self._within is not None:
+            self._within.settle(each, cost)
+        with self._settled:
+            if self._within is None:
+                self._granted -= 1
+                self._expected -= each
             self.calls += 1
             self.cost += cost
+            self._settled.notify_all()
 
 
 class Limits(BaseModel, frozen=True):
@@ -173,7 +216,7 @@ class Account(BaseModel, frozen=True):
 
 
 @dataclass
-class Tally:
+class CallTally:
     """Counts for an `Account`, from several threads."""
 
     calls: int = 0
@@ -230,10 +273,12 @@ def require_prices(judges: Mapping[str, Judge], budget: Budget) -> None:
 
 
 @dataclass
-class Estimate:
-    """What a judge would be asked: calls, those the cache answers, tokens and dollars (None: price unknown)."""
+class CallEstimate:
+    """What a judge would be asked: calls, those the cache answers, tokens and dollars (None: price unknown). entrance:
+    those of the calls that are the entrance test's."""
 
     calls: int = 0
+    entrance: int = 0
     reused: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -244,7 +289,7 @@ class Weighed(Judge):
     """Stands in for a judge in a dry run: it asks nothing, and adds up what asking would take."""
 
     def __init__(
-        self, judge: Judge, estimate: Estimate, share: float = 1.0, pretended: JudgeReply | None = None
+        self, judge: Judge, estimate: CallEstimate, share: float = 1.0, pretended: JudgeReply | None = None
     ) -> None:
         """share: of the judge's price, that of a batch for example. pretended: what it replies instead of `not_asked`,
         for whoever asks on according to what it hears."""
@@ -252,6 +297,8 @@ class Weighed(Judge):
         self._reply = pretended or JudgeReply("not_asked", error="dry run")
         self.always_chooses, self._price = judge.always_chooses, price_of(judge)
         self.asks_together, self.picture_side = judge.asks_together, judge.picture_side
+        self.thoughts = judge.thoughts
+        self.picture_limits = judge.picture_limits
 
     def spec(self) -> Mapping[str, Any]:
         """Return the inner judge's, so that the cache is asked by the same keys."""
@@ -279,8 +326,9 @@ class Weighed(Judge):
         """Add one call."""
         self._estimate.calls += 1
         self._estimate.input_tokens += tokens
-        self._estimate.output_tokens += replies * REPLY_TOKENS
+        written = written_tokens(replies, self.thoughts)
+        self._estimate.output_tokens += written
         if self._price is None:
             self._estimate.cost = None
         elif self._estimate.cost is not None:
-            self._estimate.cost += self._share * expected_cost(self._price, tokens, replies)
+            self._estimate.cost += self._share * expected_cost(self._price, tokens, written)

@@ -2,15 +2,16 @@
 
 The failure policy, decided here once:
 
-- What a judge raises that is no `KathaError` is a bug of that judge and costs one question: a typed failure with the
+- What a judge raises that is not a `KathaError` is a bug of that judge and costs one question: a typed failure with the
   status `transport_failed` and the error `ValueError: ...`. The next question is asked. So it is with and without a
-  budget, for a reply that is no `JudgeReply`, and for a plug-in that would end the process (`SystemExit`).
+  budget, for a reply that is not a `JudgeReply`, and for a plug-in that would end the process (`SystemExit`).
 - A `TransientJudgeError` or an `OSError` is tried again with the same bytes, with growing waits; what still fails is
   `transport_failed`, and so are the packet's other questions.
 - Any other `KathaError` says that the judge cannot be asked at all (a wrong key, no credit): it ends the command.
 - A failure is never cached, never scored, and counted by its cause (`answers.py`). Only what is `ok` is cached.
 - Questions that are asked together are one call to the budget and to all of this: what fails of the call fails for each
   of them, and what is wrong with one row of its reply for that question alone.
+- A judge whose replies cannot be read, so many in a row, is asked no more (`brake.py`): that ends the command, too.
 - A question beyond the budget is `budget_stopped`, or ends the command with a `BudgetError`: `when_spent` says which.
 
 The cache key holds everything that can change a reply: condition, ordered pixel hashes and their preprocessing, text,
@@ -34,19 +35,21 @@ from typing import Literal, get_args
 from katha.errors import BudgetError, KathaError, TransientJudgeError
 from katha.eval_bridge.judging.abilities import asked_as, price_of, threads_of
 from katha.eval_bridge.judging.answers import OutcomeCounter
+from katha.eval_bridge.judging.brake import brake_of
 from katha.eval_bridge.judging.budget import (
     STOPPED,
     Account,
     Budget,
+    CallTally,
     PrefixCache,
-    Tally,
     estimate_together,
     estimate_tokens,
     expected_cost,
     portions,
     require_prices,
+    written_tokens,
 )
-from katha.eval_bridge.matching.match import normalise
+from katha.eval_bridge.matching.match import UNCERTAIN, normalise
 from katha.eval_bridge.packets.instructions import (
     AnswersFormat,
     Ask,
@@ -56,6 +59,7 @@ from katha.eval_bridge.packets.instructions import (
     together_sha256,
 )
 from katha.eval_bridge.packets.packets import PREPROCESSING, packet_sha256
+from katha.eval_bridge.packets.sizes import fit_packet
 from katha.jsonio import canonical, digest
 from katha.protocols import (
     Evidence,
@@ -80,6 +84,7 @@ _FEW = "the judge gave fewer replies than questions"
 _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
 _OWN_QUESTIONS_ONLY = "the judge answers katha's own questions only, no prompts of other measures"
+_NO_GUESS = "asked for its best guess, the judge gave none"
 _SPENT = "The budget is used up; what was paid for is kept."
 _SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
@@ -234,6 +239,8 @@ class _Call:
     labels: Mapping[str, object]
 
     def answer(self, reply: JudgeReply) -> Answer:
+        if self.labels["condition"] == "none" and reply.status == "ok" and normalise(reply.answer or "") in UNCERTAIN:
+            reply = replace(reply, status="refused", answer=None, raw=reply.raw or reply.answer, error=_NO_GUESS)
         return Answer.model_validate({**self.labels, **vars(reply), "usage": dict(reply.usage)})
 
     def key_for(self, judge: Judge) -> str:
@@ -262,13 +269,13 @@ class _Line:
     ) -> None:
         self.name, self.judge, self._on_reply = name, judge, on_reply
         self.threads, self.price = threads_of(judge), price_of(judge)
-        self.tally = Tally()
+        self.tally, self._brake = CallTally(), brake_of(judge)
         self._budget, self._when_spent = budget, when_spent
         self._free = threading.BoundedSemaphore(self.threads)
 
     @property
     def alone(self) -> bool:
-        """Whether one thread at a time may ask it."""
+        """Return whether one thread at a time may ask it."""
         return self.threads == 1
 
     def whole_packet(self) -> AbstractContextManager[object]:
@@ -290,7 +297,8 @@ class _Line:
             KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
         """
         price, side = self.price, self.judge.picture_side
-        each = max((expected_cost(price, estimate_tokens(evidence, item, side), 1) for item in prompts), default=0.0)
+        read = max((estimate_tokens(evidence, item, side) for item in prompts), default=0)
+        each = expected_cost(price, read, written_tokens(1, self.judge.thoughts))
         done = failures = 0
         while done < len(prompts):
             under_way = self._budget.grant(len(prompts) - done, each)
@@ -301,17 +309,22 @@ class _Line:
                 return
             before, wrong, few = done, "", ""
             try:
-                for reply in islice(_put(self.judge, evidence, prompts[done : done + under_way]), under_way):
-                    under_way, done = under_way - 1, done + 1
-                    yield self._heard(reply, prompts[done - 1], each)
-                wrong = few = _FEW if under_way else ""
+                with self._brake.call(self.name):
+                    for reply in islice(_put(self.judge, evidence, prompts[done : done + under_way]), under_way):
+                        under_way, done = under_way - 1, done + 1
+                        yield self._heard(reply, prompts[done - 1], each)
+                        if self._brake.spent:
+                            break
+                    else:
+                        wrong = few = _FEW if under_way else ""
             except (TransientJudgeError, OSError) as error:
                 under_way -= 1
                 self._budget.settle(each, 0.0)
                 wrong = str(error) if isinstance(error, TransientJudgeError) else _cause(error)
             except KathaError:
-                under_way -= 1
-                self._budget.settle(each, 0.0)
+                if not self._brake.spent:  # it was asked
+                    under_way -= 1
+                    self._budget.settle(each, 0.0)
                 raise
             except (Exception, SystemExit) as error:
                 under_way, done = under_way - 1, done + 1
@@ -324,7 +337,7 @@ class _Line:
                     failed = JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)")
                     yield from (failed for _ in prompts[done:])
                     return
-                if not few:  # a plug-in that loses count is no network that comes back
+                if not few:  # a plug-in that loses count is not a network that comes back
                     retry.wait(failures)
 
     def in_one_call(self, evidence: Evidence, prompts: Sequence[JudgePrompt], retry: Retry) -> list[JudgeReply]:
@@ -334,7 +347,7 @@ class _Line:
             KathaError: the judge cannot be asked at all. BudgetError: the budget is used up and that ends the command.
         """
         tokens, wrong = estimate_together(evidence, prompts, self.judge.picture_side), ""
-        each = expected_cost(self.price, tokens, len(prompts))
+        each = expected_cost(self.price, tokens, written_tokens(len(prompts), self.judge.thoughts))
         with nullcontext() if self.alone else self._free:
             for failures in range(1, retry.attempts + 1):
                 if not self._budget.grant(1, each):
@@ -343,7 +356,8 @@ class _Line:
                     return [JudgeReply("budget_stopped", error=STOPPED) for _ in prompts]
                 cost = 0.0
                 try:
-                    given = list(islice(self.judge.ask_together(evidence, prompts), len(prompts)))
+                    with self._brake.call(self.name):
+                        given = list(islice(self.judge.ask_together(evidence, prompts), len(prompts)))
                     few = JudgeReply("transport_failed", error=_FEW)
                     replies = _all_checked([*given, *(few for _ in prompts[len(given) :])], prompts)
                     cost = sum(float(reply.usage.get("cost") or 0.0) for reply in replies)
@@ -362,6 +376,7 @@ class _Line:
         return [JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)") for _ in prompts]
 
     def _all_counted(self, replies: list[JudgeReply]) -> list[JudgeReply]:
+        self._brake.heard(replies)
         for reply in replies:
             self.count(reply)
         return replies
@@ -370,6 +385,7 @@ class _Line:
         """Return one reply of the judge's as a sound one, and put it on the account."""
         sound = _checked(reply, prompt)
         self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
+        self._brake.heard([sound])
         self.count(sound)
         return sound
 
@@ -422,8 +438,8 @@ class JudgingEngine:
         self.outcome = OutcomeCounter()
 
     @property
-    def tallies(self) -> dict[str, Tally]:
-        """What each judge was asked by this engine."""
+    def tallies(self) -> dict[str, CallTally]:
+        """Return what each judge was asked by this engine."""
         return {name: line.tally for name, line in self._lines.items()}
 
     def accounts(self) -> dict[str, Account]:
@@ -455,11 +471,28 @@ class JudgingEngine:
             UsageError: a question cannot be put in this form. JudgeError: the judge cannot be asked at all (a wrong
             key). BudgetError: the budget is used up and that ends the command.
         """
-        line = self._lines[name]
+        line, inquiry = self._lines[name], self.shown(name, inquiry)
         asking = _Asking(line, inquiry, self._store.answers if self._store is not None else None, self._retry)
-        claim = self._store.claim(f"answers:{name}:{asking.packet_hash}") if self._store is not None else nullcontext()
+        shown = asking.packet_hash if inquiry.packet.condition != "none" else f"none:{inquiry.packet.story_id}"
+        claim = self._store.claim(f"answers:{name}:{shown}") if self._store is not None else nullcontext()
         with line.whole_packet(), claim:
             return asking.run(lambda answer, reused: self._tell(line, answer, reused, on_answer))
+
+    def kept(self, name: str, inquiry: Inquiry) -> list[Answer | None]:
+        """Return the answers of one judge that the cache holds to the questions of a packet; nothing is asked."""
+        if self._store is None:
+            return [None for _ in inquiry.questions]
+        asking = _Asking(self._lines[name], self.shown(name, inquiry), self._store.answers, self._retry)
+        return [self._store.answers.get(key) for key in asking.keys]
+
+    def shown(self, name: str, inquiry: Inquiry) -> Inquiry:
+        """Return an inquiry as a judge is shown it: its pictures within the limits of the judge's vendor.
+
+        Raises:
+            UsageError: there are more pictures than the judge takes.
+        """
+        packet, evidence = fit_packet(inquiry.packet, inquiry.evidence, self._lines[name].judge.picture_limits)
+        return inquiry if packet is inquiry.packet else replace(inquiry, packet=packet, evidence=evidence)
 
     def heard(self, answer: Answer, *, reused: bool) -> None:
         """Put an answer on the account that another process has got from a judge of this engine."""
@@ -490,6 +523,11 @@ class _Asking:
         self._inquiry = inquiry
         self._given: dict[str, Answer] = {}
         self._waiting: dict[str, list[_Call]] = {}
+
+    @property
+    def keys(self) -> list[str]:
+        """The cache keys of the questions, in their order."""
+        return [call.key_for(self._judge) for call in self._calls]
 
     def _plan(self, inquiry: Inquiry, question: Question | PlainQuestion, spec_hash: str) -> _Call:
         packet = inquiry.packet
@@ -575,8 +613,20 @@ class _Asking:
             rest = [call for call in rest if not self._known(call.key_for(self._judge), call)]
         pool = ThreadPoolExecutor(min(self._line.threads, max(1, len(rest))), thread_name_prefix="asking")
         try:
-            for done in as_completed([pool.submit(self._one, call) for call in rest]):
-                self._hand_over(*done.result(), False)
+            under_way, failed = [pool.submit(self._one, call) for call in rest], None
+            for done in as_completed(under_way):
+                if done.cancelled():
+                    continue
+                try:
+                    answered = done.result()
+                except KathaError as error:  # what was paid for beside it is kept
+                    failed = failed or error
+                    for waiting in under_way:
+                        waiting.cancel()
+                else:
+                    self._hand_over(*answered, False)
+            if failed is not None:
+                raise failed
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -592,7 +642,7 @@ class _Asking:
         return True
 
     def _keep(self, call: _Call, reply: JudgeReply) -> tuple[_Call, Answer]:
-        """Store an answer before anybody is told of it."""
+        """Store an answer before it is reported."""
         answer = call.answer(reply)
         if answer.status == "ok" and self._cache is not None:
             self._cache.put(call.key_for(self._judge), answer)

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol
 
-from katha.border import checked
-from katha.config import usual_rule as usual_rule
 from katha.configs import load_config
-from katha.errors import STAND_IN, UsageError
+from katha.errors import UsageError
+from katha.installing import stand_in_line
 from katha.jsonio import digest
+from katha.plugin_boundary import checked
 from katha.registry import default_registry
 from katha.schema import MORAL_LABELS, Answer, Question
+from katha.usual import usual_rule as usual_rule
 
 _ASCII_MARKS = frozenset(string.punctuation)
 _WORD = re.compile(r"[a-z]+")
@@ -42,7 +43,7 @@ def normalise(text: str) -> str:
 # Decided by a model, whose verdicts are archived: `nli:MODEL`, `embedding:MODEL`, `llm:JUDGE`. Under
 # every rule choices and moral labels are matched literally, and a member of the accepted set is right.
 
-_UNCERTAIN = frozenset(("unclear", "ambiguous"))
+UNCERTAIN = frozenset(("unclear", "ambiguous"))
 _BAD_EVIDENCE = frozenset(("unclear", "omitted", "contradicted"))
 _BAD_SUPPORT = frozenset(("contradicted", "ambiguous"))
 _LABELS = {normalise(label): label for label in MORAL_LABELS}
@@ -64,7 +65,7 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str:
-        """How the rule was asked for; it stands in the scores."""
+        """Return how the rule was asked for; it stands in the scores."""
         ...
 
     @property
@@ -87,7 +88,7 @@ Matching = str | Rule
 class WordRule:
     """A rule that is a function of the words: what a plug-in of the group `katha.matchers` makes.
 
-    version: another one where a verdict may be another. decide: an answer that is no option, label or statement of
+    version: another one where a verdict may be another. decide: an answer that is not an option, label or statement of
     uncertainty, and the question. ahead: what is faster for many answers than for one; it changes no verdict. changing:
     later versions may decide otherwise, so that verdicts are kept beside the scores.
     """
@@ -189,7 +190,7 @@ def require_rule(name: str) -> str:
 def not_installed() -> str:
     """Return what to do about a rule that is not known here."""
     known = [*rule_names(), "embedding:MODEL", "llm:JUDGE", "nli:MODEL"]
-    return f"Known: {', '.join(known)}; lemma-set is the stand-in's: {STAND_IN}."
+    return f"Known: {', '.join(known)}; lemma-set is the stand-in's: {stand_in_line()}."
 
 
 def word_rule(matching: Matching) -> Rule:
@@ -214,7 +215,7 @@ def literal_verdict(answer: str, question: Question) -> Verdict | None:
     spoken, accepted = normalise(answer), accepted_set(question)
     if not spoken:
         return Verdict(False, "empty answer")
-    if spoken in _UNCERTAIN:
+    if spoken in UNCERTAIN:
         right = spoken in accepted
         return Verdict(right, "uncertainty is accepted here" if right else f"answered {answer.strip()!r}")
     if spoken in {normalise(option) for option in question.options or ()}:
@@ -244,7 +245,7 @@ def match(answer: Answer, question: Question, matching: Matching) -> Verdict:
     if answer.status != "ok" or answer.answer is None:
         raise UsageError(f"Question {answer.question_id!r}: a row with status {answer.status!r} has no verdict.")
     verdict = match_text(answer.answer, question, rule)
-    if not verdict.right or normalise(answer.answer) in _UNCERTAIN:
+    if not verdict.right or normalise(answer.answer) in UNCERTAIN:
         return verdict
     if answer.condition == "text+image":
         if answer.image_support in _BAD_SUPPORT:
@@ -268,13 +269,13 @@ class Pair:
 
     @cached_property
     def key(self) -> Key:
-        """What a verdict depends on: the question's words with its accepted set, and the normalised answer."""
+        """Return what a verdict depends on: the question's words with its accepted set, and the normalised answer."""
         accepted = sorted(accepted_set(self.question))
         return digest([self.question.question_type, self.question.question, accepted]), normalise(self.answer)
 
 
 @dataclass(frozen=True)
-class Decision:
+class MatchReply:
     """What a model said of a pair: `right` is None where it gave no verdict, and `reason` says why."""
 
     right: bool | None
@@ -289,6 +290,6 @@ class Decider(Protocol):
         """Return model, revision, wording, threshold: everything that can change a decision."""
         ...
 
-    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[MatchReply]:
         """Yield one decision a pair, in order, each as soon as it is there."""
         ...

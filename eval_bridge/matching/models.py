@@ -9,12 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
 
-from katha.border import checked
 from katha.configs import load_config, load_prompt
 from katha.errors import TransientJudgeError, UsageError
-from katha.eval_bridge.matching.match import Decision, Pair, accepted_set, normalise
+from katha.eval_bridge.judging.abilities import price_of
+from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
+from katha.eval_bridge.matching.match import MatchReply, Pair, accepted_set, normalise
 from katha.models.checkpoints import find_folder, folder_revision, load_pretrained, need, read_config
-from katha.protocols import Evidence, Judge, JudgePrompt, PlainPrompt, can
+from katha.plugin_boundary import checked
+from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt, can
 from katha.registry import default_registry, option_names
 from katha.schema import Question
 
@@ -65,14 +67,14 @@ class EncoderDecider(ABC):
             "versions": {name: version(name) for name in ("torch", "transformers")},
         }
 
-    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[MatchReply]:
         """Decide each pair by the accepted answer that scores best, right from the rule's threshold on."""
         for pair in pairs:
             texts = _accepted_texts(pair.question)
             scores = self._scores(pair, texts)
             best = max(range(len(scores)), key=scores.__getitem__)
             right = scores[best] >= float(self._settings["threshold"])
-            yield Decision(right, self._reason(right, scores[best], texts[best]), scores[best])
+            yield MatchReply(right, self._reason(right, scores[best], texts[best]), scores[best])
 
     @abstractmethod
     def _scores(self, pair: Pair, texts: Sequence[str]) -> list[float]:
@@ -182,7 +184,7 @@ class EmbeddingDecider(EncoderDecider):
 #
 # It is told the questions, the accepted answers and one answer to each, many in one call, and says `same` or
 # `different` of each. One of which it says neither is put to it alone, as a choice. What is no such choice (a refusal,
-# prose, a dead connection) is no verdict: the answer stays unscored and is asked for again.
+# prose, a dead connection) is not a verdict: the answer stays unscored and is asked for again.
 
 
 _SAME, _DIFFERENT = "same", "different"
@@ -194,11 +196,12 @@ _VERDICT_TOKENS = 12
 class LlmDecider:
     """A judge as a decider. `judge` is named as on the command line; `base_url` goes to those that call a server."""
 
-    def __init__(self, argument: str, *, base_url: str | None = None) -> None:
-        """Make the judge.
+    def __init__(self, argument: str, *, base_url: str | None = None, budget: Budget | None = None) -> None:
+        """Make the judge. budget: what its calls are paid from.
 
         Raises:
-            UnknownPluginError, MissingExtraError, UsageError: it cannot be made, or reads no words.
+            UnknownPluginError, MissingExtraError, UsageError: it cannot be made, or reads no words; or the budget is in
+            dollars and its price is unknown.
         """
         registry = default_registry("judges")
         takes_url = "base_url" in option_names(registry.load(argument)[0])
@@ -208,13 +211,15 @@ class LlmDecider:
             raise UsageError(
                 f"The judge {argument!r} cannot compare answers.", hint="Use llm:anthropic:..., openai: or local:."
             )
+        self._budget = budget or Budget()
+        require_prices({argument: self._judge}, self._budget)
 
     def spec(self) -> Mapping[str, Any]:
         """Return the judge's own specification and the wording."""
         prompts = [load_prompt(f"match/{name}").sha256 for name in ("same", "together")]
         return {"rule": "llm", "judge": dict(self._judge.spec()), "prompts": prompts}
 
-    def decide(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
+    def decide(self, pairs: Sequence[Pair]) -> Iterator[MatchReply]:
         """Decide each pair; a transient failure of the judge leaves the rest of its batch undecided."""
         for start in range(0, len(pairs), _AT_ONCE):
             part = pairs[start : start + _AT_ONCE]
@@ -222,7 +227,7 @@ class LlmDecider:
             alone = self._singly([pair for at, pair in enumerate(part) if at not in known])
             yield from (known[at] if at in known else next(alone) for at in range(len(part)))
 
-    def _together(self, pairs: Sequence[Pair]) -> dict[int, Decision]:
+    def _together(self, pairs: Sequence[Pair]) -> dict[int, MatchReply]:
         """Return by its place what one call says of each pair; nothing of those it does not name."""
         if len(pairs) < 2 or not can(self._judge, Judge.ask_plainly):
             return {}
@@ -232,26 +237,47 @@ class LlmDecider:
         ]
         asked = load_prompt("match/together").render(pairs=rows)
         prompt = PlainPrompt((asked,), max_tokens=_VERDICT_TOKENS * len(pairs) + 1_000)
+        each = self._expected(prompt, len(pairs))
+        if not self._budget.grant(1, each):
+            return {at: MatchReply(None, STOPPED) for at in range(len(pairs))}
+        reply, cost = None, 0.0
         try:
             reply = next(iter(self._judge.ask_plainly(Evidence("text"), [prompt])), None)
+            cost = _cost(reply)
         except TransientJudgeError:
             return {}
+        finally:
+            self._budget.settle(each, cost)
         said = reply.answer if reply is not None and reply.status == "ok" else None
         found = {int(number) - 1: word.lower() for number, word in _VERDICT.findall(said or "")}
-        return {at: Decision(word == _SAME, f"judged {word}") for at, word in found.items() if 0 <= at < len(pairs)}
+        return {at: MatchReply(word == _SAME, f"judged {word}") for at, word in found.items() if 0 <= at < len(pairs)}
 
-    def _singly(self, pairs: Sequence[Pair]) -> Iterator[Decision]:
-        if pairs:
-            part, given = pairs, 0
-            try:
-                for reply in self._judge.ask(Evidence("text"), [_prompt(pair) for pair in part]):
-                    given += 1
-                    if reply.status == "ok" and reply.answer in (_SAME, _DIFFERENT):
-                        yield Decision(reply.answer == _SAME, f"judged {reply.answer}")
-                    else:
-                        yield Decision(None, reply.error or reply.status)
-            except TransientJudgeError as error:
-                yield from (Decision(None, error.message) for _ in part[given:])
+    def _singly(self, pairs: Sequence[Pair]) -> Iterator[MatchReply]:
+        prompts = [_prompt(pair) for pair in pairs]
+        each = max((self._expected(prompt, 1) for prompt in prompts), default=0.0)
+        given, granted = 0, self._budget.grant(len(prompts), each)
+        try:
+            for reply in self._judge.ask(Evidence("text"), prompts[:granted]) if granted else ():
+                given += 1
+                self._budget.settle(each, _cost(reply))
+                if reply.status == "ok" and reply.answer in (_SAME, _DIFFERENT):
+                    yield MatchReply(reply.answer == _SAME, f"judged {reply.answer}")
+                else:
+                    yield MatchReply(None, reply.error or reply.status)
+        except TransientJudgeError as error:
+            yield from (MatchReply(None, error.message) for _ in prompts[given:granted])
+        finally:
+            self._budget.give_back(granted - given, each)
+        yield from (MatchReply(None, STOPPED) for _ in prompts[granted:])
+
+    def _expected(self, prompt: JudgePrompt | PlainPrompt, verdicts: int) -> float:
+        """Return the dollars that one call is expected to cost."""
+        written = verdicts * _VERDICT_TOKENS + self._judge.thoughts
+        return expected_cost(price_of(self._judge), estimate_tokens(Evidence("text"), prompt), written)
+
+
+def _cost(reply: JudgeReply | None) -> float:
+    return float((reply.usage.get("cost") if reply is not None else None) or 0.0)
 
 
 def _prompt(pair: Pair) -> JudgePrompt:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from math import sqrt
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
 from katha.errors import InputFileError, RecordError
-from katha.eval_bridge.bench.files import Problem, stream
+from katha.eval_bridge.bench.files import FileProblem, stream
 from katha.eval_bridge.matching.match import Matching, Pair, Rule, literal_verdict, match_text, word_rule
 from katha.eval_bridge.matching.rules import ModelRule, prepare
 from katha.schema import Question
 
 _LABELS = ("right", "wrong")
+_Z95 = 1.959963984540054
+"""The normal deviate that 2.5% lie beyond."""
 Row = tuple[int, Mapping[str, Any]]
 """The number of a line and the pair on it."""
 
 
 class KindReport(BaseModel, frozen=True):
-    """Pairs of one kind: counts, and precision, recall and F1 of accepting; None where nothing can be divided."""
+    """Pairs of one kind: counts, precision, recall and F1 of accepting, and 95% intervals (Wilson's, each pair by
+    itself) of the shares of wrong pairs accepted and of right ones rejected; None where nothing can be divided."""
 
     n: int
     right: int
@@ -30,6 +34,8 @@ class KindReport(BaseModel, frozen=True):
     precision: float | None
     recall: float | None
     f1: float | None
+    false_accept_ci95: tuple[float, float] | None = None
+    false_reject_ci95: tuple[float, float] | None = None
 
 
 class Confusion(BaseModel, frozen=True):
@@ -63,6 +69,8 @@ class MatchingReport(BaseModel, frozen=True):
     recall: float | None
     f1: float | None
     confusions: list[Confusion]
+    false_accept_ci95: tuple[float, float] | None = None
+    false_reject_ci95: tuple[float, float] | None = None
 
 
 def measure_pairs(pairs: Iterable[Mapping[str, Any]], matching: Matching) -> MatchingReport:
@@ -80,7 +88,7 @@ def measure_file(path: Path, matching: Matching) -> MatchingReport:
     """Judge the pairs of a JSON Lines file as `measure_pairs` does.
 
     Raises:
-        UsageError: unknown rule. InputFileError, RecordError: a line is no pair; file and line are named.
+        UsageError: unknown rule. InputFileError, RecordError: a line is not a pair; file and line are named.
     """
     rule = word_rule(matching)
     if isinstance(rule, ModelRule):
@@ -102,7 +110,7 @@ def _doubtful(rows: Iterable[tuple[int, Mapping[str, Any], Question]]) -> Iterat
 
 def _rows(path: Path) -> Iterator[Row]:
     for row in stream(path):
-        if isinstance(row, Problem):
+        if isinstance(row, FileProblem):
             raise InputFileError(f"{str(path)!r}, line {row.line}: {row.message}")
         yield row.line, row.value
 
@@ -172,6 +180,8 @@ def _measure(rows: Iterable[tuple[int, Mapping[str, Any], Question]], rule: Rule
         recall=whole.recall,
         f1=whole.f1,
         confusions=confusions,
+        false_accept_ci95=whole.false_accept_ci95,
+        false_reject_ci95=whole.false_reject_ci95,
     )
 
 
@@ -185,7 +195,19 @@ def _kind(cells: Counter[tuple[str, bool]]) -> KindReport:
         precision=_ratio(hits, hits + false),
         recall=_ratio(hits, hits + missed),
         f1=_ratio(2 * hits, 2 * hits + false + missed),
+        false_accept_ci95=_wilson(false, cells.total() - hits - missed),
+        false_reject_ci95=_wilson(missed, hits + missed),
     )
+
+
+def _wilson(part: int, whole: int) -> tuple[float, float] | None:
+    """Return Wilson's 95% score interval of a share."""
+    if not whole:
+        return None
+    middle, z2 = part / whole, _Z95**2
+    centre = (middle + z2 / (2 * whole)) / (1 + z2 / whole)
+    half = _Z95 * sqrt(middle * (1 - middle) / whole + z2 / (4 * whole**2)) / (1 + z2 / whole)
+    return (max(0.0, centre - half), min(1.0, centre + half))
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.judging.answers import LineLog, iter_log
+from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.matching.match import (
     ACCEPTED,
     MODEL_RULES,
     Decider,
-    Decision,
     Key,
+    MatchReply,
     Pair,
     Rule,
     Verdict,
@@ -39,6 +40,8 @@ from katha.schema.scores import Scores
 # verdict's key counts and a torn last line is ignored, as in `answers.jsonl`. A verdict that could not be had is not
 # written: it is asked for again.
 
+UNSETTLED = "got no verdict by"
+"""What the note of answers without a verdict says of them."""
 VERDICTS = "verdicts.jsonl"
 """The name of the file that lies beside `answers.jsonl`."""
 
@@ -47,11 +50,18 @@ class ModelRule:
     """A rule whose verdicts come from an archive and, if there is a `decider`, from that.
 
     archives: files of verdicts, of which later ones win; those that do not exist are left out. keep: the file that new
-    verdicts are added to. With a decider only verdicts of its very specification count.
+    verdicts are added to. With a decider only verdicts of its very specification count. settled: the archive was
+    scored before, so that a verdict which a model's rule lacks could not be had: such an answer is unscored, as then.
     """
 
     def __init__(
-        self, name: str, archives: Sequence[Path] = (), *, decider: Decider | None = None, keep: Path | None = None
+        self,
+        name: str,
+        archives: Sequence[Path] = (),
+        *,
+        decider: Decider | None = None,
+        keep: Path | None = None,
+        settled: bool = False,
     ) -> None:
         """Read the archives.
 
@@ -59,7 +69,7 @@ class ModelRule:
             InputFileError: a line of an archive is broken (named by file and number).
         """
         self.name = name
-        self._decider, self._keep = decider, keep
+        self._decider, self._keep, self._settled = decider, keep, settled
         self._lock = threading.RLock()
         self._spec = digest(dict(decider.spec())) if decider is not None else None
         self._known = read_verdicts(name, archives, self._spec)
@@ -99,6 +109,8 @@ class ModelRule:
             for pair in pairs:
                 if normalise(pair.answer) not in accepted_set(pair.question) and pair.key not in self._known:
                     missing.setdefault(pair.key, pair)
+            if self._settled and self.name.partition(":")[0] in MODEL_RULES:
+                return len(missing)
             if missing and self._decider is None:
                 without = f"{len(missing):,} answers have no verdict by {self.name!r}"
                 one = f"{next(iter(missing.values())).answer[:60]!r} for one."
@@ -166,7 +178,7 @@ def _read_rows(path: Path) -> Iterator[Mapping[str, object]]:
             whole = {"question_sha256", "answer", "reason"} <= set(row) and isinstance(row.get("right"), bool)
             if whole or isinstance(row.get("spec"), dict):
                 return row
-        raise InputFileError(f"{str(path)!r}, line {number}, is no verdict.", hint="Remove the line.")
+        raise InputFileError(f"{str(path)!r}, line {number}, is not a verdict.", hint="Remove the line.")
 
     return iter_log(path, parse)
 
@@ -193,7 +205,7 @@ def _write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     write_bytes_atomic(path, b"".join(latest[key] for key in sorted(latest)))
 
 
-def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: Decision) -> Mapping[str, object]:
+def _verdict_row(rule: str, spec_sha256: str | None, pair: Pair, decision: MatchReply) -> Mapping[str, object]:
     question_sha256, answer = pair.key
     return {
         "rule": rule,
@@ -246,7 +258,7 @@ class RecordingRule:
         rows = [*(_read_rows(path) if path.is_file() else ())]
         rows.append({"rule": self.name, "spec_sha256": digest(spec), "spec": spec})
         for pair, found in self._met.values():
-            rows.append(_verdict_row(self.name, digest(spec), pair, Decision(found.right, found.reason)))
+            rows.append(_verdict_row(self.name, digest(spec), pair, MatchReply(found.right, found.reason)))
         _write_rows(path, rows)
 
 
@@ -279,8 +291,10 @@ def recording(rule: Rule) -> Rule:
 # A matching rule by its name, opened with the verdicts that it needs.
 
 
-def make_decider(name: str, base_url: str | None = None) -> Decider | None:
+def make_decider(name: str, base_url: str | None = None, budget: Budget | None = None) -> Decider | None:
     """Return the model behind a rule; None for a rule that words alone decide. Weights are not read yet.
+
+    base_url: where that model is, if not where its vendor is. budget: what its verdicts are paid from.
 
     Raises:
         UsageError: no such rule or model. MissingExtraError: a package is missing. ModelError: the model is not here.
@@ -292,7 +306,7 @@ def make_decider(name: str, base_url: str | None = None) -> Decider | None:
     from katha.eval_bridge.matching import models
 
     if family == "llm":
-        return models.LlmDecider(argument, base_url=base_url)
+        return models.LlmDecider(argument, base_url=base_url, budget=budget)
     return models.NliDecider(argument) if family == "nli" else models.EmbeddingDecider(argument)
 
 
@@ -308,16 +322,23 @@ def open_rule(
 
 
 def archived_rule(
-    name: str, archives: Sequence[Path] = (), *, decider: Decider | None = None, keep: Path | None = None
+    name: str,
+    archives: Sequence[Path] = (),
+    *,
+    decider: Decider | None = None,
+    keep: Path | None = None,
+    settled: bool = False,
 ) -> Rule:
-    """Open the rule that a folder names. One of a matcher that is not installed here is refused where an answer needs
-    it: choices and labels do not, nor do answers whose verdict was kept.
+    """Open the rule that a folder names (settled: whose scores are there, see `ModelRule`).
+
+    One of a matcher that is not installed here is refused where an answer needs it: choices and labels do not, nor do
+    answers whose verdict was kept.
 
     Raises:
         InputFileError: an archive is broken.
     """
     rule = named_rule(name)
-    return rule if rule is not None else ModelRule(name, archives, decider=decider, keep=keep)
+    return rule if rule is not None else ModelRule(name, archives, decider=decider, keep=keep, settled=settled)
 
 
 def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Rule:
@@ -335,7 +356,7 @@ def scored_rule(scores: Scores, folder: Path, others: Sequence[Path] = ()) -> Ru
     if rule is None and version is not None and name.partition(":")[0] not in MODEL_RULES:
         return KeptRule(name, version, archives)  # of a matcher that is not installed here
     if rule is None or not rule.changing or version in (None, rule.version):
-        return archived_rule(name, archives)
+        return archived_rule(name, archives, settled=True)
     return KeptRule(name, version or "", archives)
 
 
@@ -350,11 +371,13 @@ def prepare(rule: Rule, pairs: Iterable[Pair]) -> None:
         rule.prepare(pairs)
 
 
-def kept_rule(name: str, folder: Path, base_url: str | None = None) -> Rule:
-    """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again. base_url: where
-    that model is, if not where its vendor is."""
+def kept_rule(name: str, folder: Path, base_url: str | None = None, budget: Budget | None = None) -> Rule:
+    """Return the rule `name`; what a model decides for it is kept in `folder`, and not asked again.
+
+    base_url, budget: see `make_decider`.
+    """
     path = folder / VERDICTS
-    decider = make_decider(name, base_url) if name.partition(":")[0] in MODEL_RULES else None
+    decider = make_decider(name, base_url, budget) if name.partition(":")[0] in MODEL_RULES else None
     return archived_rule(name, [path], decider=decider, keep=path)
 
 
@@ -369,4 +392,4 @@ def settle(rule: Rule, records: Iterable[StoryRecord], answers: Iterable[Answer]
         return []
     without = rule.settle(pairs_of(records, answers))
     rule.tidy()
-    return [f"{without:,} different answers got no verdict by {rule.name} and are unscored."] if without else []
+    return [f"{without:,} different answers {UNSETTLED} {rule.name} and are unscored."] if without else []

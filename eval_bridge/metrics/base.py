@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from katha.border import cause
 from katha.errors import BudgetError, JudgeError, KathaError, StoreError, UnknownPluginError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
+from katha.plugin_boundary import cause
 from katha.registry import default_registry
 from katha.schema.metrics import MetricCard, MetricMode, MetricValue
 

@@ -32,7 +32,7 @@ class MetricContext:
 
     mode: `paper` or `code`, one that the metric has. features: vectors of pictures and texts, computed once. engine,
     judge: who answers plain prompts; None where no judge was given. pool: the set's gold pictures. seed: for whatever
-    is drawn. on_answer: told of each answer.
+    is drawn. on_answer: called with each answer.
     """
 
     mode: MetricMode

@@ -47,7 +47,7 @@ def read_criteria_file(path: Path) -> CriteriaSets:
         except (ValueError, KeyError, TypeError) as error:
             hint = 'Each line is like {"story_id": "fox", "scene": 1, "criteria": ["A fox is seen"]}.'
             raise InputFileError(
-                f"{str(path)!r}, line {number}, is no set of criteria: {error!r}.", hint=hint
+                f"{str(path)!r}, line {number}, is not a set of criteria: {error!r}.", hint=hint
             ) from error
         if not criteria or not all(criteria):
             raise InputFileError(f"{str(path)!r}, line {number}, has no criteria, or an empty one.")

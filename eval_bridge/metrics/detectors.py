@@ -13,11 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.features import Features, Vectors
 from katha.models.checkpoints import find_folder, folder_revision, need
 from katha.pictures import as_png, decode
+from katha.plugin_boundary import spec_of
 from katha.registry import default_registry
 
 MOST_BOXES = 64
@@ -28,7 +28,7 @@ DETECTOR = "grounding-dino:IDEA-Research/grounding-dino-tiny"
 
 
 @dataclass(frozen=True)
-class Box:
+class DetectedBox:
     """One thing that was found: left, top, right and bottom in pixels, and how sure the detector is, 0 to 1."""
 
     left: float
@@ -46,7 +46,7 @@ class Detector(Protocol):
         """Return name, weights, thresholds and packages: everything that can change a box."""
         ...
 
-    def find(self, image: bytes, what: str) -> Sequence[Box]:
+    def find(self, image: bytes, what: str) -> Sequence[DetectedBox]:
         """Return the boxes of `what` ("character") in a picture, the surest first."""
         ...
 
@@ -80,7 +80,7 @@ class GroundingDino:
             "transformers": version,
         }
 
-    def find(self, image: bytes, what: str) -> list[Box]:
+    def find(self, image: bytes, what: str) -> list[DetectedBox]:
         """Return the boxes of `what`, the surest first."""
         import torch
 
@@ -96,7 +96,7 @@ class GroundingDino:
                 target_sizes=[picture.size[::-1]],
             )[0]
         rows = zip(found["boxes"].tolist(), found["scores"].tolist(), strict=True)
-        boxes = [Box(box[0], box[1], box[2], box[3], score) for box, score in rows]
+        boxes = [DetectedBox(box[0], box[1], box[2], box[3], score) for box, score in rows]
         return sorted(boxes, key=lambda box: -box.score)
 
     @cached_property
@@ -139,18 +139,18 @@ class Finder:
         self._rows = _BoxRows(detector, what)
 
     def spec(self) -> Mapping[str, Any]:
-        """What is found, and the detector."""
+        """Return what is found, and the detector."""
         return self._rows.spec()
 
-    def boxes(self, features: Features, images: Sequence[bytes]) -> list[list[Box]]:
+    def boxes(self, features: Features, images: Sequence[bytes]) -> list[list[DetectedBox]]:
         """Return each picture's boxes, the surest first."""
         if not images:
             return []
         rows = features.images(self._rows, images).reshape(len(images), MOST_BOXES, 5)
-        return [[Box(*(float(each) for each in box)) for box in row if not np.isnan(box[0])] for row in rows]
+        return [[DetectedBox(*(float(each) for each in box)) for box in row if not np.isnan(box[0])] for row in rows]
 
 
-def crop(image: bytes, box: Box) -> bytes | None:
+def crop(image: bytes, box: DetectedBox) -> bytes | None:
     """Return the PNG of what a box holds, clipped to the picture; None for a box of no area."""
     picture = decode(image)
     width, height = picture.size

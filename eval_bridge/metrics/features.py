@@ -14,10 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.artifacts import SqliteIndex
-from katha.border import spec_of
 from katha.config import cache_folder
 from katha.jsonio import digest, sha256_hex
+from katha.plugin_boundary import spec_of
+from katha.sqlite_index import SqliteIndex
 
 Vectors = NDArray[np.float64]
 _BATCH = 32

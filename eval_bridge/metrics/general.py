@@ -221,8 +221,8 @@ def _neighbours(board: MetricBoard, context: MetricContext, meter: PairMeter, pa
 
 
 class NeighbourDistance:
-    """LPIPS between neighbours: how far each frame is from the one before it as people see it. A cut is no fault: read
-    it beside the others."""
+    """LPIPS between neighbours: how far each frame is from the one before it as people see it. A cut is not a fault:
+    read it beside the others."""
 
     card: ClassVar[MetricCard] = MetricCard(
         name="lpips",

@@ -20,7 +20,7 @@ from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured, share_of, text_of
 from katha.jsonio import iter_lines, loads, sha256_hex
 from katha.pictures import read_picture
-from katha.protocols import Example, PlainPrompt
+from katha.protocols import PlainPrompt, PromptExample
 from katha.schema import Answer
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
@@ -105,7 +105,7 @@ def corrupt_captions(captions: Sequence[str], share: float = 0.5, seed: int = 42
 
 
 @dataclass(frozen=True)
-class Shot:
+class ScoredFrame:
     """One scored frame that is shown before a question: its picture, the one before it, its caption and its scores."""
 
     picture: bytes
@@ -114,7 +114,7 @@ class Shot:
     scores: Mapping[Question, float]
 
 
-def read_shots(path: Path, most: int) -> tuple[Shot, ...]:
+def read_shots(path: Path, most: int) -> tuple[ScoredFrame, ...]:
     """Return the first `most` examples of a JSON Lines file: `image`, `previous`, `caption`, and a score by question.
 
     Pictures are named relative to the file. The paper shows no example of its own, so that they are the user's.
@@ -122,7 +122,7 @@ def read_shots(path: Path, most: int) -> tuple[Shot, ...]:
     Raises:
         InputFileError: a line or a picture cannot be used, or there are fewer.
     """
-    shots: list[Shot] = []
+    shots: list[ScoredFrame] = []
     for number, line in iter_lines(path):
         if len(shots) == most:
             break
@@ -133,10 +133,10 @@ def read_shots(path: Path, most: int) -> tuple[Shot, ...]:
             caption = str(row["caption"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             hint = f"Each line needs image, caption and scores ({', '.join(QUESTIONS)}) from 0 to 1."
-            raise InputFileError(f"{str(path)!r}, line {number}, is no example: {error!r}.", hint=hint) from error
+            raise InputFileError(f"{str(path)!r}, line {number}, is not an example: {error!r}.", hint=hint) from error
         earlier = read_picture(path.parent / previous, f"The picture of line {number}") if previous else None
         drawn = read_picture(path.parent / picture, f"The picture of line {number}")
-        shots.append(Shot(drawn, earlier, caption, scores))
+        shots.append(ScoredFrame(drawn, earlier, caption, scores))
     if len(shots) < most:
         raise InputFileError(f"{str(path)!r} holds {len(shots)} examples, but {most} are to be shown.")
     return tuple(shots)
@@ -242,14 +242,14 @@ class VcmsMetric:
     ) -> tuple[list[bytes], dict[str, PlainPrompt]]:
         """Return the pictures of a question with its examples', and the prompt of each draw."""
         shown: list[bytes] = []
-        examples: list[Example] = []
+        examples: list[PromptExample] = []
         for shot in self._shots:
             mine = [shot.picture] if name in CAPTIONED else [shot.previous, shot.picture]
             kept = [data for data in mine if data is not None]
             if name in shot.scores and len(kept) == len(mine):
                 score = shot.scores[name]
                 answer = ("Yes" if score >= 0.5 else "No") if self._binary else f"{score:g}"
-                examples.append(Example(self._parts(name, len(shown), len(kept), shot.caption), answer))
+                examples.append(PromptExample(self._parts(name, len(shown), len(kept), shot.caption), answer))
                 shown += kept
         parts = self._parts(name, len(shown), len(pictures), caption)
         words = ("Yes", "yes", "YES", "No", "no", "NO") if self._binary else ()

@@ -38,7 +38,7 @@ _ABOUT = {
     "consistency": "mean of the three consistencies",
 }
 _NOTHING = {
-    "entities": "no scene has a linked entity that is no character",
+    "entities": "no scene has a linked entity that is not a character",
     "number": "no scene says how many characters are present",
     "attributes": "no scene has a character with a description",
     "time": "no scene has a time of day",
@@ -193,7 +193,7 @@ def _probability(asked: _Asked, answer: Answer) -> float:
     if asked.number is None:
         return share_of(answer, YES)
     if asked.number > 9:
-        raise Unmeasured("more than 9 characters: the first token alone is no number")
+        raise Unmeasured("more than 9 characters: the first token alone is not a number")
     return share_of(answer, (str(asked.number),))
 
 
@@ -204,7 +204,7 @@ def _hard(asked: _Asked, answer: Answer) -> float:
         return float(said.lower().startswith("yes"))
     number = re.match(r"\d+", said.split(" ")[0].strip("."))
     if number is None:
-        raise Unmeasured("the reply is no Arabic number")
+        raise Unmeasured("the reply is not an Arabic number")
     return float(int(number[0]) == asked.number)
 
 

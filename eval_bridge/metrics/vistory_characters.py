@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
@@ -28,6 +27,7 @@ from katha.eval_bridge.metrics.vistorybench import (
     occm,
     pair_mean,
 )
+from katha.plugin_boundary import spec_of
 from katha.schema import Panel, Scene
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
@@ -88,7 +88,7 @@ NO_CHARACTERS = "the story says of no frame who is on stage"
 
 
 @dataclass
-class Seen:
+class CharactersFound:
     """What was found of a story's characters over all frames.
 
     crops: by character, the pictures of its matched boxes. by_frame: the same, frame by frame (from 0). counts: by
@@ -100,7 +100,7 @@ class Seen:
     counts: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
-class Cast:
+class CharacterFinder:
     """Finds a story's characters in its frames: boxes, and which box is whom by the nearest reference (App. I.1)."""
 
     def __init__(self, detector: str, encoder: str, face: str | None) -> None:
@@ -136,7 +136,9 @@ class Cast:
             raise Unmeasured(NO_REFERENCES)
         return found
 
-    def look(self, board: MetricBoard, references: Mapping[str, Sequence[bytes]], features: Features) -> Seen:
+    def look(
+        self, board: MetricBoard, references: Mapping[str, Sequence[bytes]], features: Features
+    ) -> CharactersFound:
         """Return who was found where.
 
         Raises:
@@ -145,7 +147,7 @@ class Cast:
         names = [shot_script(board, frame.scene).characters for frame in board.frames]
         if not any(names):
             raise Unmeasured(NO_CHARACTERS)
-        seen, tags = Seen(), character_tags(board)
+        seen, tags = CharactersFound(), character_tags(board)
         boxes = self._finder.boxes(features, board.images)
         for at, (frame, expected, there) in enumerate(zip(board.frames, names, boxes, strict=True)):
             if not expected:
@@ -205,7 +207,7 @@ class VistoryCharacters:
 
     def __init__(self, *, detector: str = DETECTOR, encoder: str = CLIP, face: str | None = None) -> None:
         """detector, encoder: plug-ins. face: an encoder of faces for photographed characters; none is shipped."""
-        self._cast = Cast(detector, encoder, face)
+        self._cast = CharacterFinder(detector, encoder, face)
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, detector and encoders."""
@@ -233,7 +235,11 @@ class VistoryCharacters:
         yield board.value("copy_paste", value, n=len(pasted), reason=None if pasted else alone)
 
     def _similarities(
-        self, board: MetricBoard, references: Mapping[str, Sequence[bytes]], seen: Seen, context: MetricContext
+        self,
+        board: MetricBoard,
+        references: Mapping[str, Sequence[bytes]],
+        seen: CharactersFound,
+        context: MetricContext,
     ) -> tuple[Cids, list[float], int]:
         """Return CIDS, each character's copy-paste rate, and how many characters had no encoder."""
         tags, features = character_tags(board), context.features

@@ -14,7 +14,7 @@ from katha.eval_bridge.metrics.vistory_characters import (
     CLIP,
     NO_CHARACTERS,
     NO_REFERENCES,
-    Cast,
+    CharacterFinder,
     ShotScript,
     shot_script,
 )
@@ -75,7 +75,7 @@ class VistoryPrompts:
         They are made at the first board with reference pictures: the three other aspects do without them.
         """
         self._names = (detector, encoder, face)
-        self._made: Cast | None = None
+        self._made: CharacterFinder | None = None
 
     def spec(self) -> Mapping[str, Any]:
         """Name, version, detector and encoders as they are named, and the prompts' hashes."""
@@ -148,9 +148,9 @@ class VistoryPrompts:
                     found.setdefault(at, []).append(score)
         return found
 
-    def _cast(self) -> Cast:
+    def _cast(self) -> CharacterFinder:
         if self._made is None:
-            self._made = Cast(*self._names)
+            self._made = CharacterFinder(*self._names)
         return self._made
 
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from katha.border import spec_of
 from katha.errors import UsageError
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext, Unmeasured
 from katha.eval_bridge.metrics.encoders import make_encoder
 from katha.eval_bridge.metrics.vistorybench import InceptionSum
+from katha.plugin_boundary import spec_of
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
 

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 
 from katha.configs import load_prompt
 from katha.errors import UsageError
-from katha.jsonio import canonical, digest, loads, shipped_table
+from katha.jsonio import canonical, digest, shipped_table
+from katha.models.replies import LONGEST, read_object
 from katha.protocols import JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import Condition, Confidence, Question
 
@@ -21,13 +22,21 @@ AnswersFormat = Literal["choice", "free"]
 Ask = Literal["together", "singly"]
 """Whether the questions of a packet are asked in one call by judges that can, or each in a call of its own."""
 UNCLEAR = "Unclear"
-STEERING_VARIANT = "neutral"
+STEERING_VARIANTS = ("neutral", "plain")
+"""What steers: boards are measured in the first, and in the second, too, where the noise of a score is wanted."""
+STEERING_VARIANT = STEERING_VARIANTS[0]
 REPORTING_VARIANT = "strict"
 
-_TEMPLATES: Mapping[Condition, str] = {"text": "judge/text", "image": "judge/image", "text+image": "judge/text_image"}
+_TEMPLATES: Mapping[Condition, str] = {
+    "text": "judge/text",
+    "image": "judge/image",
+    "text+image": "judge/text_image",
+    "none": "judge/none",
+}
 PAPER_VARIANT = "paper"
-"""The paper's own prompts, word for word (Sec. E.3, Table 35)."""
+"""The paper's own prompts, word for word (Sec. E.3, Table 35); it asks nothing without evidence."""
 _PAPER_TEMPLATES: Mapping[Condition, str] = {
+    **_TEMPLATES,
     "text": "judge/paper_text",
     "image": "judge/paper_image",
     "text+image": "judge/paper_text_image",
@@ -41,7 +50,7 @@ def _wording(name: str = "wording") -> Any:
 
 
 def variants() -> tuple[str, ...]:
-    """The names of the prompt variants: `neutral` steers, the others are held out for reporting."""
+    """Return the names of the prompt variants: `neutral` and `plain` steer, the others are held out for reporting."""
     return (*_wording()["variants"], PAPER_VARIANT)
 
 
@@ -51,7 +60,7 @@ def require_variant(name: str, *, reporting: bool = False) -> str:
     Raises:
         UsageError: no such variant, or the one that steers.
     """
-    known = [item for item in variants() if not (reporting and item == STEERING_VARIANT)]
+    known = [item for item in variants() if not (reporting and item in STEERING_VARIANTS)]
     if name in known:
         return name
     reason = "is what steers, so it cannot report" if name in variants() else "is not known"
@@ -76,7 +85,7 @@ def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[
         return object_schema(
             {"source_answer": phrase, "image_support": support, "final_answer": answer, "confidence": confidence}
         )
-    if options:
+    if options or condition == "none":
         return object_schema({"answer": answer, "confidence": confidence})
     status = {"type": "string", "enum": _STATUSES}
     return object_schema({"answer": answer, "evidence_status": status, "confidence": confidence})
@@ -85,7 +94,8 @@ def reply_schema(condition: Condition, options: tuple[str, ...] | None) -> dict[
 def judge_prompt(
     question: Question, condition: Condition, *, variant: str, answers_format: AnswersFormat, count: int = 0
 ) -> JudgePrompt:
-    """`question` as it is put to a judge; `count` is the number of pictures in the packet.
+    """`question` as it is put to a judge; `count` is the number of pictures in the packet. Under `none` the options are
+    without `Unclear`.
 
     Raises:
         UsageError: unknown variant, or a choice without options.
@@ -99,6 +109,8 @@ def judge_prompt(
             hint="Prepare the questions first, or ask with --answers free.",
         )
     options = tuple(question.options or ()) if choice else None
+    if options and condition == "none":
+        options = tuple(text for text in options if text != UNCLEAR)
     # The dimension's sentence, or the one of a question that is filed under no dimension of its own.
     undivided = (question.model_extra or {}).get("instruction") == "undivided"
     letter = variant == PAPER_VARIANT
@@ -139,9 +151,10 @@ def prompt_hashes(variant: str = REPORTING_VARIANT) -> dict[str, str]:
 
 # The words around a question, and the strict reading of a reply (Sec. E.5).
 
-LONGEST_REPLY = 20_000
 _KEPT = 2_000
-_FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
+_NAMED = 120
+_IN_WORDS = "try --judge-option structured=false, which tells the schema in words, or another model"
+_ANOTHER = "the model does not keep to the schema: try another one"
 
 
 def question_text(prompt: JudgePrompt, *, plain: bool) -> str:
@@ -156,12 +169,20 @@ def question_text(prompt: JudgePrompt, *, plain: bool) -> str:
 
 
 def parse_reply(raw: str, prompt: JudgePrompt, usage: dict[str, Any], *, plain: bool) -> JudgeReply:
-    """`raw` as a reply, or typed `unparseable` with the reason; only `plain` replies may sit in a code fence."""
-    problem, value = _read(raw, LONGEST_REPLY, plain=plain)
+    """`raw` as a reply, or typed `unparseable` with the reason and what to do about it.
+
+    What stands around its one JSON object (a closed thought, a fence, sentences) is not part of the answer. plain: the
+    schema was told in words.
+    """
+    problem, value = read_object(raw, fields=prompt.schema.get("properties", {}))
     problem = problem or _misfit(value, prompt)
     if problem is not None:
-        return JudgeReply("unparseable", raw=raw[:_KEPT], error=problem, usage=usage)
+        return JudgeReply("unparseable", raw=raw[:_KEPT], error=_remedied(problem, plain=plain), usage=usage)
     return _said(value, raw, usage)
+
+
+def _remedied(problem: str, *, plain: bool) -> str:
+    return f"{problem}; {_ANOTHER if plain else _IN_WORDS}"
 
 
 def _said(value: Mapping[str, Any], raw: str, usage: Mapping[str, Any]) -> JudgeReply:
@@ -176,25 +197,23 @@ def _said(value: Mapping[str, Any], raw: str, usage: Mapping[str, Any]) -> Judge
     )
 
 
-def _read(raw: str, most: int, *, plain: bool) -> tuple[str | None, Any]:
-    """Return what is wrong with a reply, and its JSON."""
-    text = raw.strip()
-    if not text:
-        return "the reply is empty", None
-    if len(text) > most:
-        return f"the reply has {len(text):,} characters; at most {most:,} are read", None
-    fenced = _FENCE.fullmatch(text) if plain else None
-    try:
-        return None, loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError):
-        return "the reply is not JSON", None
-
-
 def _misfit(value: Any, prompt: JudgePrompt) -> str | None:
     """Return in what a reply breaks its prompt's schema."""
     fields = prompt.schema.get("properties", {})
-    if not isinstance(value, dict) or set(value) != set(fields):
+    if not isinstance(value, dict) or not set(value) & set(fields):
         return f"the reply is not an object with the fields {', '.join(fields)}"
+    more, less = [name for name in value if name not in fields], [name for name in fields if name not in value]
+    if more or less:
+        told = [
+            f"{kind} {', '.join(map(repr, names))[:_NAMED]}"
+            for kind, names in (("has", more), ("lacks", less))
+            if names
+        ]
+        return (
+            f"the reply {' and '.join(told)} beside the schema's {', '.join(fields)}"
+            if more
+            else f"the reply {told[0]}"
+        )
     for name, rule in fields.items():
         said = value[name]
         known = isinstance(said, str) and said in rule.get("enum", (said,))
@@ -205,7 +224,7 @@ def _misfit(value: Any, prompt: JudgePrompt) -> str | None:
 
 # Several questions in one call: the instruction once, then numbered questions, and a list of numbered replies.
 
-_TOGETHER = "judge/together"
+_TOGETHER, _TOGETHER_GUESSED = "judge/together", "judge/together_none"
 _OF_THE_CALL = ("tokens", "cost", "retries")
 
 
@@ -220,8 +239,18 @@ def together_text(prompts: Sequence[JudgePrompt], *, plain: bool = False) -> tup
     ]
     free = all(prompt.options is None and "final_answer" in prompt.schema.get("properties", {}) for prompt in prompts)
     schema = canonical(together_schema(prompts)).decode("utf-8") if plain else ""
-    asked = load_prompt(_TOGETHER).render(questions=rows, unsettled="Ambiguous" if free else UNCLEAR, schema=schema)
+    asked = load_prompt(_way(prompts)).render(questions=rows, unsettled="Ambiguous" if free else UNCLEAR, schema=schema)
     return "\n".join(shared), asked
+
+
+def _way(prompts: Sequence[JudgePrompt]) -> str:
+    """Return the name of the prompt that puts several questions: under `none` nothing is unsettled."""
+    guessed = not any(
+        {"evidence_status", "final_answer"} & prompt.schema.get("properties", {}).keys()
+        or UNCLEAR in (prompt.options or ())
+        for prompt in prompts
+    )
+    return _TOGETHER_GUESSED if guessed else _TOGETHER
 
 
 def together_schema(prompts: Sequence[JudgePrompt]) -> dict[str, object]:
@@ -248,7 +277,7 @@ def _joint(rules: Sequence[Mapping[str, Any]]) -> dict[str, object]:
 def together_sha256(prompts: Sequence[JudgePrompt]) -> list[str]:
     """Return for each of several questions of one call the hash of everything that a judge is told beside the evidence:
     it holds the way of asking and all of them in their order."""
-    each, way = [prompt_sha256(prompt) for prompt in prompts], load_prompt(_TOGETHER).sha256
+    each, way = [prompt_sha256(prompt) for prompt in prompts], load_prompt(_way(prompts)).sha256
     return [digest({"together": each, "number": number, "way": way}) for number in range(1, len(each) + 1)]
 
 
@@ -256,13 +285,14 @@ def parse_together(
     raw: str, prompts: Sequence[JudgePrompt], usage: Mapping[str, Any], *, plain: bool
 ) -> list[JudgeReply]:
     """Return a reply for each question; a row that is missing, double or malformed is `unparseable` for it alone."""
-    problem, value = _read(raw, LONGEST_REPLY * len(prompts), plain=plain)
+    problem, value = read_object(raw, LONGEST * len(prompts), ("answers",))
     if problem is None and (not isinstance(value, dict) or list(value) != ["answers"]):
         problem = "the reply is not an object with the field answers"
     if problem is None and not isinstance(value["answers"], list):
         problem = "the reply's answers are not a list"
     if problem is not None:
-        return failed_together(JudgeReply("unparseable", raw=raw[:_KEPT], error=problem, usage=usage), len(prompts))
+        said = _remedied(problem, plain=plain)
+        return failed_together(JudgeReply("unparseable", raw=raw[:_KEPT], error=said, usage=usage), len(prompts))
     rows: dict[int, list[Mapping[str, Any]]] = {}
     for row in value["answers"]:
         number = row.get("number") if isinstance(row, dict) else None

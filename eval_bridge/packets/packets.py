@@ -104,13 +104,14 @@ def make_packet(
 ) -> tuple[Packet, Evidence]:
     """The evidence of one condition, from pictures in order (any common file format) and the story's text.
 
-    Pictures are left out of a text packet and text out of an image packet, so that a caller cannot leak by mistake.
+    Pictures are left out of a text packet, text out of an image packet and both under `none`, so that a caller cannot
+    leak by mistake.
 
     Raises:
         RecordError: the condition needs pictures or text that were not given.
         InputFileError: a picture cannot be used (it is named by its number).
     """
-    wants_images, wants_text = condition != "text", condition != "image"
+    wants_images, wants_text = "image" in condition, "text" in condition
     if wants_images and not images:
         raise RecordError(f"Story {story_id!r}: a packet of condition {condition!r} needs at least one picture.")
     if wants_text and not (text or "").strip():
@@ -233,12 +234,12 @@ def scan_packet(
 ) -> LeakageReport:
     """Look for source text, prompts, captions, labels and metadata in every field and image chunk (Table 72).
 
-    A packet of another condition than image-only has nothing to hide and is reported clean. The guard is about form as
+    A packet with the story's text has nothing to hide and is reported clean. The guard is about form as
     well as content: a text field that is not empty, a field that packets do not have, an image name that is not a
     hash, and an image chunk that is not pixels are findings whatever they say. scanner: reads words in the pictures.
     """
     fields = packet.model_dump()
-    if packet.condition != "image":
+    if "text" in packet.condition:
         return LeakageReport(len(fields), 0, len(secrets), ())
     found = [f"field {name!r} is not part of a packet" for name in sorted(packet.model_extra or {})]
     found += [f"{name} holds text" for name, text in (("packet", packet.text), ("evidence", evidence.text)) if text]

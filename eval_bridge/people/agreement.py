@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from katha.errors import RecordError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.people.resampling import Given
+from katha.eval_bridge.people.resampling import GivenNumbers
+from katha.eval_bridge.scoring.intervals import share_interval
 from katha.eval_bridge.scoring.outcomes import RIGHT, WRONG, Aggregate, Outcomes, collect
 from katha.eval_bridge.scoring.ranks import mean_ranks
-from katha.eval_bridge.scoring.statistics import averages, share_interval, story_counts
+from katha.eval_bridge.scoring.statistics import averages, story_counts
 from katha.models.checkpoints import need
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, StoryRecord
 from katha.schema.people import HumanMoral, Rating
@@ -56,10 +57,40 @@ def pairwise_agreement(judge: Sequence[float], human: Sequence[float]) -> float 
 
 
 def rank_agreement(judge: Sequence[float], human: Sequence[float]) -> RankAgreement:
-    """Rank correlation and pairwise agreement together."""
+    """Return the rank correlation and pairwise agreement, with the correlations that VCMS prints beside them."""
+    spearman, pearson = rank_correlation(judge, human), linear_correlation(judge, human)
     return RankAgreement(
-        n=len(human), spearman=rank_correlation(judge, human), pairwise_agreement=pairwise_agreement(judge, human)
+        n=len(human),
+        spearman=spearman,
+        pairwise_agreement=pairwise_agreement(judge, human),
+        pearson=pearson,
+        kendall=kendall_tau(judge, human),
+        spearman_z=fisher_z(spearman),
+        pearson_z=fisher_z(pearson),
     )
+
+
+def linear_correlation(judge: Sequence[float], human: Sequence[float]) -> float | None:
+    """Pearson's correlation; None for fewer than two items or a constant side."""
+    if len(human) < 2 or len(set(human)) < 2 or len(set(judge)) < 2:
+        return None
+    return _finite(float(np.corrcoef(np.asarray(judge, float), np.asarray(human, float))[1, 0]))
+
+
+def kendall_tau(judge: Sequence[float], human: Sequence[float]) -> float | None:
+    """Kendall's tau-b, which allows for ties; None for fewer than two items or a constant side."""
+    if len(human) < 2:
+        return None
+    first, second = np.triu_indices(len(human), k=1)
+    v, h = np.asarray(judge, dtype=float), np.asarray(human, dtype=float)
+    one, other = np.sign(v[first] - v[second]), np.sign(h[first] - h[second])
+    apart = math.sqrt(float((one != 0).sum()) * float((other != 0).sum()))
+    return float((one * other).sum()) / apart if apart else None
+
+
+def fisher_z(correlation: float | None) -> float | None:
+    """Fisher's z of a correlation (VCMS, Tables 2 and 4): artanh; None where there is none, and for 1 and -1."""
+    return math.atanh(correlation) if correlation is not None and abs(correlation) < 1 - 1e-12 else None
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = 10) -> float | None:
@@ -128,35 +159,31 @@ def moral_recoverability(rows: Iterable[tuple[str, Sequence[str]]]) -> HumanMora
     return HumanMoral(n=len(judged), hmr1=100.0 * first, hmr3=100.0 * third)
 
 
-def rating(
-    rows: Iterable[tuple[str, str, float]], resamples: int = 10_000, seed: int = 42, *, alpha: bool = True
-) -> Rating:
+def rating(rows: Iterable[tuple[str, str, float]], *, alpha: bool = True) -> Rating:
     """Mean, standard deviation, intervals and (with `alpha`) ordinal alpha of ratings (Eq. 54) by (rater, story,
     value)."""
     told = list(rows)
     values = [value for _, _, value in told]
     if not values:
         return Rating(n=0, mean=None, sd=None, ci95=None, krippendorff_alpha=None)
-    given, table = Given.of(told), defaultdict[str, dict[str, float]](dict)
+    given, table = GivenNumbers.of(told), defaultdict[str, dict[str, float]](dict)
     for rater, story, value in told:
         table[rater][story] = value
     return Rating(
         n=len(values),
         mean=given.mean(),
         sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        ci95=given.interval(1, resamples, seed),
+        ci95=given.over_stories(),
         krippendorff_alpha=krippendorff_alpha(table, "ordinal") if alpha else None,
-        ci95_raters=given.interval(0, resamples, seed + 1),
+        ci95_raters=given.over_raters(),
     )
 
 
-def column_rating(
-    rows: Iterable[Mapping[str, Any]], column: str, resamples: int = 10_000, seed: int = 42
-) -> Rating | None:
+def column_rating(rows: Iterable[Mapping[str, Any]], column: str) -> Rating | None:
     """Return the mean of one column of judgments with its intervals; None where no row fills it in. Rows without a
     rater are one's."""
     told = [(row.get("rater", ""), row["story_id"], float(row[column])) for row in rows if column in row]
-    return rating(told, resamples, seed, alpha=False) if told else None
+    return rating(told, alpha=False) if told else None
 
 
 def by_key(rows: Iterable[Mapping[str, Any]], key: str, value: str) -> dict[str, list[Any]]:
@@ -185,8 +212,6 @@ def alignment(
     *,
     matching: Matching,
     questions: Selection = "reporting",
-    resamples: int = 10_000,
-    seed: int = 42,
     calibrated: Aggregate | None = None,
 ) -> Alignment:
     """By judge: `localization` in percentage points with its interval and chance, and rank correlation with people.
@@ -206,7 +231,7 @@ def alignment(
     for at, judge in enumerate(outcomes.judges):
         counts = np.stack([_counts(outcomes, m, at) for m in range(len(outcomes.methods))])
         judges[judge] = JudgeAlignment(
-            localization=localization(placed, counts, resamples, seed), human_score=correlation(placed, counts)
+            localization=localization(placed, counts), human_score=correlation(placed, counts)
         )
     return Alignment(judges=judges, notes=notes)
 
@@ -248,7 +273,7 @@ def _failing(counts: Floats) -> str | None:
     return DIMENSIONS[int(best[0])] if len(best) == 1 and gaps.max() > 0 else None
 
 
-def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> Localization | None:
+def localization(placed: Placed, counts: Floats) -> Localization | None:
     """Return how often the failing dimension of `counts` is the one that people name; None without a judgment."""
     own = [
         (story, _failing(counts[method, story]) == row["failing"]) for method, story, row in placed if "failing" in row
@@ -256,7 +281,7 @@ def localization(placed: Placed, counts: Floats, resamples: int, seed: int) -> L
     if not own:
         return None
     hits = [hit for _, hit in own]
-    ci95 = share_interval([story for story, _ in own], hits, resamples, seed)
+    ci95 = share_interval([story for story, _ in own], hits)
     return Localization(n=len(own), right=100.0 * sum(hits) / len(own), chance=100.0 / len(DIMENSIONS), ci95=ci95)
 
 

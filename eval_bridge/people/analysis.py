@@ -9,17 +9,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from katha.errors import RecordError
 from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
+from katha.eval_bridge.people.pictures import picture_choices
 from katha.eval_bridge.people.preferences import by_criterion, preference_pair
-from katha.eval_bridge.people.recoverability import Answered, compare, conditions_of, recoverability
+from katha.eval_bridge.people.recoverability import RaterAnswers, compare, conditions_of, recoverability
 from katha.schema.people import BoardJudgments, Calibration, LabelAgreement, PreferenceTest, RaterAgreement, Rating
 
 BOARD_SECTIONS = ("recoverability", "moral", "ncs", "mas", "ees", "visual")
 """What the human columns of an ablation hold."""
+_SHARED = ("text", "none")
+"""Conditions without pictures, which no method has a part in."""
 Section = BaseModel | Mapping[str, BaseModel]
 
 
@@ -28,8 +32,6 @@ class Analysis:
     """How judgments are analysed. where: what a refusal names. notes: what has to be said about the sections made."""
 
     where: str
-    resamples: int = 10_000
-    seed: int = 42
     notes: list[str] = field(default_factory=list)
 
     def whole(self, rows: Sequence[Judgment], *, always: bool = False) -> Calibration:
@@ -41,15 +43,17 @@ class Analysis:
         names = sorted({row["method"] for row in rows if "method" in row and "against" not in row})
         apart = always or len(names) > 1
         everyone = [row for row in rows if "method" not in row] if apart else rows
-        # What was said about the text alone holds for every method; it is no section of its own then.
-        shared = [row for row in everyone if row.get("condition") == "text"] if apart and names else []
-        rest = [row for row in everyone if not shared or row.get("condition") != "text"]
+        # What was said about the text alone, or without evidence, holds for every method; it is not a section then.
+        shared = [row for row in everyone if row.get("condition") in _SHARED] if apart and names else []
+        rest = [row for row in everyone if not shared or row.get("condition") not in _SHARED]
         found: dict[str, object] = dict(self.sections([row for row in rest if "against" not in row]))
         if apart:
             found["methods"] = {name: self._method(name, shared, rows) for name in names}
         pairs = self._pairs(rows)
         compared = self._comparisons(rows)
+        chosen = self._pictures(rows)
         found |= ({"preferences": pairs} if pairs else {}) | ({"comparisons": compared} if compared else {})
+        found |= {"pictures": chosen} if chosen else {}
         if not any(found.values()):
             wanted = "; ".join(", ".join(columns) for columns, _, _ in _SECTIONS.values())
             raise RecordError(f"{self.where}: no row has all columns of any kind of judgment.", hint=f"Give {wanted}.")
@@ -86,22 +90,30 @@ class Analysis:
                 )
         for own in given.values():
             self._refuse_twins(own, _PREFERENCE)
-        return [
-            preference_pair((a, b), task, own, self.resamples, self.seed) for (task, a, b), own in sorted(given.items())
-        ]
+        return [preference_pair((a, b), task, own) for (task, a, b), own in sorted(given.items())]
 
     def _comparisons(self, rows: Sequence[Judgment]) -> list[Any]:
         columns, _, _ = _SECTIONS["recoverability"]
         own = [row for row in rows if all(column in row for column in columns)]
         if len({row["method"] for row in own if "method" in row}) < 2:
             return []
-        homeless = [row["line"] for row in own if "method" not in row and row["condition"] != "text"]
+        homeless = [row["line"] for row in own if "method" not in row and row["condition"] not in _SHARED]
         if homeless:
             raise RecordError(
                 f"{self.where}, line {homeless[0]}: it does not say which method's boards it is about.",
-                hint="Give the column method; only judgments of the text alone can be without it.",
+                hint="Give the column method; only judgments without pictures can be without it.",
             )
-        return compare(Answered.of(own), self.resamples, self.seed)
+        return compare(RaterAnswers.of(own))
+
+    def _pictures(self, rows: Sequence[Judgment]) -> list[Any]:
+        """Return how often each method's pictures were chosen over each other's."""
+        given: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
+        for row in rows:
+            if {"picture", "method", "against", "scene", "story_id", "rater"} <= row.keys():
+                given[row["method"], row["against"]].append(row)
+        for own in given.values():
+            self._refuse_twins(own, ("rater", "story_id", "scene"))
+        return [picture_choices(pair, own) for pair, own in sorted(given.items())]
 
     def _refuse_twins(self, rows: Sequence[Judgment], identity: Sequence[str]) -> None:
         seen: dict[tuple[Any, ...], int] = {}
@@ -113,23 +125,23 @@ class Analysis:
             seen[key] = row["line"]
 
 
-def calibrate(path: Path, resamples: int = 10_000, seed: int = 42) -> Calibration:
-    """Return a section for each kind of judgment in the file (see docs/protocol.md, section 9).
+def calibrate(path: Path) -> Calibration:
+    """Return a section for each kind of judgment in the file (see docs/judgments.md, section 9).
 
     Raises:
         InputFileError, RecordError: see `read_judgments`; or a rater judged the same thing twice; or nothing fits.
     """
-    return Analysis(repr(str(path)), resamples, seed).whole(list(read_judgments(path)))
+    return Analysis(repr(str(path))).whole(list(read_judgments(path)))
 
 
-def board_sections(path: Path, rows: Sequence[Judgment], resamples: int, seed: int) -> dict[str, object]:
+def board_sections(path: Path, rows: Sequence[Judgment]) -> dict[str, object]:
     """Return the `BOARD_SECTIONS` of judgments that are all about one method's boards, as JSON; None for what they
     do not judge.
 
     Raises:
         RecordError: a rater judged the same thing twice.
     """
-    found = Analysis(repr(str(path)), resamples, seed).sections(rows, BOARD_SECTIONS)
+    found = Analysis(repr(str(path))).sections(rows, BOARD_SECTIONS)
     return dict.fromkeys(BOARD_SECTIONS) | {
         name: section.model_dump(mode="json") if isinstance(section, BaseModel) else section
         for name, section in found.items()
@@ -153,6 +165,29 @@ def _scores_of_judges(rows: Sequence[Judgment], by: Analysis) -> Section:
     if found.spearman is None:
         by.notes.append("One side is constant, so spearman is null.")
     return found
+
+
+def _scores_within_raters(rows: Sequence[Judgment], by: Analysis) -> Section:
+    """Judges beside what each rater says in units of its own spread (VCMS, App. D), averaged over an item's raters."""
+    given: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        given[row["rater"]].append(row["human_score"])
+    spread = {name: (float(np.mean(own)), float(np.std(own))) for name, own in given.items()}
+    flat = sorted(name for name, (_, width) in spread.items() if width == 0.0)
+    if flat:
+        by.notes.append(f"{', '.join(flat)}: one score for everything, so that it ranks nothing and is left out.")
+    judged: dict[str, list[float]] = defaultdict(list)
+    said: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        mean, width = spread[row["rater"]]
+        if width > 0.0:
+            item = _item(row) or str(row["line"])
+            said[item].append((row["human_score"] - mean) / width)
+            judged[item].append(row["judge_score"])
+    items = list(said)
+    return c.rank_agreement(
+        [float(np.mean(judged[name])) for name in items], [float(np.mean(said[name])) for name in items]
+    )
 
 
 def _item(row: Judgment) -> str:
@@ -196,42 +231,44 @@ def _moral(rows: Sequence[Judgment], by: Analysis) -> Section:
     return c.moral_recoverability(choices)
 
 
-def _rating(rows: Sequence[Judgment], column: str, by: Analysis) -> Rating:
-    return c.rating([(row["rater"], row["story_id"], row[column]) for row in rows], by.resamples, by.seed)
+def _rating(rows: Sequence[Judgment], column: str) -> Rating:
+    return c.rating([(row["rater"], row["story_id"], row[column]) for row in rows])
 
 
 def _ratings(column: str) -> Callable[[Sequence[Judgment], Analysis], Section]:
-    return lambda rows, by: _rating(rows, column, by)
+    return lambda rows, by: _rating(rows, column)
 
 
 def _criteria(rows: Sequence[Judgment], by: Analysis) -> Section:
     names = sorted({row["criterion"] for row in rows}, key=lambda name: (len(name), name))
-    return {name: _rating([row for row in rows if row["criterion"] == name], "rating", by) for name in names}
+    return {name: _rating([row for row in rows if row["criterion"] == name], "rating") for name in names}
 
 
 def _preference(rows: Sequence[Judgment], by: Analysis) -> Mapping[str, PreferenceTest]:
-    return by_criterion(rows, by.resamples, by.seed)
+    return by_criterion(rows)
 
 
 def _recoverability(rows: Sequence[Judgment], by: Analysis) -> Section:
     # All are about one method (and maybe several boards of it), so none is told apart.
-    people = Answered.of([{name: value for name, value in row.items() if name != "method"} for row in rows])
-    found, told = recoverability(people, 0, by.resamples, by.seed)
+    people = RaterAnswers.of([{name: value for name, value in row.items() if name != "method"} for row in rows])
+    found, told = recoverability(people, 0)
     by.notes.extend(told)
     return found
 
 
 _BOARD = ("rater", "method", "story_id")
+_RATED = ("ncs", "mas", "ees", "visual", "identity", "environment", "aesthetics")
 _PREFERENCE = ("rater", "story_id", "criterion", "method", "against", "task")
 _LABEL = ("rater", "story_id", "label")
 _ASKED = (*_BOARD, "question_id", "condition")
 _SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Sequence[Judgment], Analysis], Section]]] = {
     "judge_labels": (("judge", "human"), (), _labels_of_judges),
     "judge_scores": (("judge_score", "human_score"), (), _scores_of_judges),
+    "judge_scores_within_raters": (("rater", "judge_score", "human_score"), (), _scores_within_raters),
     "labels": (_LABEL, _ASKED, _labels),
     "labels_by_condition": ((*_LABEL, "condition"), (), _labels_by_condition),
     "moral": (("target", "top1"), _BOARD, _moral),
-    **{name: (("rater", "story_id", name), _BOARD, _ratings(name)) for name in ("ncs", "mas", "ees", "visual")},
+    **{name: (("rater", "story_id", name), _BOARD, _ratings(name)) for name in _RATED},
     "criteria": (("rater", "story_id", "criterion", "rating"), (*_BOARD, "criterion"), _criteria),
     "preference": (("preference",), ("rater", "story_id", "criterion"), _preference),
     "recoverability": (("story_id", "question_id", "question_type", "condition", "right"), _ASKED, _recoverability),

@@ -11,10 +11,10 @@ from katha.eval_bridge.matching.match import Rule, normalise
 from katha.eval_bridge.people import agreement as c
 from katha.eval_bridge.people.collected import majority
 from katha.eval_bridge.people.judgments import CONFIDENCE, Judgment
-from katha.eval_bridge.people.recoverability import Answered
+from katha.eval_bridge.people.recoverability import RaterAnswers
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import averages, story_counts
-from katha.schema import CONDITIONS, Answer, Condition, StoryRecord
+from katha.schema import ASKED, CONDITIONS, Answer, Condition, StoryRecord
 from katha.schema.people import Gathered, JudgeOnBoards, LabelAgreement, PairAgreement, PreferencePair
 
 _IMAGE = CONDITIONS.index("image")
@@ -53,7 +53,7 @@ class Archive:
         return chosen, float(np.mean(sure)) if sure else None
 
     def _text(self, judge: str, key: tuple[str, str, str]) -> Answer | None:
-        return self._given.get((judge, None, *key)) if key[2] == "text" else None
+        return self._given.get((judge, None, *key)) if key[2] in ("text", "none") else None
 
     def boards(self, method: str, people: Sequence[Judgment]) -> dict[str, JudgeOnBoards]:
         """Return each judge beside people on one method's boards; text-only judgments hold for every method."""
@@ -63,7 +63,7 @@ class Archive:
         asked = [row for row in own if "right" in row]
         if not asked:
             return {}
-        human = Answered.of([{name: value for name, value in row.items() if name != "method"} for row in asked])
+        human = RaterAnswers.of([{name: value for name, value in row.items() if name != "method"} for row in asked])
         scores = human.per_story(0)
         valid = {human.questions[at] for at in np.flatnonzero(human.valid[0])}
         return {judge: self._judge(judge, method, asked, scores, valid) for judge in self.outcomes.judges}
@@ -78,7 +78,7 @@ class Archive:
     ) -> JudgeOnBoards:
         most = majority(asked)
         agreement, verdicts = dict[Condition, LabelAgreement](), dict[Condition, float]()
-        for condition in CONDITIONS:
+        for condition in ASKED:
             pairs = [
                 (said, normalise(people))
                 for (_, story, question, under), people in most.items()
@@ -99,12 +99,16 @@ class Archive:
         )
 
     def _verdicts(self, judge: str, method: str, condition: Condition, asked: Sequence[Judgment]) -> list[bool]:
-        """Whether judge and most people are both right or both wrong, question by question; a tie of people is none."""
+        """Return whether judge and most people are both right or both wrong, question by question; a tie of people is
+        none."""
         votes: dict[tuple[str, str], list[bool]] = {}
         for row in asked:
             if row["condition"] == condition:
                 votes.setdefault((row["story_id"], row["question_id"]), []).append(row["right"])
-        cells = self._cells(judge, method)[CONDITIONS.index(condition)]
+        if condition == "none":
+            cells = self.outcomes.guesses[self.outcomes.judges.index(judge)]
+        else:
+            cells = self._cells(judge, method)[CONDITIONS.index(condition)]
         found = []
         for at, question in enumerate(self._questions()):
             given = votes.get(question, [])

@@ -16,14 +16,14 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Rule, match
 from katha.eval_bridge.people.judgments import Judgment
-from katha.eval_bridge.people.study import AnswerFile, GivenAnswer, Item, Page, Screen, Study
+from katha.eval_bridge.people.study import AnswerFile, GivenAnswer, Screen, Study, StudyItem, StudyPage
 from katha.jsonio import read_json
 from katha.schema import Answer, StoryRecord
 from katha.schema.people import Participant
 
-_SCALE = 2
-"""A preference is this minus the option's place: from 2 for the left board to -2 for the right one."""
 _RATINGS = ("visual", "ncs", "mas", "ees")
+_FROM_ZERO = ("identity", "environment", "aesthetics")
+"""Ratings of ViStoryBench's user study, from 0 to 4."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Collected:
 
     path: Path
     file: AnswerFile
-    page: Page
+    page: StudyPage
     answers: Mapping[str, GivenAnswer]
 
 
@@ -42,7 +42,7 @@ def read_answer_files(paths: Iterable[Path], study: Study) -> tuple[list[Collect
     Of two files of one participant the one that was saved last counts.
 
     Raises:
-        InputFileError: a file is no file of answers, of another study, or answers what its page does not ask.
+        InputFileError: a file is not a file of answers, of another study, or answers what its page does not ask.
     """
     pages, found, notes = {page.page: page for page in study.pages}, dict[str, Collected](), []
     for path in _files(paths):
@@ -67,14 +67,14 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
 
 
-def _read(path: Path, study: Study, pages: Mapping[str, Page]) -> Collected:
+def _read(path: Path, study: Study, pages: Mapping[str, StudyPage]) -> Collected:
     try:
         file = AnswerFile.model_validate(read_json(path))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise InputFileError(
-            f"{str(path)!r} is no file of answers: field {field!r}: {first['msg']}.",
+            f"{str(path)!r} is not a file of answers: field {field!r}: {first['msg']}.",
             hint="Give the file as the page saved it.",
         ) from error
     if file.study != study.study:
@@ -94,9 +94,11 @@ def _read(path: Path, study: Study, pages: Mapping[str, Page]) -> Collected:
     return Collected(path, file, pages[file.page], answers)
 
 
-def _fits(value: object, item: Item) -> bool:
+def _fits(value: object, item: StudyItem) -> bool:
     if item.kind == "choice":
         return value in item.options
+    if item.kind == "note":
+        return isinstance(value, str)
     if item.kind == "ranking":
         return (
             isinstance(value, tuple)
@@ -146,19 +148,24 @@ def participant(one: Collected, study: Study) -> Participant:
     )
 
 
-def _said(given: GivenAnswer, item: Item) -> str:
+def _said(given: GivenAnswer, item: StudyItem) -> str:
     return given.value if isinstance(given.value, str) else item.options[int(given.value)]  # type: ignore[arg-type]
 
 
-def _otherwise(first: GivenAnswer, item: Item, again: GivenAnswer, repeated: Item) -> bool:
-    """Whether the same thing was answered otherwise: another option, a preference for the other board (sides were
-    changed), a rating more than one step off."""
+def _otherwise(first: GivenAnswer, item: StudyItem, again: GivenAnswer, repeated: StudyItem) -> bool:
+    """Return whether the same thing was answered otherwise: another option, a preference for the other board (sides
+    were changed), a rating more than one step off."""
     if item.kind == "choice":
         return first.value != again.value
     one, two = int(first.value), int(again.value)  # type: ignore[arg-type]
     if item.kind == "preference":
-        return (_SCALE - one) * (_SCALE - two) > 0
+        return (_middle(item) - one) * (_middle(item) - two) > 0
     return abs(one - two) > 1
+
+
+def _middle(item: StudyItem) -> int:
+    """A preference is this minus the option's place: above zero for the left board, below for the right one."""
+    return len(item.options) // 2
 
 
 def to_judgments(collected: Sequence[Collected], records: Sequence[StoryRecord], rule: Rule) -> list[Judgment]:
@@ -183,15 +190,18 @@ def to_judgments(collected: Sequence[Collected], records: Sequence[StoryRecord],
     return rows
 
 
-def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
+def _row(given: GivenAnswer, item: StudyItem, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
     method = {"method": screen.boards[0].method} if screen.boards else {}
     if item.kind == "preference":
-        left = _SCALE - int(given.value)  # type: ignore[arg-type]
+        left = _middle(item) - int(given.value)  # type: ignore[arg-type]
         favoured, other = screen.favoured, next(board for board in screen.boards if board != screen.favoured)
         value = left if screen.boards[0] == favoured else -left
         # A bridge is one method's board with and without it.
-        against = other.method if screen.task == "pairs" else f"{other.method} without its bridge"
+        against = other.method if screen.task != "bridge" else f"{other.method} without its bridge"
         named = favoured.method if favoured is not None else ""
+        if screen.task == "pictures":
+            scene = screen.boards[0].scene
+            return {"task": screen.task, "method": named, "against": other.method, "scene": scene, "picture": value}
         return {
             "task": screen.task,
             "method": named,
@@ -200,6 +210,8 @@ def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, ru
             "preference": value,
         }
     if item.kind == "scale":
+        if item.criterion in _FROM_ZERO:
+            return {**method, item.criterion: int(given.value)}  # type: ignore[arg-type]
         value = 1 + int(given.value)  # type: ignore[arg-type]
         own = {item.criterion: value} if item.criterion in _RATINGS else {"criterion": item.criterion, "rating": value}
         return {**method, **own}
@@ -210,7 +222,7 @@ def _row(given: GivenAnswer, item: Item, screen: Screen, record: StoryRecord, ru
     return {**method, **_answered(str(given.value), item, screen, record, rule)}
 
 
-def _answered(said: str, item: Item, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
+def _answered(said: str, item: StudyItem, screen: Screen, record: StoryRecord, rule: Rule) -> Judgment:
     question = next((one for one in record.recoverability_questions if one.question_id == item.question_id), None)
     if question is None:
         raise RecordError(

@@ -101,7 +101,7 @@ def read_ensemble(path: Path) -> GoldEnsemble:
             raise ValueError("judges and weights do not fit")
     except ValueError as error:
         raise InputFileError(
-            f"{str(path)!r} is no ensemble.", hint="Give the file that `katha bench ensemble` wrote."
+            f"{str(path)!r} is not an ensemble.", hint="Give the file that `katha bench ensemble` wrote."
         ) from error
     return found
 

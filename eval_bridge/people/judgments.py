@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from katha.errors import InputFileError, RecordError
 from katha.jsonio import iter_lines, loads
-from katha.schema import CONDITIONS, DIMENSIONS, MORAL_LABELS
+from katha.schema import ASKED, DIMENSIONS, MORAL_LABELS
 
 Judgment = Mapping[str, Any]
 """One row: the values of the columns of `COLUMNS` that it fills in, and `line`."""
@@ -55,18 +55,21 @@ def _confidence(value: str) -> float:
 COLUMNS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("rater", "story_id", "question_id"), str),
     "question_type": _among(*DIMENSIONS),
-    "condition": _among(*CONDITIONS),
+    "condition": _among(*ASKED),
     "right": _word(_TRUTH, "right or wrong (1 or 0, true or false)"),
     "label": str,
     "target": _among(*MORAL_LABELS),
     **dict.fromkeys(("top1", "top2", "top3"), _among(*MORAL_LABELS, "unclear")),
     **dict.fromkeys(("ncs", "mas", "ees", "visual", "rating"), _number(1, 5, whole=True)),
+    **dict.fromkeys(("identity", "environment", "aesthetics"), _number(0, 4, whole=True)),
     "preference": _number(-2, 2, whole=True),
+    "picture": _number(-1, 1, whole=True),
+    "scene": _number(1, whole=True),
     **dict.fromkeys(("criterion", "human", "judge"), str),
     "confidence": _confidence,
     **dict.fromkeys(("human_score", "judge_score"), _number()),
     **dict.fromkeys(("method", "against", "group"), str),
-    "task": _among("pairs", "bridge"),
+    "task": _among("pairs", "bridge", "pictures"),
     "failing": _among(*DIMENSIONS),
 }
 """The columns that are understood; others are ignored. An empty cell is a missing value."""

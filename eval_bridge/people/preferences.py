@@ -11,7 +11,7 @@ import numpy as np
 
 from katha.configs import load_config
 from katha.eval_bridge.people.agreement import krippendorff_alpha
-from katha.eval_bridge.people.resampling import Given
+from katha.eval_bridge.people.resampling import GivenNumbers
 from katha.eval_bridge.scoring.ranks import mean_ranks, normal_tail, signed_rank_z
 from katha.eval_bridge.scoring.statistics import Floats, bonferroni
 from katha.schema.people import PreferencePair, PreferenceTest
@@ -77,12 +77,10 @@ class Preference:
     criterion: str = OVERALL
 
 
-def preference_test(
-    rows: Sequence[Preference], family: int = 1, resamples: int = 10_000, seed: int = 42
-) -> PreferenceTest:
+def preference_test(rows: Sequence[Preference], family: int = 1) -> PreferenceTest:
     """Return everything about the preferences by one criterion; `family` criteria share the level (Eqs. 65 and 71)."""
     values = [row.value for row in rows]
-    given = Given.of((row.rater, row.story_id, row.value) for row in rows)
+    given = GivenNumbers.of((row.rater, row.story_id, row.value) for row in rows)
     table: dict[str, dict[str, float]] = defaultdict(dict)
     for row in rows:
         table[row.rater][f"{row.story_id} {row.criterion}"] = row.value
@@ -98,7 +96,7 @@ def preference_test(
         mean=given.mean(),
         n_raters=given.counts.shape[0],
         n_stories=given.counts.shape[1],
-        ci95_raters=given.interval(0, resamples, seed),
+        ci95_raters=given.over_raters(),
         ci95_both=crossed.interval() if crossed is not None else None,
         p_both=p_both,
         p_both_corrected=both,
@@ -109,15 +107,13 @@ def preference_test(
     )
 
 
-def by_criterion(rows: Iterable[Mapping[str, Any]], resamples: int, seed: int) -> dict[str, PreferenceTest]:
+def by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, PreferenceTest]:
     """Return the test of each criterion; as many as there are share the level."""
     given = _grouped(rows, "criterion")
-    return {name: preference_test(own, len(given), resamples, seed) for name, own in sorted(given.items(), key=_place)}
+    return {name: preference_test(own, len(given)) for name, own in sorted(given.items(), key=_place)}
 
 
-def preference_pair(
-    methods: tuple[str, str], task: str, rows: Sequence[Mapping[str, Any]], resamples: int, seed: int
-) -> PreferencePair:
+def preference_pair(methods: tuple[str, str], task: str, rows: Sequence[Mapping[str, Any]]) -> PreferencePair:
     """Return one comparison of two methods, or of boards with and without their bridge.
 
     A dimension takes each participant's judgments of a story by all its criteria as they are; groups are told by the
@@ -132,9 +128,9 @@ def preference_pair(
         a=methods[0],
         b=methods[1],
         task="bridge" if task == "bridge" else "pairs",
-        criteria=by_criterion(rows, resamples, seed),
-        dimensions={name: preference_test(own, len(dimensions), resamples, seed) for name, own in dimensions.items()},
-        groups={name: preference_test(own, len(groups), resamples, seed) for name, own in sorted(groups.items())},
+        criteria=by_criterion(rows),
+        dimensions={name: preference_test(own, len(dimensions)) for name, own in dimensions.items()},
+        groups={name: preference_test(own, len(groups)) for name, own in sorted(groups.items())},
     )
 
 

@@ -1,7 +1,7 @@
 """Human recoverability and human STG (Eqs. 56 to 59, Table 38), by method, and methods against each other.
 
 The mean is over raters, then questions, then dimensions, on the questions that most raters get right under text and
-image together (a tie is not most). That set is a property of the questions: it stays when raters or stories are drawn.
+image together (a tie is not most). That set is a property of the questions: it stays whoever is left out.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.errors import RecordError
-from katha.eval_bridge.people.resampling import Crossed, span
-from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, bonferroni, resample_counts
-from katha.schema import CONDITIONS, DIMENSIONS, Condition
+from katha.eval_bridge.people.resampling import Crossed
+from katha.eval_bridge.scoring import intervals
+from katha.eval_bridge.scoring.gate import LEAST_VALID, MARGIN, Excess
+from katha.eval_bridge.scoring.statistics import BOTH, GUESS, IMAGE, TEXT, Floats, bonferroni
+from katha.schema import ASKED, CONDITIONS, DIMENSIONS, Condition
 from katha.schema.people import HumanComparison, HumanRecoverability
 from katha.schema.scores import BlockIntervals, DimensionScore, Interval
 
 LEVEL = 0.05
-_CHUNK_CELLS = 2_000_000
 _STG = len(CONDITIONS)
+_GAINS = {"none": _STG + 1, "gain_image": _STG + 2, "gain_text": _STG + 3}
+"""Places of what is right without evidence and of what evidence adds to it, where anybody was asked so."""
+_SHARES = {"text": TEXT, "image": IMAGE, "none": _GAINS["none"]}
 
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What every rater got right. given, right: (methods, conditions, raters, questions), how often; questions are
+class RaterAnswers:
+    """What every rater got right. given, right: (methods, ASKED, raters, questions), how often; questions are
     (story, question id) in order; story_of, dimension_of: (questions,) places in `stories` and DIMENSIONS."""
 
     methods: tuple[str, ...]
@@ -43,8 +47,8 @@ class Answered:
     right: Floats
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Answered:
-        """Return it from judgments; a text-only one without a method holds for every method.
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> RaterAnswers:
+        """Return it from judgments; one of the text alone or without evidence, without a method, holds for every one.
 
         Raises:
             RecordError: a question has two types.
@@ -58,12 +62,12 @@ class Answered:
         methods = sorted({row["method"] for row in rows if "method" in row}) or [""]
         stories = sorted({story for story, _ in questions})
         place, who = {key: at for at, key in enumerate(questions)}, {name: at for at, name in enumerate(raters)}
-        given = np.zeros((len(methods), len(CONDITIONS), len(raters), len(questions)))
+        given = np.zeros((len(methods), len(ASKED), len(raters), len(questions)))
         right = np.zeros_like(given)
         for row in rows:
             own = slice(None) if "method" not in row else methods.index(row["method"])
             at = (
-                CONDITIONS.index(row["condition"]),
+                ASKED.index(row["condition"]),
                 who[row.get("rater", "")],
                 place[row["story_id"], row["question_id"]],
             )
@@ -81,13 +85,18 @@ class Answered:
 
     @cached_property
     def complete(self) -> Bools:
-        """Whether a question was answered under all three conditions, (methods, questions)."""
-        found: Bools = (self.given.sum(axis=2) > 0).all(axis=1)
+        """Return whether a question was answered under all three conditions with evidence, (methods, questions)."""
+        found: Bools = (self.given[:, : len(CONDITIONS)].sum(axis=2) > 0).all(axis=1)
         return found
 
     @cached_property
+    def guessed(self) -> bool:
+        """Return whether anybody was asked without evidence."""
+        return bool(self.given[:, GUESS].any())
+
+    @cached_property
     def valid(self) -> Bools:
-        """Whether most raters are right under text and image together, (methods, questions)."""
+        """Return whether most raters are right under text and image together, (methods, questions)."""
         both: Bools = 2 * self.right[:, BOTH].sum(axis=1) > self.given[:, BOTH].sum(axis=1)
         return both & self.complete
 
@@ -100,10 +109,21 @@ class Answered:
         return shares
 
     def means(self, rates: Floats, kept: Bools, stories: Floats) -> Floats:
-        """Return the macro average over dimensions in points: (rows, 4), the conditions and STG last.
+        """Return macro averages over dimensions in points: (rows, 4), the conditions and STG last; then, where anybody
+        was asked without evidence, `_GAINS`, on the questions that were.
 
-        rates: (rows or 1, conditions, questions). kept: (questions,). stories: (rows or 1, stories), how often drawn.
+        rates: (rows or 1, ASKED, questions). kept: (questions,). stories: (rows or 1, stories), how often drawn.
         """
+        means = self._averages(rates[:, : len(CONDITIONS)], kept, stories)
+        found = [means, (means[:, TEXT] - means[:, IMAGE])[:, None]]
+        if self.guessed:
+            asked = self._averages(rates, kept, stories)
+            guess = asked[:, GUESS]
+            found += [column[:, None] for column in (guess, asked[:, IMAGE] - guess, asked[:, TEXT] - guess)]
+        return 100.0 * np.concatenate(found, axis=1)
+
+    def _averages(self, rates: Floats, kept: Bools, stories: Floats) -> Floats:
+        """Return the shares right, (rows, conditions), of the questions that were answered under every condition."""
         known = kept & ~np.isnan(rates).any(axis=1)
         weight = stories[:, self.story_of] * known
         by_dimension = np.zeros((len(self.story_of), len(DIMENSIONS)))
@@ -112,32 +132,33 @@ class Answered:
         sums = (np.where(known[:, None], rates, 0.0) * weight[:, None]) @ by_dimension
         shares = sums / np.where(number > 0, number, 1.0)[:, None]
         dimensions = (number > 0).sum(axis=1)[:, None]
-        means = np.where(dimensions > 0, shares.sum(axis=2) / np.maximum(dimensions, 1), np.nan)
-        return 100.0 * np.concatenate([means, (means[:, TEXT] - means[:, IMAGE])[:, None]], axis=1)
+        means: Floats = np.where(dimensions > 0, shares.sum(axis=2) / np.maximum(dimensions, 1), np.nan)
+        return means
 
-    def per_story(self, method: int) -> dict[str, float]:
-        """Return each story's image recoverability on its valid questions, in points; stories without one are left
-        out."""
+    def per_story(self, method: int, at: int = IMAGE) -> dict[str, float]:
+        """Return each story's image recoverability, or what else stands at that place of `means`, on its valid
+        questions; stories without one are left out."""
         rates, ones = self.rates(method, np.ones((1, self.given.shape[2]))), np.eye(len(self.stories))
-        image = self.means(rates, self.valid[method], ones)[:, IMAGE]
-        return {name: float(value) for name, value in zip(self.stories, image, strict=True) if not np.isnan(value)}
+        values = self.means(rates, self.valid[method], ones)[:, at]
+        return {name: float(value) for name, value in zip(self.stories, values, strict=True) if not np.isnan(value)}
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """Estimates of several methods on one set of questions: as they are, resampled, and with one left out.
+    """Estimates of several methods on one set of questions: as they are, and with one left out.
 
-    Each array ends in (methods, 4).
+    Each array ends in (methods, what `Answered.means` returns). asked_stories, asked_raters: who holds, or answered,
+    one of these questions; leaving out another changes nothing.
     """
 
     whole: Floats
-    stories: Floats
-    raters: Floats
     without_rater: Floats
     without_story: Floats
+    asked_stories: Bools
+    asked_raters: Bools
 
     @classmethod
-    def of(cls, people: Answered, methods: Sequence[int], kept: Bools, resamples: int, seed: int) -> _Draws:
+    def of(cls, people: RaterAnswers, methods: Sequence[int], kept: Bools) -> _Draws:
         number, told = people.given.shape[2], len(people.stories)
         everyone, every = np.ones((1, number)), np.ones((1, told))
         fixed = [people.rates(method, everyone) for method in methods]
@@ -148,34 +169,47 @@ class _Draws:
         def raters(drawn: Floats) -> Floats:
             return np.stack([people.means(people.rates(m, drawn), kept, every) for m in methods], axis=1)
 
-        def resampled(count: int, make: Any, own: int) -> Floats:
-            step = max(1, _CHUNK_CELLS // max(1, 3 * len(people.questions)))
-            parts = [
-                make(drawn[at : at + step])
-                for drawn in (resample_counts(count, resamples, own) if count > 1 and resamples else ())
-                for at in range(0, len(drawn), step)
-            ]
-            return np.concatenate(parts) if parts else np.zeros((0, len(methods), _STG + 1))
-
         return cls(
             whole=stories(every)[0],
-            stories=resampled(told, stories, seed),
-            raters=resampled(number, raters, seed + 1),  # other draws than the stories'
             without_rater=raters(1.0 - np.eye(number)),
             without_story=stories(1.0 - np.eye(told)),
+            asked_stories=np.isin(np.arange(told), people.story_of[kept]),
+            asked_raters=people.given[list(methods)][..., kept].sum(axis=(0, 1, 3)) > 0,
         )
 
+    def span(self, name: str, raters: bool) -> Interval | None:
+        """Return the interval of the first method's number of that name, for other participants or other stories."""
+        left = (self.without_rater[self.asked_raters] if raters else self.without_story[self.asked_stories])[:, 0]
+        fewest, whole = intervals.FEWEST_RATERS if raters else intervals.FEWEST_STORIES, self.whole[0]
+        if name in _SHARES:
+            at = _SHARES[name]
+            return intervals.share(whole[at] / 100.0, left[:, at] / 100.0, fewest)
+        shares = np.concatenate([whole[None], left]) / 100.0
+        first, second = shares[:, TEXT], shares[:, IMAGE]
+        if name != "stg":  # evidence gain, on the questions that were asked without evidence
+            second = shares[:, _GAINS["none"]]
+            first = second + shares[:, _GAINS[name]]
+        return intervals.gap(float(first[0]), float(second[0]), first[1:], second[1:], fewest)
 
-def recoverability(people: Answered, method: int, resamples: int, seed: int) -> tuple[HumanRecoverability, list[str]]:
+    def apart(self, raters: bool) -> Interval | None:
+        """Return the interval of STG of the first method minus that of the second."""
+        left = self.without_rater[self.asked_raters] if raters else self.without_story[self.asked_stories]
+        fewest = intervals.FEWEST_RATERS if raters else intervals.FEWEST_STORIES
+        gaps = (left[:, 0, _STG] - left[:, 1, _STG]) / 100.0
+        return intervals.difference(float(self.whole[0, _STG] - self.whole[1, _STG]) / 100.0, gaps, fewest)
+
+
+def recoverability(people: RaterAnswers, method: int) -> tuple[HumanRecoverability, list[str]]:
     """Return what people recover of one method's boards, and what has to be said about it."""
     valid, complete = people.valid[method], people.complete[method]
     asked = people.given[method].sum(axis=(0, 1)) > 0
-    draws = _Draws.of(people, [method], valid, resamples, seed)
-    whole, names = draws.whole[0], ("text", "image", "stg")
-    places = (TEXT, IMAGE, _STG)
-    numbers = [None if np.isnan(value) else float(value) for value in whole]
+    draws = _Draws.of(people, [method], valid)
+    places = {"text": TEXT, "image": IMAGE, "stg": _STG}
+    numbers = [None if np.isnan(value) else float(value) for value in draws.whole[0]]
+    guessed, notes = _guesses(people, method, numbers) if people.guessed else ({}, [])
+    places |= _GAINS if guessed else {}
     dimensions = _dimensions(people, method, valid)
-    both = {name: _crossed(draws, at) for name, at in zip(names, places, strict=True)}
+    both = {name: _crossed(draws, at) for name, at in places.items()}
     found = HumanRecoverability(
         n_questions=int(asked.sum()),
         n_valid=int(valid.sum()),
@@ -184,19 +218,61 @@ def recoverability(people: Answered, method: int, resamples: int, seed: int) -> 
         image=numbers[IMAGE],
         text_image=numbers[BOTH],
         stg=numbers[_STG],
-        ci95=BlockIntervals(**{name: span(draws.stories[:, 0, at]) for name, at in zip(names, places, strict=True)}),
-        ci95_raters=BlockIntervals(
-            **{name: span(draws.raters[:, 0, at]) for name, at in zip(names, places, strict=True)}
-        ),
+        ci95=BlockIntervals(**{name: draws.span(name, raters=False) for name in places}),
+        ci95_raters=BlockIntervals(**{name: draws.span(name, raters=True) for name in places}),
         ci95_both=BlockIntervals(**{name: item.interval() if item else None for name, item in both.items()}),
         gaps={name: row.gap for name, row in dimensions.items()},
         dimensions=dimensions,
+        **guessed,
     )
     lacking = int((asked & ~complete).sum())
-    return found, [f"{lacking} questions lack a condition and are left out."] if lacking else []
+    notes = [*([f"{lacking} questions lack a condition and are left out."] if lacking else []), *notes]
+    why = why_no_gap(people, method)
+    if why is None:
+        return found, notes
+    return _emptied(found), [*notes, f"{people.methods[method] or 'people'}: no gap can be measured: {why}."]
 
 
-def _dimensions(people: Answered, method: int, valid: Bools) -> dict[Any, DimensionScore]:
+def why_no_gap(people: RaterAnswers, method: int) -> str | None:
+    """Return why people's answers about a method hold no gap (see `scoring.gate`), or None where they do."""
+    valid, complete = int(people.valid[method].sum()), people.complete[method]
+    number = int(complete.sum())
+    if not number:
+        return None
+    if valid < LEAST_VALID * number:
+        return f"only {valid} of {number} questions are valid ({LEAST_VALID:.0%} are needed)"
+    rates = people.rates(method, np.ones((1, people.given.shape[2])))[0]
+    guess = np.nan_to_num(rates[GUESS]) if people.guessed else np.zeros(len(complete))
+    above = Excess.of(
+        people.story_of[complete].tolist(), (rates[TEXT] - guess)[complete].tolist(), signed=people.guessed
+    )
+    level = 0.0 if people.guessed else MARGIN
+    return None if above.passes(level) else "people do not understand the text more often than they guess"
+
+
+def _emptied(found: HumanRecoverability) -> HumanRecoverability:
+    """Return what stays where there is no gap: the counts."""
+    nothing = BlockIntervals(text=None, image=None, stg=None)
+    gone: dict[str, Any] = dict.fromkeys(("text", "image", "text_image", "stg"))
+    gone |= dict.fromkeys(("ci95", "ci95_raters", "ci95_both"), nothing)
+    dimensions = {
+        name: item.model_copy(update={"text": None, "image": None, "gap": None})
+        for name, item in found.dimensions.items()
+    }
+    return found.model_copy(update={**gone, "gaps": dict.fromkeys(found.gaps), "dimensions": dimensions})
+
+
+def _guesses(people: RaterAnswers, method: int, numbers: Sequence[float | None]) -> tuple[dict[str, Any], list[str]]:
+    """Return what people guess without evidence, what evidence adds to it, and what has to be said about that."""
+    lacking = int((people.valid[method] & ~(people.given[method, GUESS].sum(axis=0) > 0)).sum())
+    notes = [f"{lacking} valid questions were asked of nobody without evidence."] if lacking else []
+    if numbers[_GAINS["none"]] is None:
+        return {}, notes
+    stories = people.per_story(method, _GAINS["none"])
+    return {**{name: numbers[at] for name, at in _GAINS.items()}, "none_by_story": stories}, notes
+
+
+def _dimensions(people: RaterAnswers, method: int, valid: Bools) -> dict[Any, DimensionScore]:
     rates = people.rates(method, np.ones((1, people.given.shape[2])))[0]
     found = {}
     for at, name in enumerate(DIMENSIONS):
@@ -216,20 +292,22 @@ def _crossed(draws: _Draws, at: int, pair: bool = False) -> Crossed | None:
     return Crossed.of(float(number(draws.whole)), number(draws.without_rater), number(draws.without_story))
 
 
-def compare(people: Answered, resamples: int, seed: int) -> list[HumanComparison]:
+def compare(people: RaterAnswers) -> list[HumanComparison]:
     """Return every pair of methods in human STG, on the questions that are valid for both.
 
     The family is the number of pairs. A method is said to lose less where the interval for other participants and other
     stories leaves out zero and its corrected p is below 5%.
     """
     pairs = list(combinations(range(len(people.methods)), 2))
-    return [_pair(people, pair, len(pairs), resamples, seed) for pair in pairs]
+    return [_pair(people, pair, len(pairs)) for pair in pairs]
 
 
-def _pair(people: Answered, pair: tuple[int, int], family: int, resamples: int, seed: int) -> HumanComparison:
+def _pair(people: RaterAnswers, pair: tuple[int, int], family: int) -> HumanComparison:
     kept = people.valid[pair[0]] & people.valid[pair[1]]
-    draws = _Draws.of(people, pair, kept, resamples, seed)
+    draws = _Draws.of(people, pair, kept)
     first, second = (None if np.isnan(value) else float(value) for value in draws.whole[:, _STG])
+    hidden = any(why_no_gap(people, at) is not None for at in pair)
+    first, second = (None, None) if hidden else (first, second)
     known = first is not None and second is not None
     crossed = _crossed(draws, _STG, pair=True) if known else None
     p = crossed.p_differs() if crossed is not None else None
@@ -243,18 +321,14 @@ def _pair(people: Answered, pair: tuple[int, int], family: int, resamples: int, 
         stg_a=first,
         stg_b=second,
         difference=first - second if first is not None and second is not None else None,
-        ci95=_difference(draws.stories),
-        ci95_raters=_difference(draws.raters),
+        ci95=draws.apart(raters=False) if known else None,
+        ci95_raters=draws.apart(raters=True) if known else None,
         ci95_both=both,
         p_both=p,
         family=family,
         p_corrected=corrected,
         reading=_reading(a, b, both, corrected),
     )
-
-
-def _difference(drawn: Floats) -> Interval | None:
-    return span(drawn[:, 0, _STG] - drawn[:, 1, _STG])
 
 
 def _reading(a: str, b: str, both: Interval | None, corrected: float | None) -> str:
@@ -266,4 +340,4 @@ def _reading(a: str, b: str, both: Interval | None, corrected: float | None) -> 
 def conditions_of(rows: Iterable[Mapping[str, Any]]) -> list[Condition]:
     """Return the conditions that judgments were made under, in the protocol's order."""
     found = {row["condition"] for row in rows if "condition" in row}
-    return [name for name in CONDITIONS if name in found]
+    return [name for name in ASKED if name in found]

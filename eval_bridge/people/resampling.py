@@ -1,7 +1,7 @@
 """Intervals for what people say: over stories, over participants (Sec. H.4), and over both at once.
 
-A judgment belongs to a participant and to a story, and both vary. Resampling participants alone says what other people
-would have said of these stories; resampling stories alone, what these people would have said of others. A conclusion
+A judgment belongs to a participant and to a story, and both vary. Leaving out participants alone says what other people
+would have said of these stories; leaving out stories alone, what these people would have said of others. A conclusion
 needs both: `Crossed` adds the two variances (each by leaving one out in turn) and takes Satterthwaite's degrees of
 freedom, as Clark (1973) does in his quasi-F ratio. It counts the noise of single judgments twice and so errs towards
 concluding nothing.
@@ -14,24 +14,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from katha.eval_bridge.scoring.statistics import Floats, resample_counts
+from katha.eval_bridge.scoring import intervals
+from katha.eval_bridge.scoring.statistics import Floats
 from katha.models.checkpoints import need
 from katha.schema.scores import Interval
 
-_LEVELS = (2.5, 97.5)
 _NOTHING = 1e-12
 _WHAT = "An interval over stories and participants"
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenNumbers:
     """Numbers that were given: `sums` and `counts` of shape (raters, stories); raters and stories are in name order."""
 
     sums: Floats
     counts: Floats
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, float]]) -> Given:
+    def of(cls, rows: Iterable[tuple[str, str, float]]) -> GivenNumbers:
         """Return the table of (rater, story, value)."""
         told = list(rows)
         raters = {name: at for at, name in enumerate(sorted({rater for rater, _, _ in told}))}
@@ -47,36 +47,27 @@ class Given:
         """Return the mean of all numbers."""
         return float(self.sums.sum() / self.counts.sum())
 
-    def interval(self, axis: int, resamples: int, seed: int) -> Interval | None:
-        """Return the bootstrap interval of the mean: participants (0) or stories (1) are resampled; None of fewer than
-        two of them."""
-        sums, counts = self.sums.sum(axis=1 - axis), self.counts.sum(axis=1 - axis)
-        if len(sums) < 2 or not resamples:
-            return None
-        both = np.stack([sums, counts], axis=1)
-        drawn = np.concatenate([rows @ both for rows in resample_counts(len(sums), resamples, seed)])
-        return span(drawn[:, 0] / drawn[:, 1])
+    def over_raters(self) -> Interval | None:
+        """Return the interval of the mean for other participants; None of one, or where none differs."""
+        return intervals.mean(self.mean(), self._without(0), intervals.FEWEST_RATERS)
+
+    def over_stories(self) -> Interval | None:
+        """Return the interval of the mean for other stories; None of too few, or where none differs."""
+        return intervals.mean(self.mean(), self._without(1))
 
     def crossed(self) -> Crossed | None:
         """Return the mean for other participants and other stories."""
+        return Crossed.of(self.mean(), self._without(0), self._without(1))
+
+    def _without(self, axis: int) -> Floats:
+        """Return the mean without each participant (0) or story (1)."""
         sums, counts = self.sums, self.counts
-        parts = [
-            (sums.sum() - sums.sum(axis=axis)) / _positive(counts.sum() - counts.sum(axis=axis)) for axis in (1, 0)
-        ]
-        return Crossed.of(self.mean(), *parts)
+        left: Floats = (sums.sum() - sums.sum(axis=1 - axis)) / _positive(counts.sum() - counts.sum(axis=1 - axis))
+        return left
 
 
 def _positive(counts: Floats) -> Floats:
     return np.where(counts > 0, counts, np.nan)
-
-
-def span(values: Floats) -> Interval | None:
-    """Return the percentile 95% interval of `values`, NaN left out; None without any value."""
-    kept = values[~np.isnan(values)]
-    if not kept.size:
-        return None
-    low, high = np.percentile(kept, _LEVELS)
-    return float(low), float(high)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from katha.schema import Condition
-from katha.store import Kind, State
+from katha.store import State, StoreKind
 
-Task = Literal["questions", "rating", "pairs", "bridge", "scores"]
+Task = Literal["questions", "rating", "pairs", "bridge", "scores", "vistory", "pictures", "review"]
+ON_REQUEST: tuple[Task, ...] = ("vistory", "pictures")
+"""Tasks of other papers, asked only where they are named."""
 Design = Literal["between", "within"]
-ItemKind = Literal["choice", "scale", "preference", "ranking"]
+ItemKind = Literal["choice", "scale", "preference", "ranking", "note"]
 Part = Literal["whole", "without"]
 
 
@@ -25,18 +27,20 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Shown(_Frozen):
-    """One board on a screen: whose it is, and whether it is shown whole or without its inserted frames."""
+class ShownBoard(_Frozen):
+    """One board on a screen: whose it is, and whether it is shown whole or without its inserted frames; or the picture
+    of one scene of it."""
 
     method: str
     part: Part = "whole"
+    scene: int | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
-class Item(_Frozen):
+class StudyItem(_Frozen):
     """One thing asked. What follows `options` is the key, which no page holds.
 
     `options` as they are shown; a preference's and a scale's from the left or lowest. `expected`: what an attention
-    check asks for, which is no judgment. `repeats`: the item that is asked again, which is no judgment either.
+    check asks for, which is not a judgment. `repeats`: the item that is asked again, which is not a judgment either.
     """
 
     item: str
@@ -58,18 +62,18 @@ class Screen(_Frozen):
     task: Task
     story_id: str
     condition: Condition
-    boards: tuple[Shown, ...]
-    items: tuple[Item, ...]
-    favoured: Shown | None = None
+    boards: tuple[ShownBoard, ...]
+    items: tuple[StudyItem, ...]
+    favoured: ShownBoard | None = None
 
 
-class Page(_Frozen):
+class StudyPage(_Frozen):
     """What one person is asked, in order; `page` is also the file's name."""
 
     page: str
     screens: tuple[Screen, ...]
 
-    def items(self) -> Iterator[tuple[Screen, Item]]:
+    def items(self) -> Iterator[tuple[Screen, StudyItem]]:
         """Yield every item with its screen."""
         for screen in self.screens:
             for item in screen.items:
@@ -80,13 +84,13 @@ class Rules(_Frozen):
     """Who is left out (Sec. F.1); fixed when the study is made."""
 
     failed_checks: int = Field(default=0, ge=0)
-    """More failed attention checks than these leave somebody out."""
+    """More failed attention checks than these exclude a rater."""
     min_seconds: float = Field(default=1.5, ge=0)
     """A median time an item below this is unrealistic."""
     inconsistent: float = Field(default=0.5, ge=0, le=1)
-    """A larger share of repeated items that are answered otherwise leaves somebody out, from two repeats on."""
+    """A larger share of repeated items that are answered otherwise excludes a rater, from two repeats on."""
     min_answered: float = Field(default=0.5, ge=0, le=1)
-    """A smaller share of items answered leaves somebody out."""
+    """A smaller share of items answered excludes a rater."""
 
 
 class Study(State):
@@ -103,8 +107,10 @@ class Study(State):
     methods: Mapping[str, str]
     rules: Rules
     groups: tuple[str, ...] = ()
+    guesses: bool = False
+    """Whether questions are asked without evidence, too; studies from before this field asked none."""
     consent: str
-    pages: tuple[Page, ...] = ()
+    pages: tuple[StudyPage, ...] = ()
     notes: tuple[str, ...] = ()
 
     def identity(self) -> Mapping[str, object]:
@@ -112,7 +118,7 @@ class Study(State):
         return {"other stories, boards or settings": self.identity_sha256}
 
 
-STUDY = Kind("study with people", "study.json", Study)
+STUDY = StoreKind("study with people", "study.json", Study)
 PAGES = "pages"
 """The folder of a study that holds what participants get, and nothing else."""
 

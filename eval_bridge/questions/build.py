@@ -69,6 +69,11 @@ def build_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     return story_reader().questions(record, plan)
 
 
+def made_by_rule(questions: Iterable[Question]) -> bool:
+    """Return whether nobody wrote any of a story's questions: they were made by rule of a text that brought none."""
+    return all((item.model_extra or {}).get("made_from") for item in questions)
+
+
 # Options (E.5, Table 36): the canonical answer, three distractors of the same dimension and `Unclear`, last. None may
 # match an accepted answer or another option. A moral label is told among all twelve (Table 35, Eqs. 39 to 41).
 # All of it depends on seed and question id alone.
@@ -122,7 +127,7 @@ def _distractors(
 
 def _near_misses(question: Question, variants: Sequence[ContrastiveVariant], told_text: str) -> Iterator[str]:
     """Yield what a contrastive variant tells in place of the question's answer: the changed sentences of its changed
-    scene, for what happens and why; the feelings in them, for how somebody feels (Secs. 3.7, C.7)."""
+    scene, for what happens and why; the feelings in them, for how a character feels (Secs. 3.7, C.7)."""
     scenes = {question.target_scene, *(question.target_transition or ()), *question.evidence_scenes}
     known = normalise(told_text)
     for variant in variants:
@@ -137,7 +142,7 @@ def _near_misses(question: Question, variants: Sequence[ContrastiveVariant], tol
                 yield felt
 
 
-def _equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
+def equivalent(text: str, chosen: Sequence[str], question: Question) -> bool:
     """Return whether `text` would be accepted, or says what an option already says."""
     asked = question.model_copy(update={"options": None})
     probes = (asked.model_copy(update={"gold_answer": other, "accepted_answers": []}) for other in chosen)
@@ -168,7 +173,7 @@ def fill_options(
         said = text if moral else sentence(text)
         if question.question_type != "temporal_order" and gives_away(question.question, said):
             continue  # what the question tells already
-        if normalise(said) and not _equivalent(said, chosen, question):
+        if normalise(said) and not equivalent(said, chosen, question):
             chosen.append(said)
         if len(chosen) == most:
             break

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from katha.configs import load_config
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.matching.match import moral_label, normalise
+from katha.eval_bridge.questions.elements import Kind, written_elements
 from katha.jsonio import digest
 from katha.schema import Dimension, Question, Scene, StoryRecord
 
@@ -24,14 +25,15 @@ _DISTRACTORS = 12
 
 
 class EvaluatorSpec(BaseModel):
-    """One row of `configs/evaluators.yaml`. questions: `own`, or the builders of other ones. scenes: how a scene is
-    told where the text is told scene by scene."""
+    """One row of `configs/evaluators.yaml`. questions: `own`, or the builders of other ones; nothing where `written`
+    says of which kind a model wrote them. scenes: how a scene is told where the text is told scene by scene."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     about: str
-    questions: Literal["own"] | tuple[str, ...]
+    questions: Literal["own"] | tuple[str, ...] = ()
+    written: Kind | None = None
     contrastives: bool = False
     dimensions: bool = True
     depends: bool = False
@@ -125,13 +127,15 @@ def evaluator_questions(
     """The questions that `evaluator` asks of `record`; distractors come from the same fields of `others`.
 
     Raises:
-        RecordError: a baseline needs scenes with characters, objects, actions or emotions, and there are none.
+        RecordError: a baseline needs scenes with characters, objects, actions or emotions, or questions that a model
+            wrote, and there are none.
     """
     if evaluator.own and evaluator.dimensions:
         return list(record.recoverability_questions)
     if evaluator.own:
-        filed = {"question_type": _UNDIVIDED, "instruction": "undivided"}
-        return [question.model_copy(update=filed) for question in record.recoverability_questions]
+        return _undivided(record.recoverability_questions)
+    if evaluator.written is not None:
+        return written_elements(record, evaluator.written)
     made: list[tuple[Question, _Fact, bool]] = []
     for name in evaluator.questions:
         row = load_config("evaluators.yaml")["builders"][name]
@@ -148,7 +152,14 @@ def evaluator_questions(
             f"Story {record.story_id!r} has no scene annotation that the evaluator {evaluator.name!r} could ask about.",
             hint="Give records with scenes (characters, objects, action, emotion).",
         )
-    return _with_parents(made) if evaluator.depends else [question for question, _, _ in made]
+    found = _with_parents(made) if evaluator.depends else [question for question, _, _ in made]
+    return found if evaluator.dimensions else _undivided(found)
+
+
+def _undivided(questions: Sequence[Question]) -> list[Question]:
+    """Return questions under one dimension and one instruction."""
+    filed = {"question_type": _UNDIVIDED, "instruction": "undivided"}
+    return [question.model_copy(update=filed) for question in questions]
 
 
 def _question(

@@ -1,53 +1,27 @@
 """Free questions by a language model, each checked by calls of their own: settled by the text, and not guessed.
 
-The writer sees the whole story and no plan. A reader without any evidence guesses all answers; another with the text
-says which questions it settles and which the guesses have right. What fails is written once more, then dropped.
+The writer sees the whole story and no plan. What fails a check (`checks`) is written once more, then dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from pydantic import BaseModel, Field
-
-from katha.configs import load_prompt
-from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.packets.instructions import object_schema
+from katha.configs import load_config, load_prompt
+from katha.eval_bridge.questions.checks import PROMPTS, Finding, check_rows
+from katha.eval_bridge.questions.replay import checked_as_recorded
+from katha.eval_bridge.questions.rows import WrittenQuestion, WrittenQuestions, questions_schema
 from katha.eval_bridge.questions.writing import write_one
 from katha.models.base import TextModel
-from katha.schema import DIMENSIONS, Dimension, Question, StoryRecord
+from katha.models.recordings import UnrecordedError
+from katha.schema import DIMENSIONS, Dimension, Question, QuestionMaking, StoryRecord
 
 EACH = 2
-"""Questions of each dimension."""
-_MOST_ANSWER, MOST_QUESTION = 120, 200
-
-
-class _Written(BaseModel):
-    dimension: Dimension
-    question: str = Field(min_length=1)
-    answer: str = Field(min_length=1)
-    accepted: list[str]
-    visible: bool = True
-    guess: str = ""
-
-
-class _AllWritten(BaseModel):
-    questions: list[_Written]
-
-
-class _Guesses(BaseModel):
-    answers: list[str]
-
-
-class _Verdict(BaseModel):
-    answer: str = ""
-    verdict: Literal["right", "guessed", "doubtful"]
-
-
-class _Verdicts(BaseModel):
-    verdicts: list[_Verdict]
+"""Questions of each dimension, where a run writes them."""
+USUAL = EACH * len(DIMENSIONS)
+_KINDS = ("guessed", "unsettled", "told", "invisible")
 
 
 @dataclass(frozen=True)
@@ -60,101 +34,133 @@ class Dropped:
 
 @dataclass(frozen=True)
 class FreeQuestions:
-    """The questions that stay, and those that were dropped after one more try."""
+    """The questions that stay, those that were dropped after one more try, and the counts of every stage; None where
+    nothing was checked, or a recording is replayed that has not counted."""
 
     kept: tuple[Question, ...]
     dropped: tuple[Dropped, ...] = ()
+    making: QuestionMaking | None = None
 
 
-def write_free_questions(model: TextModel, record: StoryRecord, *, check: bool = True) -> FreeQuestions:
-    """Return free questions about `record`, two for each dimension. check: ask for guesses and verdicts as well.
+def even_mix(each: int = EACH) -> dict[Dimension, int]:
+    """Return so many questions of every dimension."""
+    return dict.fromkeys(DIMENSIONS, each)
+
+
+def paper_mix(count: int = USUAL) -> dict[Dimension, int]:
+    """Return how many of `count` questions are of which dimension in the shares of Table 14, one of each at least."""
+    shares = load_config("kathabench.yaml")["questions"]
+    made: dict[Dimension, int] = dict.fromkeys(DIMENSIONS, 1)
+    for _ in range(count - len(DIMENSIONS)):  # to whom the next one is owed most (Sainte-Lague's divisors)
+        owed = max(DIMENSIONS, key=lambda kind: shares[kind] / (2 * made[kind] + 1))
+        made[owed] += 1
+    return made
+
+
+def write_free_questions(
+    model: TextModel,
+    record: StoryRecord,
+    *,
+    reader: TextModel | None = None,
+    mix: Mapping[Dimension, int] | None = None,
+    check: bool = True,
+) -> FreeQuestions:
+    """Return free questions about `record`, two for each dimension unless told.
+
+    reader: who answers the checks, the writer unless told. mix: how many of each dimension. check: ask the reader.
 
     Raises:
         ReplyError: the model wrote none. ModelError: it gave no answer.
     """
-    count = EACH * len(DIMENSIONS)
-    prompt = load_prompt("build/free").render(title=record.title, story=record.story_text, count=count, each=EACH)
-    rows = write_one(model, prompt, _schema(count), _AllWritten, "questions").questions
-    dropped: list[Dropped] = []
-    if check:
-        faults = dict(_faults(model, record, rows))
-        if faults:
-            told = [
-                {"number": f"{rows[at].dimension}, {rows[at].question!r}", "why": why} for at, why in faults.items()
-            ]
-            again = load_prompt("build/again").render(faults=told)
-            others = write_one(model, f"{prompt}\n\n{again}", _schema(len(faults)), _AllWritten, "questions").questions
-            fresh = dict(zip(faults, others, strict=False))
-            still = dict(_faults(model, record, list(fresh.values())))
-            lost = {at: still[place] for place, at in enumerate(fresh) if place in still}
-            lost |= {at: why for at, why in faults.items() if at not in fresh}
-            rows = [fresh.get(at, row) for at, row in enumerate(rows)]
-            dropped = [Dropped(rows[at].question, why) for at, why in lost.items()]
-            rows = [row for at, row in enumerate(rows) if at not in lost]
-    return FreeQuestions(tuple(_question(record, number, row) for number, row in enumerate(rows, 1)), tuple(dropped))
-
-
-def _faults(model: TextModel, record: StoryRecord, rows: Sequence[_Written]) -> Iterator[tuple[int, str]]:
-    """Yield what is wrong with questions by their places: a reader without the story and one with it were asked."""
-    if not rows:
-        return
-    asked = load_prompt("build/blind").render(questions=[row.question for row in rows])
-    guesses = write_one(model, asked, _list_schema("answers", _text(_MOST_ANSWER), len(rows)), _Guesses, "guesses")
-    told = load_prompt("build/settled").render(
+    wanted = dict(mix or even_mix())
+    counts = set(wanted.values())
+    prompt = load_prompt("build/free").render(
         title=record.title,
         story=record.story_text,
-        questions=[
-            {"question": row.question, "accepted": _accepted(row), "guess": guess}
-            for row, guess in zip(rows, [*guesses.answers, *[""] * len(rows)], strict=False)
-        ],
+        count=sum(wanted.values()),
+        each=counts.pop() if len(counts) == 1 else 0,
+        wanted=wanted,
     )
-    verdict = object_schema(
-        {"answer": _text(_MOST_ANSWER), "verdict": {"type": "string", "enum": ["right", "guessed", "doubtful"]}}
+    schema = questions_schema(sum(wanted.values()))
+    rows = write_one(model, prompt, schema, WrittenQuestions, "questions").questions
+    if not check:
+        return FreeQuestions(_numbered(record, rows))
+    try:
+        return _checked(model, reader or model, record, prompt, rows)
+    except UnrecordedError as unknown:
+        try:
+            kept, lost = checked_as_recorded(model, record, prompt, rows)
+        except UnrecordedError:
+            raise unknown from None
+        return FreeQuestions(_numbered(record, kept), tuple(Dropped(*item) for item in lost))
+
+
+def _checked(
+    model: TextModel, reader: TextModel, record: StoryRecord, prompt: str, rows: Sequence[WrittenQuestion]
+) -> FreeQuestions:
+    first = check_rows(reader, record, rows)
+    good = [row for row, found in zip(rows, first, strict=True) if not found.faults]
+    bad = [(at, found) for at, found in enumerate(first) if found.faults]
+    fresh = _rewritten(model, prompt, rows, bad, good)
+    second = check_rows(reader, record, fresh, good)
+    kept, lost = list(rows), list[Dropped]()
+    for place, (at, found) in reversed(list(enumerate(bad))):
+        still = second[place].why if place < len(fresh) else found.why
+        if still:
+            lost.append(Dropped(fresh[place].question if place < len(fresh) else rows[at].question, still))
+            del kept[at]
+        else:
+            kept[at] = fresh[place]
+    lost.reverse()
+    told = _counted(second)
+    making = QuestionMaking(
+        written=len(rows),
+        **_counted(first),
+        rewritten=len(fresh),
+        again={kind: count for kind, count in told.items() if count},
+        dropped=len(lost),
+        kept=len(kept),
+        lost=[f"{item.question}: {item.why}" for item in lost],
+        model=str(model.spec().get("name", "")),
+        reader=str(reader.spec().get("name", "")),
+        prompts={name: load_prompt(f"build/{name}").sha256 for name in ("free", *PROMPTS, "again")},
     )
-    found = write_one(model, told, _list_schema("verdicts", verdict, len(rows)), _Verdicts, "verdicts").verdicts
-    seen: set[str] = set()
-    for at, row in enumerate(rows):
-        given = found[at] if at < len(found) else _Verdict(verdict="doubtful")
-        if given.verdict == "guessed":
-            yield at, f"a reader who saw only the question guessed {guesses.answers[at]!r}"
-        elif given.verdict == "doubtful":
-            yield at, f"the text does not settle it: a reader of the text answers {given.answer!r}"
-        elif normalise(row.question) in seen:
-            yield at, "another question has the same words"
-        seen.add(normalise(row.question))
+    return FreeQuestions(_numbered(record, kept), tuple(lost), making)
 
 
-def _question(record: StoryRecord, number: int, row: _Written) -> Question:
-    return Question(
-        question_id=f"{record.story_id}_q{number}",
-        story_id=record.story_id,
-        question_type=row.dimension,
-        question=row.question,
-        gold_answer=row.answer,
-        accepted_answers=_accepted(row),
-        answerability="answerable" if row.visible else "not_visible",
+def _rewritten(
+    model: TextModel,
+    prompt: str,
+    rows: Sequence[WrittenQuestion],
+    bad: Sequence[tuple[int, Finding]],
+    good: Sequence[WrittenQuestion],
+) -> list[WrittenQuestion]:
+    """Return another question in the place of each that cannot stay; fewer where the model writes fewer."""
+    if not bad:
+        return []
+    told = [{"number": f"{rows[at].dimension}, {rows[at].question!r}", "why": found.why} for at, found in bad]
+    again = load_prompt("build/again").render(faults=told, kept=[row.question for row in good])
+    schema = questions_schema(len(bad))
+    found = write_one(model, f"{prompt}\n\n{again}", schema, WrittenQuestions, "questions").questions
+    return found[: len(bad)]
+
+
+def _counted(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return how many questions have which fault, and how many were guessed in part."""
+    found = Counter(kind for item in findings for kind in item.faults)
+    return {**{kind: found[kind] for kind in _KINDS}, "partly": sum(item.partly for item in findings)}
+
+
+def _numbered(record: StoryRecord, rows: Sequence[WrittenQuestion]) -> tuple[Question, ...]:
+    return tuple(
+        Question(
+            question_id=f"{record.story_id}_q{number}",
+            story_id=record.story_id,
+            question_type=row.dimension,
+            question=row.question,
+            gold_answer=row.answer,
+            accepted_answers=row.accepts,
+            answerability="answerable" if row.visible else "not_visible",
+        )
+        for number, row in enumerate(rows, 1)
     )
-
-
-def _accepted(row: _Written) -> list[str]:
-    return list(dict.fromkeys([row.answer, *row.accepted]))
-
-
-def _text(most: int) -> dict[str, object]:
-    return {"type": "string", "minLength": 1, "maxLength": most}
-
-
-def _list_schema(name: str, item: Mapping[str, object], count: int) -> dict[str, object]:
-    return object_schema({name: {"type": "array", "items": dict(item), "minItems": count, "maxItems": count}})
-
-
-def _schema(count: int) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "dimension": {"type": "string", "enum": list(DIMENSIONS)},
-        "question": _text(MOST_QUESTION),
-        "answer": _text(_MOST_ANSWER),
-        "accepted": {"type": "array", "items": _text(_MOST_ANSWER), "minItems": 3, "maxItems": 12},
-        "visible": {"type": "boolean"},
-        "guess": _text(_MOST_ANSWER),
-    }
-    return _list_schema("questions", object_schema(fields), count)

@@ -1,11 +1,11 @@
-"""Questions and contrastive variants: written by a language model or by rule, and the checks that each has to pass.
+"""Questions and contrastive variants that a language model writes, and the checks that each has to pass.
 
 The checks are those of Sec. C.5 for questions (the gold is accepted, nothing vague is, no question answers itself, the
 text settles it) and of Sec. C.7 for variants (Table 31: the same story with one transition changed)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -17,8 +17,8 @@ from katha.eval_bridge.matching.match import Matching, match_text, moral_label, 
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, judge_prompt, object_schema
 from katha.eval_bridge.packets.packets import make_packet
 from katha.eval_bridge.questions.build import gives_away, new_question, prepare_questions
-from katha.jsonio import loads
 from katha.models.base import TextModel, Turn
+from katha.models.replies import object_of
 from katha.protocols import Judge
 from katha.reading import story_reader
 from katha.schema import (
@@ -49,7 +49,7 @@ class Rejected:
 
 
 @dataclass
-class Built(Generic[T]):
+class WrittenItems(Generic[T]):
     """The things that passed every check, and those that did not."""
 
     kept: list[T] = field(default_factory=list)
@@ -66,8 +66,15 @@ class Built(Generic[T]):
 # One JSON object from a language model: asked, read, and asked again once with what is wrong with it.
 
 
-def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: type[Model], what: str) -> Model:
-    """A record of `kind`; `what` names it in errors.
+def write_one(
+    model: TextModel,
+    prompt: str,
+    schema: Mapping[str, Any],
+    kind: type[Model],
+    what: str,
+    wrong: Callable[[Model], str | None] | None = None,
+) -> Model:
+    """A record of `kind`; `what` names it in errors. wrong: says what no schema can, in a sentence.
 
     Raises:
         ReplyError: what was written is none, even after one repair; or a refusal, or a cut-off reply. ModelError: the
@@ -87,7 +94,11 @@ def write_one(model: TextModel, prompt: str, schema: Mapping[str, Any], kind: ty
                 raw=reply.text,
             )
         try:
-            return kind.model_validate(loads(reply.text))
+            found = kind.model_validate(object_of(reply.text))
+            told = wrong(found) if wrong is not None else None
+            if told is None:
+                return found
+            problem = told
         except ValidationError as error:
             first = error.errors()[0]
             problem = f"Field {'.'.join(map(str, first['loc'])) or 'reply'}: {first['msg']}."
@@ -166,13 +177,13 @@ def write_questions(model: TextModel, record: StoryRecord, transitions: Sequence
 
 def check_questions(
     questions: Sequence[Question], text: str, judge: Judge | None = None, matching: Matching | None = None
-) -> Built[Question]:
+) -> WrittenItems[Question]:
     """The questions that hold, each with its gold among the accepted answers and vague ones taken out of them.
 
     text: the story. judge: answers from the text alone; a question that it gets wrong is rejected, one that it could
     not be asked (a typed failure) as well, with the failure as the reason.
     """
-    built: Built[Question] = Built()
+    built: WrittenItems[Question] = WrittenItems()
     seen: set[str] = set()
     for given in questions:
         question = _mended(given)
@@ -180,7 +191,7 @@ def check_questions(
         seen.add(normalise(question.question))
     if judge is None or not built.kept:
         return built
-    found: Built[Question] = Built(rejected=built.rejected)
+    found: WrittenItems[Question] = WrittenItems(rejected=built.rejected)
     for question, (_, answer, failure) in zip(built.kept, _text_answers(built.kept, text, judge), strict=True):
         reason = None if answer is not None else f"The judge could not be asked: {failure}."
         if answer is not None and not match_text(answer, question, matching or usual_rule()).right:
@@ -243,8 +254,10 @@ class _WrittenVariants(BaseModel):
     variants: list[_WrittenVariant]
 
 
-def write_variants(model: TextModel, record: StoryRecord, most: int = MOST_VARIANTS) -> list[ContrastiveVariant]:
-    """Return what a model makes of the story's scenes, unchecked.
+def write_variants(
+    model: TextModel, record: StoryRecord, most: int = MOST_VARIANTS, faults: Sequence[str] = ()
+) -> list[ContrastiveVariant]:
+    """Return what a model makes of the story's scenes, unchecked; faults: what was wrong with earlier ones.
 
     Raises:
         ReplyError, ModelError: it wrote none.
@@ -255,6 +268,7 @@ def write_variants(model: TextModel, record: StoryRecord, most: int = MOST_VARIA
         edits=_RULES["edits"],
         count=most,
         morals=MORAL_LABELS,
+        faults=list(faults),
     )
     fields = {
         "change_type": {"type": "string", "enum": list(_RULES["edits"])},
@@ -296,21 +310,84 @@ def new_variant(
     )
 
 
+class _ReadChange(BaseModel):
+    change: str
+    strangers: list[str]
+    broken: bool
+
+
+def _misread(reader: TextModel, variant: ContrastiveVariant, record: StoryRecord) -> str | None:
+    """Return why a reader who is not told what was changed does not find it, or finds more; None where it does."""
+    first = " ".join(scene.scene_text for scene in sorted(record.scenes, key=lambda scene: scene.scene_index))
+    prompt = load_prompt("build/change").render(
+        first=first, second=variant.contrastive_story_text, edits=_RULES["edits"]
+    )
+    fields = {
+        "change": {"type": "string", "enum": [*_RULES["edits"], "none"]},
+        "strangers": {"type": "array", "items": _text(60), "maxItems": 20},
+        "broken": {"type": "boolean"},
+    }
+    found = write_one(reader, prompt, object_schema(fields), _ReadChange, "reading of a variant")
+    if found.broken:
+        return "The reader finds a sentence that is broken, or contradicts another."
+    if found.strangers:
+        return f"The reader finds what the story has not: {', '.join(found.strangers[:3])}."
+    return None if found.change == variant.change_type else f"The reader finds the change to be {found.change!r}."
+
+
+def make_variants(
+    model: TextModel,
+    record: StoryRecord,
+    *,
+    reader: TextModel | None = None,
+    judge: Judge | None = None,
+    most: int = MOST_VARIANTS,
+) -> WrittenItems[ContrastiveVariant]:
+    """Return variants that a model writes and a reader recognises; what fails is written once more, then dropped.
+
+    reader: who reads the two stories, the writer unless told. judge: see `check_variants`.
+
+    Raises:
+        ReplyError, ModelError: the model wrote none, or nobody read them.
+    """
+    first = check_variants(write_variants(model, record, most), record, judge, reader or model)
+    if not first.rejected:
+        return first
+    faults = [f"{item.text} {item.reason}" for item in first.rejected]
+    again = write_variants(model, record, len(first.rejected), faults)
+    kept = {variant.variant_id for variant in first.kept}
+    free = [number for number in range(1, most + 1) if f"{record.story_id}_v{number}" not in kept]
+    named = [
+        variant.model_copy(
+            update={"variant_id": f"{record.story_id}_v{number}", "pair_id": f"{record.story_id}_p{number}"}
+        )
+        for number, variant in zip(free, again, strict=False)
+    ]
+    second = check_variants(named, record, judge, reader or model)
+    return WrittenItems([*first.kept, *second.kept], second.rejected)
+
+
 def check_variants(
-    variants: Sequence[ContrastiveVariant], record: StoryRecord, judge: Judge | None = None
-) -> Built[ContrastiveVariant]:
+    variants: Sequence[ContrastiveVariant],
+    record: StoryRecord,
+    judge: Judge | None = None,
+    reader: TextModel | None = None,
+) -> WrittenItems[ContrastiveVariant]:
     """The variants that change a meaning and keep who is there.
 
-    judge: reads the changed story; where it still gives every question of the record its old answer, nothing that is
-    asked about was changed, and the variant is rejected.
+    reader: is shown both stories and not told what was changed; it has to name the same kind of change, and nobody
+    new. judge: reads the changed story; where it still gives every question of the record its old answer, nothing that
+    is asked about was changed, and the variant is rejected.
     """
-    built: Built[ContrastiveVariant] = Built()
+    built: WrittenItems[ContrastiveVariant] = WrittenItems()
     seen: set[str] = set()
     scenes = {scene.scene_index: scene for scene in record.scenes}
     for variant in variants:
         reason = next(_variant_faults(variant, scenes, seen), None)
         if reason is None and judge is not None and record.recoverability_questions:
             reason = _unchanged(variant, record, judge)
+        if reason is None and reader is not None:
+            reason = _misread(reader, variant, record)
         seen.add(normalise(variant.contrastive_scene_text))
         built.settle(variant, variant.variant_id, variant.contrastive_scene_text, reason)
     return built

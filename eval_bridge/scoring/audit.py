@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, Rule, match, normalise, word_rule
 from katha.eval_bridge.matching.rules import KeptRule, keeps_verdicts, scored_rule
-from katha.eval_bridge.packets.instructions import STEERING_VARIANT, AnswersFormat, judge_prompt, prompt_sha256
+from katha.eval_bridge.packets.instructions import STEERING_VARIANTS, AnswersFormat, judge_prompt, prompt_sha256
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, Outcomes, collect
 from katha.eval_bridge.scoring.statistics import BOTH
 from katha.jsonio import read_json
@@ -62,11 +62,12 @@ def _steering_prompts(record: StoryRecord, counts: Iterable[int]) -> set[str]:
     """Return the hashes that the reporting questions would have if they were put with the prompts that steer."""
     shown = [("text", 0), *((name, number) for name in CONDITIONS[1:] for number in set(counts))]
     return {
-        prompt_sha256(judge_prompt(item, condition, variant=STEERING_VARIANT, answers_format=form, count=count))
+        prompt_sha256(judge_prompt(item, condition, variant=variant, answers_format=form, count=count))
         for item in record.recoverability_questions
         if item.role == "reporting"
         for form in (_FORMS if item.options else _FORMS[1:])
         for condition, count in shown
+        for variant in STEERING_VARIANTS
     }
 
 
@@ -89,7 +90,7 @@ _SAID = {True: "right", False: "wrong", None: "no answer"}
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoredAs:
     """How an archive was scored: the matching rule and which questions counted."""
 
     matching: Matching
@@ -97,7 +98,7 @@ class Scoring:
 
 
 @dataclass(frozen=True)
-class Change:
+class VerdictChange:
     """One verdict that differs. A verdict is True, False, or None where there was no answer to judge."""
 
     method: str
@@ -114,7 +115,7 @@ class Change:
         return f"{where}: {_SAID[self.before]} -> {_SAID[self.after]}: {self.why}"
 
 
-def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Scores]:
+def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[ScoredAs, Scores]:
     """Return how the scores in `path` were made, and the scores.
 
     verdicts: archives for a rule that a model decided, or for an earlier version of a words' rule; so is the one beside
@@ -129,12 +130,12 @@ def read_scoring(path: Path, verdicts: Sequence[Path] = ()) -> tuple[Scoring, Sc
         raise InputFileError(
             f"{str(path)!r} is no scores.json.", hint="Give a file that `katha score` or a run wrote."
         ) from error
-    return Scoring(scored_rule(scores, path.parent, verdicts), scores.questions), scores
+    return ScoredAs(scored_rule(scores, path.parent, verdicts), scores.questions), scores
 
 
 def changes(
-    records: Iterable[StoryRecord], before: tuple[Scoring, Iterable[Answer]], after: tuple[Scoring, Iterable[Answer]]
-) -> Iterator[Change]:
+    records: Iterable[StoryRecord], before: tuple[ScoredAs, Iterable[Answer]], after: tuple[ScoredAs, Iterable[Answer]]
+) -> Iterator[VerdictChange]:
     """Yield every verdict that differs, in the order of the keys. The last row of a key counts, as in scoring.
 
     Answers whose earlier verdict was not kept are left out; the rule of `before` counts them (`KeptRule.missing`).
@@ -147,7 +148,7 @@ def changes(
         was, now = old.get(key, _NOTHING), new.get(key, _NOTHING)
         lost = isinstance(before[0].matching, KeptRule) and was.right is None and was.answer is not None
         if was.right != now.right and not lost:
-            yield Change(*key, was.right, now.right, _why(was, now, before[0], after[0]))
+            yield VerdictChange(*key, was.right, now.right, _why(was, now, before[0], after[0]))
 
 
 class _Judged(NamedTuple):
@@ -160,7 +161,7 @@ _NOTHING = _Judged(None, None, "there is no row")
 
 
 def _verdicts(
-    questions: Mapping[tuple[str, str], Question], scoring: Scoring, answers: Iterable[Answer]
+    questions: Mapping[tuple[str, str], Question], scoring: ScoredAs, answers: Iterable[Answer]
 ) -> dict[Key, _Judged]:
     found: dict[Key, _Judged] = {}
     for row in answers:
@@ -178,7 +179,7 @@ def _verdicts(
     return found
 
 
-def _why(was: _Judged, now: _Judged, before: Scoring, after: Scoring) -> str:
+def _why(was: _Judged, now: _Judged, before: ScoredAs, after: ScoredAs) -> str:
     if was.answer != now.answer:
         return f"{was.answer!r} ({was.reason}), then {now.answer!r} ({now.reason})"
     rules: list[Rule] = [word_rule(scoring.matching) for scoring in (before, after)]

@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from katha.errors import InputFileError, RecordError
 from katha.eval_bridge.matching.match import Matching, match
 from katha.eval_bridge.packets.instructions import UNCLEAR
+from katha.eval_bridge.scoring.gate import why_not
+from katha.eval_bridge.scoring.intervals import share_interval
 from katha.eval_bridge.scoring.outcomes import ENSEMBLE, MISSING, RIGHT, WRONG, Cells, Outcomes, collect, majority
 from katha.eval_bridge.scoring.rows import compare
 from katha.eval_bridge.scoring.statistics import (
@@ -22,7 +24,6 @@ from katha.eval_bridge.scoring.statistics import (
     Floats,
     averages,
     points,
-    share_interval,
     story_counts,
 )
 from katha.jsonio import digest, iter_lines, loads
@@ -43,7 +44,7 @@ def iter_variants(path: Path) -> Iterator[ContrastiveVariant]:
     """Stream `contrastive_variants.jsonl`.
 
     Raises:
-        InputFileError: a line is not JSON. RecordError: it is no variant, or repeats an id; file and line are named.
+        InputFileError: a line is not JSON. RecordError: it is not a variant, or repeats an id; file and line are named.
     """
     seen: set[str] = set()
     for number, line in iter_lines(path):
@@ -139,10 +140,10 @@ class PairScorer:
                 outcome = RIGHT if match(row, question, "exact-set").right else WRONG
             self.verdicts.setdefault((row.method, row.judge), {})[row.question_id] = outcome
 
-    def scores(self, resamples: int = 10_000, seed: int = 42) -> PairScores:
+    def scores(self) -> PairScores:
         """Return PairAcc and confusion in percentage points, by method and judge (and the ensemble of several).
 
-        Intervals resample stories. What was not answered counts in `n_unscored`.
+        What was not answered counts in `n_unscored`.
         """
         methods = sorted({method for method, _ in self.verdicts})
         judges = sorted({judge for _, judge in self.verdicts})
@@ -152,14 +153,14 @@ class PairScorer:
             given = [self.verdicts.get((method, judge), {}) for judge in judges]
             votes = np.array([[row.get(pair, MISSING) for pair in pairs] for row in given], dtype=np.int8)
             rows = dict(zip(judges, votes, strict=True)) | ({ENSEMBLE: majority(votes)} if len(judges) > 1 else {})
-            found[method] = {judge: self._entry(pairs, cells, resamples, seed) for judge, cells in rows.items()}
+            found[method] = {judge: self._entry(pairs, cells) for judge, cells in rows.items()}
         notes = [f"{self.strangers} variants belong to stories that are not given."] if self.strangers else []
         notes += [f"{self.inactive} variants are marked as inactive (has_variant)."] if self.inactive else []
         if not methods:
             notes.append(f"No row answers a pair (question ids {PAIR_PREFIX}VARIANT_ID), so there is no PairAcc.")
         return PairScores(n_pairs=len(pairs), methods=found, notes=notes)
 
-    def _entry(self, pairs: list[str], cells: Cells, resamples: int, seed: int) -> PairAccuracy:
+    def _entry(self, pairs: list[str], cells: Cells) -> PairAccuracy:
         scored, right = cells != MISSING, cells == RIGHT
         count = int(scored.sum())
         accuracy = 100.0 * float(right.sum()) / count if count else None
@@ -170,7 +171,7 @@ class PairScorer:
             n_unscored=len(pairs) - count,
             pair_accuracy=accuracy,
             confusion=100.0 - accuracy if accuracy is not None else None,
-            ci95=share_interval(stories, right.tolist(), resamples, seed, counted=scored.tolist()),
+            ci95=share_interval(stories, right.tolist(), counted=scored.tolist()),
             by_change_type={
                 str(kind): 100.0 * float(right[own].mean())
                 for kind in sorted(set(kinds.tolist()))
@@ -217,6 +218,10 @@ def contrast_gaps(
     for method, members in groups.items():
         places = [outcomes.methods.index(name) for name in members if name in outcomes.methods]
         for judge, name in enumerate(outcomes.judges) if places else ():
+            cells = outcomes.cells[places, judge]
+            scored = (cells != MISSING).all(axis=1)
+            if why_not(outcomes, places, judge, scored, scored & (cells[:, BOTH] == RIGHT)) is not None:
+                continue
             ours, theirs = _counts(outcomes, places, judge, sources, twins)
             found.setdefault(method, {})[name] = _gap(ours, theirs, resamples, seed)
     return found

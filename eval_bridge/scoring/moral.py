@@ -63,7 +63,7 @@ class LabelAnswers:
         self._outcomes: Outcomes | None = None
 
     def others(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield every row that is no answer to a label question."""
+        """Yield every row that is not an answer to a label question."""
         for row in answers:
             if row.question_id.startswith(LABEL_PREFIX):
                 self._rows.append(row)
@@ -71,7 +71,7 @@ class LabelAnswers:
                 yield row
 
     def seen(self, method: str, judge: str) -> list[Seen]:
-        """Return what one judge told of the stories whose label it told from text and images together."""
+        """Return one judge's results on the stories whose label it gave from text and images together."""
         if not self.questions or not self._rows:
             return []
         if self._outcomes is None:

@@ -32,9 +32,10 @@ class Outcomes:
 
     questions: (Q,) sorted by story and id. story_of, dimension_of: (Q,) places in `stories` and DIMENSIONS. cells: of
     shape (methods, judges, conditions, Q), each RIGHT, WRONG or MISSING; `judges` has the ensemble last if there are
-    several. confidence: the same without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods,
-    stories), whether any row about the method's images is about that story. failures: by (method, judge), what most of
-    the rows that are no answers say; a method of None stands for every method's text.
+    several. guesses: (judges, Q), the outcomes without evidence, which hold for every method. confidence: the cells
+    without the ensembles; 0 none stated, 1 low, 2 medium, 3 high. answered: (methods, stories), whether any row about
+    the method's images is about that story. failures: by (method, judge), what most of the rows that are no answers
+    say; a method of None stands for every method's text.
     """
 
     stories: tuple[str, ...]
@@ -44,6 +45,7 @@ class Outcomes:
     methods: tuple[str, ...]
     judges: tuple[str, ...]
     cells: Cells
+    guesses: Cells
     confidence: Cells
     answered: NDArray[np.bool_]
     failures: Mapping[tuple[str | None, str], str]
@@ -66,7 +68,8 @@ class Aggregate(Protocol):
 def majority(votes: Cells) -> Cells:
     """Return the ensemble's outcome of `votes`, shape (judges, ...): right only with more than half of the votes cast.
 
-    A failure is no vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec. E.7).
+    A failure is not a vote. With fewer than half of the judges voting the outcome is MISSING. A tie is wrong (Sec.
+    E.7).
     """
     cast = (votes >= WRONG).sum(axis=0)
     right = (votes == RIGHT).sum(axis=0)
@@ -102,6 +105,7 @@ class _Rows:
         self.questions = questions
         self.place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
         self.cells: dict[tuple[str | None, str], Cells] = {}  # outcomes and confidence: (2, conditions, questions)
+        self.guesses: dict[str, Cells] = {}
         self.verdicts: dict[tuple[object, ...], int] = {}
         self.failed: dict[tuple[str | None, str], Counter[str]] = {}
         self.strangers = self.homeless = 0
@@ -116,6 +120,10 @@ class _Rows:
         if row.status != "ok":
             told = self.failed.setdefault(key, Counter())
             told[f"{row.status}: {row.error}" if row.error else row.status] += 1
+        if row.condition == "none":
+            own = self.guesses.setdefault(row.judge, np.full(len(self.questions), MISSING, dtype=np.int8))
+            own[at] = self._outcome(row, question, at)
+            return
         if row.method is None and row.condition != "text":
             self.homeless += 1
             return
@@ -149,7 +157,8 @@ class _Rows:
 
 
 def _depending(table: Cells, questions: Sequence[tuple[str, Question]]) -> Cells:
-    """Where a question `depends_on` others (DSG): wrong where one of them is wrong, missing where one is missing."""
+    """Return where a question `depends_on` others (DSG): wrong where one of them is wrong, missing where one is
+    missing."""
     place = {(story, question.question_id): at for at, (story, question) in enumerate(questions)}
     given = table.copy()
     for at, (story, question) in enumerate(questions):
@@ -185,6 +194,9 @@ def collect(
     stories = tuple(sorted({story for story, _ in questions}))
     order = {story: at for at, story in enumerate(stories)}
     story_of = np.array([order[story] for story, _ in questions], dtype=np.intp)
+    guesses = np.full((len(judges), len(questions)), MISSING, dtype=np.int8)
+    for j, judge in enumerate(judges):
+        guesses[j] = found.guesses.get(judge, guesses[j])
     seen = (table[:, :, 1:] != _NO_ROW).any(axis=(1, 2))
     answered = np.zeros((len(methods), len(stories)), dtype=bool)
     for m in range(len(methods)):
@@ -193,9 +205,11 @@ def collect(
     people, named = table, [*judges]
     if len(judges) > 1:
         table = np.concatenate([table, majority(np.moveaxis(people, 1, 0))[:, None]], axis=1)
+        guesses = np.concatenate([guesses, majority(guesses)[None]])
         named.append(ENSEMBLE)
     if calibrated is not None and judges:
         table = np.concatenate([table, calibrated.outcome(people, sure, judges)[:, None]], axis=1)
+        guesses = np.concatenate([guesses, guesses[-1:]])
         named.append(CALIBRATED)
     if found.strangers:
         notes.append(f"{found.strangers} rows answer no selected question of these stories and are left out.")
@@ -209,6 +223,7 @@ def collect(
         methods=tuple(methods),
         judges=tuple(named),
         cells=table,
+        guesses=guesses,
         confidence=sure,
         answered=answered,
         failures={key: told.most_common(1)[0][0] for key, told in found.failed.items()},

@@ -10,33 +10,30 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring import intervals, statistics
 from katha.eval_bridge.scoring.outcomes import Outcomes
-from katha.eval_bridge.scoring.robustness import Measured, source_family
+from katha.eval_bridge.scoring.robustness import MethodOutcomes
 from katha.eval_bridge.scoring.rows import Chosen, choose_questions
-from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, points, resample_counts
+from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, points
 from katha.jsonio import digest
 from katha.schema import DIMENSIONS, LATENT_DIMENSIONS, StoryRecord
 from katha.schema.robustness import Pattern, QualitativeCase, QualitativeGroups, Reliability, TextCeiling
 from katha.schema.scores import DimensionScore, Interval
 
 DIVISIONS = 100
-_MOST_RESAMPLES = 1_000
 _NOTHING = 1e-12
 _EACH = 3
 _PATTERNS = tuple((text, image, both) for both in (True, False) for text in (True, False) for image in (True, False))
 
 
-def split_half(
-    outcomes: Outcomes, chosen: Chosen, name: str, *, resamples: int = 10_000, seed: int = 42
-) -> Reliability:
+def split_half(outcomes: Outcomes, chosen: Chosen, name: str, *, seed: int = 42) -> Reliability:
     """Return the reliability of a row's board STG; a board is one of `chosen` on one story.
 
     100 times each board's n valid questions (two at least) are sorted by a random number each,
     `numpy.random.default_rng(seed).random((100, Q))`, and the first n // 2 are held against the rest: STG of each half,
     Pearson's correlation over boards, averaged over the divisions, stepped up by Spearman and Brown, 2r / (1 + r); a
     negative one stays as it is.
-    The interval resamples stories (at most 1,000 times). None with fewer than three boards or flat halves.
+    The interval leaves out each story in turn. None with fewer than three boards or flat halves.
     """
     keys = np.random.default_rng(seed).random((DIVISIONS, len(outcomes.questions)))
     parts = [_halves(outcomes, right, valid, keys) for right, valid in zip(chosen.right, chosen.valid, strict=True)]
@@ -46,7 +43,7 @@ def split_half(
     value, ci95 = None, None
     if boards >= 3:
         value = _stepped_up(_correlations(halves, np.ones((1, boards))))[0]
-        ci95 = _interval(halves, story_of, min(resamples, _MOST_RESAMPLES), seed)
+        ci95 = _interval(float(value), halves, story_of)
     known = value is not None and not np.isnan(value)
     return Reliability(
         method=name,
@@ -103,36 +100,27 @@ def _stepped_up(correlations: Floats) -> Floats:
     return stepped
 
 
-def _interval(halves: Floats, story_of: NDArray[np.intp], resamples: int, seed: int) -> Interval | None:
-    names, place = np.unique(story_of, return_inverse=True)
-    if len(names) < 2 or not resamples:
-        return None
-    drawn = [
-        _stepped_up(_correlations(halves, rows[:, place])) for rows in resample_counts(len(names), resamples, seed)
-    ]
-    values = np.concatenate(drawn)
-    kept = values[~np.isnan(values)]
-    if not kept.size:
-        return None
-    low, high = np.percentile(kept, (2.5, 97.5))
-    return float(low), float(high)
+def _interval(value: float, halves: Floats, story_of: NDArray[np.intp]) -> Interval | None:
+    names = np.unique(story_of)
+    weights: Floats = (story_of[None] != names[:, None]).astype(np.float64)
+    left = _stepped_up(_correlations(halves, weights))
+    return None if np.isnan(value) or np.isnan(left).any() else intervals.correlation(value, left)
 
 
-def reliability(measured: Measured) -> list[Reliability]:
+def reliability(measured: MethodOutcomes) -> list[Reliability]:
     """Return each method's reliability on its own valid questions."""
     return [
         split_half(
             measured.outcomes,
             choose_questions(measured.outcomes, boards, judge=measured.judge),
             name,
-            resamples=measured.resamples,
             seed=measured.seed,
         )
         for name, boards in measured.members.items()
     ]
 
 
-def text_ceiling(measured: Measured) -> list[TextCeiling]:
+def text_ceiling(measured: MethodOutcomes) -> list[TextCeiling]:
     """Return, method by method, what the text alone reaches, and what neither text nor images answer (Table 30)."""
     out, found = measured.outcomes, []
     for name, boards in measured.members.items():
@@ -188,14 +176,14 @@ def _dimension(counts: Floats) -> DimensionScore:
 # Cases by rule (Sec. K.2, Table 68).
 
 _RULE = (
-    "A board's STG is on its own valid questions; a board without one is no case. High collapse: STG above zero and at "
-    f"or above the method's upper quartile. Typical: the {_EACH} boards nearest to the method's median. Dimension: for "
-    f"each latent dimension the {_EACH} boards with its largest gap. Data set: of each source the {_EACH} "
+    "A board's STG is on its own valid questions; a board without one is not a case. High collapse: STG above zero and "
+    f"at or above the method's upper quartile. Typical: the {_EACH} boards nearest to the method's median. Dimension: "
+    f"for each latent dimension the {_EACH} boards with its largest gap. Data set: of each source the {_EACH} "
     "stories with five scenes and a moral label that come first by a hash of seed and id. Ties go by story id."
 )
 
 
-def qualitative_groups(measured: Measured, records: Sequence[StoryRecord]) -> QualitativeGroups:
+def qualitative_groups(measured: MethodOutcomes, records: Sequence[StoryRecord]) -> QualitativeGroups:
     """Return the boards and stories that Table 68's criteria choose; repairs have theirs in an ablation."""
     named = {record.story_id: record for record in records}
     counts = measured.blocks["filtered"]
@@ -227,7 +215,9 @@ def _chosen(boards: Sequence[QualitativeCase], quartile: float, median: float) -
     return cases
 
 
-def _boards(measured: Measured, method: str, counts: Floats, named: Mapping[str, StoryRecord]) -> list[QualitativeCase]:
+def _boards(
+    measured: MethodOutcomes, method: str, counts: Floats, named: Mapping[str, StoryRecord]
+) -> list[QualitativeCase]:
     """Return each story's board (its seeds together) that has a valid question, with its largest latent gap."""
     found = []
     for at, story in enumerate(measured.outcomes.stories):
@@ -255,17 +245,17 @@ def _boards(measured: Measured, method: str, counts: Floats, named: Mapping[str,
 
 def _of_data_set(records: Sequence[StoryRecord], seed: int) -> list[QualitativeCase]:
     whole = [record for record in records if len(record.scenes) == 5 and record.moral_label]
-    sources = sorted({source_family(record) or "" for record in whole})
+    sources = sorted({record.source_family or "" for record in whole})
     chosen = []
     for source in sources:
-        own = [record for record in whole if (source_family(record) or "") == source]
+        own = [record for record in whole if (record.source_family or "") == source]
         chosen += sorted(own, key=lambda record: digest([seed, record.story_id]))[:_EACH]
     return [
         QualitativeCase(
             group="dataset",
             story_id=record.story_id,
             title=record.title or record.story_id,
-            source=source_family(record),
+            source=record.source_family,
             meaning=record.moral_label,
         )
         for record in chosen

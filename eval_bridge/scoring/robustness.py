@@ -31,7 +31,7 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Measured:
+class MethodOutcomes:
     """Outcomes, the boards that make up each method (`members`), and how they are resampled."""
 
     outcomes: Outcomes
@@ -110,12 +110,12 @@ def _known(value: Floats | float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def rank_by_blocks(measured: Measured) -> list[RankCorrelation]:
+def rank_by_blocks(measured: MethodOutcomes) -> list[RankCorrelation]:
     """Return how alike the blocks of questions rank the methods (Table 4, filtering artifact)."""
     return _rankings(measured, measured.blocks)
 
 
-def rank_by_judges(measured: Measured) -> list[RankCorrelation]:
+def rank_by_judges(measured: MethodOutcomes) -> list[RankCorrelation]:
     """Return how alike judges rank methods, each by its own common-valid STG, and boards, each by its own valid
     questions (Table 4, single-judge artifact)."""
     people = measured.people
@@ -131,7 +131,9 @@ def rank_by_judges(measured: Measured) -> list[RankCorrelation]:
     return found
 
 
-def _rankings(measured: Measured, tables: Mapping[BlockName, Floats] | Mapping[str, Floats]) -> list[RankCorrelation]:
+def _rankings(
+    measured: MethodOutcomes, tables: Mapping[BlockName, Floats] | Mapping[str, Floats]
+) -> list[RankCorrelation]:
     """Return the correlation of every pair of tables of counts over methods."""
     gaps: dict[str, Floats] = {name: story_gaps(counts.sum(axis=1)) for name, counts in tables.items()}
     several = len(measured.members) >= _FEWEST
@@ -150,7 +152,7 @@ def _rankings(measured: Measured, tables: Mapping[BlockName, Floats] | Mapping[s
     ]
 
 
-def half_data(measured: Measured, halves: int = HALVES) -> HalfData | None:
+def half_data(measured: MethodOutcomes, halves: int = HALVES) -> HalfData | None:
     """Return how alike random halves of the stories rank the methods (Table 4, dataset-size artifact).
 
     A half is the S // 2 stories, sorted by id, with the smallest numbers in a row of
@@ -176,19 +178,13 @@ def half_data(measured: Measured, halves: int = HALVES) -> HalfData | None:
     )
 
 
-def source_family(record: StoryRecord) -> str | None:
-    """Return the collection that a story comes from (A.16: `provenance.source_dataset`)."""
-    told = record.provenance.get("source_dataset")
-    return told if isinstance(told, str) and told.strip() else None
-
-
 _FIELDS: Mapping[Grouping, Callable[[StoryRecord], str | None]] = {
-    "source_family": source_family,
+    "source_family": lambda record: record.source_family,
     "narrative_type": lambda record: record.narrative_type or None,
 }
 
 
-def story_groups(measured: Measured, records: Sequence[StoryRecord]) -> list[StoryGroups]:
+def story_groups(measured: MethodOutcomes, records: Sequence[StoryRecord]) -> list[StoryGroups]:
     """Return STG and ambiguity by source family and by narrative type, for the fields that any story fills in."""
     known = set(measured.outcomes.stories)
     found = []
@@ -205,12 +201,12 @@ def story_groups(measured: Measured, records: Sequence[StoryRecord]) -> list[Sto
     return found
 
 
-def _group(measured: Measured, group: str, stories: Sequence[str]) -> list[GroupRow]:
+def _group(measured: MethodOutcomes, group: str, stories: Sequence[str]) -> list[GroupRow]:
     """Return every method on some of the stories."""
     at = sorted(measured.outcomes.stories.index(story) for story in stories)
     own = {block: counts[:, at] for block, counts in measured.blocks.items()}
     gaps = {block: story_gaps(counts.sum(axis=1)) for block, counts in own.items()}
-    numbers = row_numbers(dict(zip(measured.members, own[HEADLINE], strict=True)), measured.resamples, measured.seed)
+    numbers = row_numbers(dict(zip(measured.members, own[HEADLINE], strict=True)))
     rows = []
     for place, name in enumerate(measured.members):
         scored, valid = (int(own[block][place, :, :, 0].sum()) for block in ("raw", "filtered"))

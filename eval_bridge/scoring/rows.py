@@ -1,8 +1,8 @@
 """Rows of a table that are compared in pairs, and how many stories a difference needs.
 
 The rows are about the same stories, whatever each row's scoring is. Each is a set of story counts (see
-`statistics.story_counts`); every interval and difference is computed from these, with one seeded matrix of resampled
-stories for all rows.
+`statistics.story_counts`); every interval, difference and p is computed from these and from the stories that hold a
+question.
 """
 
 from __future__ import annotations
@@ -11,21 +11,31 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import Matching
-from katha.eval_bridge.scoring import statistics
+from katha.eval_bridge.scoring import intervals, statistics
+from katha.eval_bridge.scoring.intervals import FEWEST_STORIES
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT, WRONG, Outcomes, collect
-from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, interval, points, story_gaps
-from katha.models.checkpoints import need
-from katha.schema import CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
-from katha.schema.scores import PowerEstimate, RowDifference, RowNumbers, Selection, SpreadEstimate, StoriesNeeded
+from katha.eval_bridge.scoring.statistics import BOTH, IMAGE, TEXT, Floats, averages, points, story_gaps
+from katha.schema import ASKED, CONDITIONS, DIMENSIONS, Answer, Condition, Dimension, StoryRecord
+from katha.schema.scores import (
+    Comparison,
+    Interval,
+    PowerEstimate,
+    RowDifference,
+    RowNumbers,
+    Selection,
+    SpreadEstimate,
+    StoriesNeeded,
+)
 
-FEWEST_STORIES = 6
-"""With fewer, no two-sided exact paired test can reach 5% (2 / 2**5 is more), so no interval is given."""
+THIN = 2
+"""A dimension with so many questions or fewer is flagged."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,13 @@ class RowCounts:
         kept = self.counts if mask is None else self.counts * mask[:, :, None, None]
         total: Floats = kept.sum(axis=0)
         return total
+
+    @property
+    def thin(self) -> list[Dimension]:
+        """Return the dimensions that rest on so few questions that each has a large share of the average: a question
+        counts once, however many boards it is asked about."""
+        asked = self.counts[..., 0].sum(axis=1).max(axis=0, initial=0.0)
+        return [name for name, number in zip(DIMENSIONS, asked, strict=True) if 0 < number <= THIN]
 
 
 def row_counts(
@@ -122,25 +139,64 @@ def choose_questions(
     return Chosen(right[places], valid[places], scored[places])
 
 
-def row_numbers(rows: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, RowNumbers]:
+def row_numbers(rows: Mapping[str, Floats]) -> dict[str, RowNumbers]:
     """Return text, image, STG (percentage points) and their 95% intervals for each row's pooled counts."""
-    if not rows:
-        return {}
-    table = np.stack(list(rows.values()))
-    enough = table.shape[1] >= FEWEST_STORIES and resamples > 0
-    drawn = statistics.replicates(table, resamples, seed) if enough else None
     found: dict[str, RowNumbers] = {}
-    for place, (name, counts) in enumerate(rows.items()):
-        means = averages(counts.sum(axis=0))
-        own = drawn[:, place] if drawn is not None else None
+    for name, counts in rows.items():
+        means, spans = averages(counts.sum(axis=0)), Spans.of(counts)
         found[name] = RowNumbers(
             text=points(means[TEXT]),
             image=points(means[IMAGE]),
             stg=points(means[TEXT] - means[IMAGE]),
-            image_ci95=interval(own[:, IMAGE]) if own is not None else None,
-            stg_ci95=interval(own[:, TEXT] - own[:, IMAGE]) if own is not None else None,
+            image_ci95=spans.share(IMAGE),
+            stg_ci95=spans.gap(TEXT, IMAGE),
         )
     return found
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The intervals of one row: its averages in 0..1 by condition, and the same with each story left out."""
+
+    means: Floats
+    left: Floats
+
+    @classmethod
+    def of(cls, counts: Floats) -> Self:
+        """Return those of counts of shape (stories, dimensions, COUNTS); stories without a question are left out."""
+        asked = counts[holds_question(counts)]
+        return cls(averages(asked.sum(axis=0)), intervals.left_out(asked, averages))
+
+    def share(self, place: int) -> Interval | None:
+        """Return the interval of one condition."""
+        return intervals.share(float(self.means[place]), self.left[:, place])
+
+    def gap(self, first: int, second: int) -> Interval | None:
+        """Return the interval of one condition minus another."""
+        means, left = self.means, self.left
+        return intervals.gap(float(means[first]), float(means[second]), left[:, first], left[:, second])
+
+
+def holds_question(counts: Floats) -> NDArray[np.bool_]:
+    """Return which stories hold a question: (..., stories, dimensions, COUNTS) to (..., stories)."""
+    held: NDArray[np.bool_] = counts[..., 0].sum(axis=-1) > 0
+    return held
+
+
+def gap_interval(first: Floats, second: Floats) -> Interval | None:
+    """Return the interval of STG of the first minus that of the second counts, over stories that hold a question of
+    either; None where fewer than `FEWEST_STORIES` hold one of both."""
+    held = holds_question(np.stack([first, second]))
+    if held.all(axis=0).sum() < FEWEST_STORIES:
+        return None
+    pair = np.stack([first, second], axis=1)[held.any(axis=0)]
+
+    def differ(sums: Floats) -> Floats:
+        gaps = story_gaps(sums)
+        changes: Floats = gaps[:, 0] - gaps[:, 1]
+        return changes
+
+    return intervals.difference(float(differ(pair.sum(axis=0)[None])[0]), intervals.left_out(pair, differ))
 
 
 def compare(
@@ -148,14 +204,16 @@ def compare(
 ) -> list[RowDifference]:
     """Return STG of the first minus the second of each pair of pooled counts, on the stories of the mask (both have).
 
-    difference and ci95 are percentage points; the interval and p-values are None with fewer than `FEWEST_STORIES`.
+    n_stories counts those that hold a question of both; the interval and p-values are None with fewer than
+    `FEWEST_STORIES` of these. difference and ci95 are percentage points.
     """
-    return [_compare(np.stack([first[has], second[has]]), resamples, seed) for first, second, has in pairs]
+    return [_compare(first[has], second[has], resamples, seed) for first, second, has in pairs]
 
 
-def _compare(counts: Floats, resamples: int, seed: int) -> RowDifference:
-    number = counts.shape[1]
-    if not number:
+def _compare(first: Floats, second: Floats, resamples: int, seed: int) -> RowDifference:
+    held = holds_question(np.stack([first, second]))
+    number, counts = int(held.all(axis=0).sum()), np.stack([first, second])[:, held.any(axis=0)]
+    if not counts.size:
         return RowDifference(n_stories=0)
     whole = counts.sum(axis=1)
     gaps, images = story_gaps(whole), averages(whole)[:, IMAGE]
@@ -166,52 +224,80 @@ def _compare(counts: Floats, resamples: int, seed: int) -> RowDifference:
         return row
     drawn = statistics.replicates(counts, resamples, seed)
     drawn_gaps = drawn[..., TEXT] - drawn[..., IMAGE]
-    differences = drawn_gaps[:, 0] - drawn_gaps[:, 1]
-    first, second = story_gaps(counts)
-    stories = first - second
+    ours, theirs = story_gaps(counts)
+    stories = ours - theirs
+    stories = stories[~np.isnan(stories)]
     tests = {
-        "ci95": interval(differences),
-        "p_bootstrap": statistics.paired_p(differences),
-        "wilcoxon": statistics.wilcoxon(stories[~np.isnan(stories)]),
+        "ci95": gap_interval(first, second),
+        "spread": round(100.0 * float(stories.std(ddof=1)), 9),
+        "p_bootstrap": statistics.paired_p(drawn_gaps[:, 0] - drawn_gaps[:, 1]),
+        "wilcoxon": statistics.wilcoxon(stories),
     }
     return row.model_copy(update=tests)
 
 
-def correct(row: RowDifference, family: int) -> RowDifference:
-    """Return a comparison of a family of so many with Wilcoxon's and the bootstrap's p corrected (Bonferroni)."""
-    corrected = {
-        "p_corrected": statistics.bonferroni(row.wilcoxon.p, family),
-        "p_bootstrap_corrected": statistics.bonferroni(row.p_bootstrap, family),
-    }
-    return row.model_copy(update={"family": family, **corrected})
+Tested = TypeVar("Tested", RowDifference, Comparison)
+
+
+def correct(
+    rows: Sequence[Tested], family: int, primary: int | None = None, without: Collection[int] = ()
+) -> list[Tested]:
+    """Return comparisons with Wilcoxon's and the bootstrap's p corrected together (Holm), but for one.
+
+    family: how many are corrected together, run or not. primary: the place of the one that is tested alone. without:
+    the places of those that are no test.
+    """
+    alone, rest = {primary} - {None}, [at for at in range(len(rows)) if at != primary and at not in without]
+    signed = statistics.holm([rows[at].wilcoxon.p for at in rest], family)
+    drawn = statistics.holm([rows[at].p_bootstrap for at in rest], family)
+    found = dict(zip(rest, zip(signed, drawn, strict=True), strict=True))
+    found |= {at: (rows[at].wilcoxon.p, rows[at].p_bootstrap) for at in alone if at is not None}
+    made = []
+    for at, row in enumerate(rows):
+        one, two = found.get(at, (None, None))
+        size = 1 if at in alone else family
+        changes = {"family": size, "p_corrected": one, "p_bootstrap_corrected": two}
+        made.append(row.model_copy(update=changes))
+    return made
 
 
 # How many stories a difference in STG needs before it shows: an estimate to make before spending on judges.
 #
 # The spread of stories is taken from an archive: the standard deviation of paired differences of story STG between
-# two methods, as the Wilcoxon test sees them. The number of stories is statsmodels' for a paired t-test, divided by
-# the Wilcoxon test's asymptotic relative efficiency under normal differences (3 / pi).
+# two methods, as the Wilcoxon test sees them. Stories count by the Wilcoxon test's asymptotic relative efficiency under
+# normal differences (3 / pi) in the formula of a paired t-test.
 
 _EFFICIENCY = 3.0 / math.pi
 DIFFERENCES = (2.0, 3.0, 5.0, 7.0)
+_MOST_NEEDED = 1_000_000
+
+
+def smallest_difference(spread: float, stories: int, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """Return the difference (same unit as `spread`) that a two-sided paired test over so many stories finds with
+    probability `power`; None with fewer than three."""
+    count = stories * _EFFICIENCY
+    if stories < 3:
+        return None
+    reach = intervals.t_quantile(count - 1.0, 1.0 - alpha / 2.0) + intervals.t_quantile(count - 1.0, power)
+    return spread * reach / math.sqrt(count)
 
 
 def stories_needed(spread: float, difference: float, *, power: float = 0.8, alpha: float = 0.05) -> int:
     """Return stories for a two-sided paired test to find `difference` (same unit as `spread`) with probability `power`.
 
     Raises:
-        UsageError: a number out of range. MissingExtraError: statsmodels is not installed.
+        UsageError: a number out of range.
     """
     if not (spread > 0 and difference > 0 and 0 < alpha < power < 1):
         raise UsageError(
             f"Spread {spread} and difference {difference} must be positive, and alpha {alpha} below power {power}."
         )
-    solver = need("statsmodels.stats.power", "The power estimate").TTestPower()
-    effect = difference / spread
-    if float(solver.power(effect, 3, alpha)) >= power:
-        return 3
-    exact = float(solver.solve_power(effect_size=effect, alpha=alpha, power=power, alternative="two-sided"))
-    return math.ceil(exact / _EFFICIENCY)
+    low, high = 3, _MOST_NEEDED
+    while low < high:
+        middle = (low + high) // 2
+        found = smallest_difference(spread, middle, power=power, alpha=alpha)
+        low, high = (low, middle) if found is not None and found <= difference else (middle + 1, high)
+    return low
 
 
 def power_estimate(
@@ -243,7 +329,7 @@ def power_estimate(
         needed = []
         for size in differences if spread else ():
             stories = stories_needed(spread, size, power=power, alpha=share)
-            calls = math.ceil(stories * per_story) * len(CONDITIONS)
+            calls = math.ceil(stories * per_story) * len(ASKED)
             needed.append(StoriesNeeded(difference=size, stories=stories, judge_calls=calls))
         rows.append(
             SpreadEstimate(between=between, n_stories=int(kept.size), spread=spread or None, alpha=share, needed=needed)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from katha.eval_bridge.scoring.ranks import mean_ranks, normal_tail, signed_rank_z
 from katha.schema import DIMENSIONS
-from katha.schema.scores import Interval, WilcoxonTest
+from katha.schema.scores import WilcoxonTest
 
 # Questions of one story are correlated, so stories are resampled, never questions. One seeded index matrix serves
 # every method, judge, block and dimension; each comparison is therefore paired. Counts are whole numbers in float64,
@@ -19,18 +19,17 @@ from katha.schema.scores import Interval, WilcoxonTest
 Floats = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000
 _EXACT = 2.0**24
-_LEVELS = (2.5, 97.5)
 _NOTHING = 1e-12
 _EXACT_STORIES = 200
 """So many stories that differ are counted out; the normal approximation is right to three digits long before that."""
-TEXT, IMAGE, BOTH = range(3)
-"""Places of the conditions."""
+TEXT, IMAGE, BOTH, GUESS = range(4)
+"""Places of the conditions; without evidence is the last, where it is counted."""
 COUNTS = 4
 """Per story and dimension: questions, right under text, under image, under text+image."""
 
 
 def story_counts(right: NDArray[np.bool_], kept: NDArray[np.bool_], cell_of: NDArray[np.intp], stories: int) -> Floats:
-    """Return sufficient statistics of shape (stories, dimensions, COUNTS).
+    """Return sufficient statistics of shape (stories, dimensions, COUNTS), one more where guesses are counted, too.
 
     right: (conditions, Q). kept: (Q,) the block's questions. cell_of: (Q,) story * dimensions + dimension.
     """
@@ -39,7 +38,7 @@ def story_counts(right: NDArray[np.bool_], kept: NDArray[np.bool_], cell_of: NDA
     number: Floats = np.bincount(where, minlength=cells).astype(np.float64)
     columns = [number]
     columns += [np.bincount(where[row[kept]], minlength=cells).astype(np.float64) for row in right]
-    return np.stack(columns, axis=1).reshape(stories, len(DIMENSIONS), COUNTS)
+    return np.stack(columns, axis=1).reshape(stories, len(DIMENSIONS), len(columns))
 
 
 def averages(counts: Floats) -> Floats:
@@ -83,7 +82,8 @@ def resample_counts(stories: int, resamples: int, seed: int) -> Iterator[Floats]
 
 
 def replicates(counts: Floats, resamples: int, seed: int) -> Floats:
-    """Return `averages` of each resample: counts (blocks, stories, dimensions, COUNTS) to (resamples, blocks, 3)."""
+    """Return `averages` of each resample: counts (blocks, stories, dimensions, COUNTS) to (resamples, blocks, 3), or 4
+    where guesses are counted."""
     blocks, stories = counts.shape[:2]
     columns = np.moveaxis(counts, 1, 0).reshape(stories, -1)
     # Whole numbers below 2**24 are exact in float32, too, and their products take half the time.
@@ -92,39 +92,9 @@ def replicates(counts: Floats, resamples: int, seed: int) -> Floats:
     columns = columns.astype(kind)
     parts = []
     for drawn in resample_counts(stories, resamples, seed):
-        sums = (drawn.astype(kind) @ columns).astype(np.float64).reshape(len(drawn), blocks, len(DIMENSIONS), COUNTS)
+        sums = (drawn.astype(kind) @ columns).astype(np.float64).reshape(len(drawn), blocks, *counts.shape[2:])
         parts.append(averages(sums))
     return np.concatenate(parts)
-
-
-def interval(values: Floats) -> Interval | None:
-    """Return the percentile 95% interval of `values` in percentage points, NaN left out; None without any value."""
-    kept = values[~np.isnan(values)]
-    if not kept.size:
-        return None
-    low, high = np.percentile(kept, _LEVELS)
-    return 100.0 * float(low), 100.0 * float(high)
-
-
-def share_interval(
-    stories: Sequence[str] | Sequence[int],
-    hits: Sequence[float],
-    resamples: int,
-    seed: int,
-    *,
-    counted: Sequence[float] | None = None,
-) -> Interval | None:
-    """Return the interval of the share of hits, one number (0 or 1) an item, when the items' stories are resampled.
-
-    counted: 0 leaves an item out, but its story is still drawn. None with fewer than two stories.
-    """
-    names, places = np.unique(np.asarray(stories), return_inverse=True)
-    if len(names) < 2 or resamples < 1:
-        return None
-    kept = np.ones(len(places)) if counted is None else np.asarray(counted, dtype=np.float64)
-    sums = np.stack([np.bincount(places, weights=kept), np.bincount(places, weights=np.asarray(hits) * kept)], axis=1)
-    drawn = np.concatenate([rows @ sums for rows in resample_counts(len(names), resamples, seed)])
-    return interval(np.divide(drawn[:, 1], drawn[:, 0], out=np.full(len(drawn), np.nan), where=drawn[:, 0] > 0))
 
 
 def paired_p(differences: Floats) -> float | None:
@@ -172,6 +142,16 @@ def signed_rank_p(ranks: Floats, plus: float) -> float:
         share[rank:] += share[: share.size - rank].copy()
     at = round(2.0 * plus)
     return min(1.0, 2.0 * float(min(share[: at + 1].sum(), share[at:].sum())))
+
+
+def holm(ps: Sequence[float | None], family: int) -> list[float | None]:
+    """Return p-values of a family of so many corrected by Holm's steps; those that are not there count as 1."""
+    found: list[float | None] = [None] * len(ps)
+    least = 0.0
+    for step, (p, at) in enumerate(sorted((p, at) for at, p in enumerate(ps) if p is not None)):
+        least = max(least, min(1.0, max(1, family - step) * p))
+        found[at] = least
+    return found
 
 
 def bonferroni(p: float | None, family: int) -> float | None:

@@ -15,14 +15,14 @@ from typing import Any, cast
 
 from langgraph.types import StreamMode
 
-from katha.agents.context import Measured, Prepared, RunContext, plan_within, prepare_story
+from katha.agents.context import MeasuredBoards, Prepared, RunContext, plan_within, prepare_story
 from katha.agents.critique import ask_all, question_id
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
 from katha.agents.graph import Graph, final_boards
 from katha.agents.state import OF_ONE_STORY, Emit, RunState, ignore_event
-from katha.compass.modes import Row
-from katha.compass.repair import board_key
+from katha.compass.modes import SuiteRow
+from katha.compass.repair import board_key, board_mark
 from katha.errors import KathaError, MissingExtraError, PlanError, TransientRenderError, UnknownPluginError, UsageError
 from katha.eval_bridge.judging.answers import FAILED
 from katha.eval_bridge.matching.match import Rule
@@ -38,7 +38,7 @@ from katha.experiments.ablate.job import (
     protocol_of,
 )
 from katha.experiments.runner import worth_another_try
-from katha.schema import CONDITIONS, Answer, Board, Event, Plan, Role, StoryRecord
+from katha.schema import ASKED, Answer, Board, Event, Plan, Role, StoryRecord
 from katha.store import Store
 
 _ID = 16
@@ -60,7 +60,7 @@ class StoryBench:
         self.record, self.job, self._store, self._graph, self._rule = record, job, store, graph, rule
         self._files, self._emit = MemoryFiles(folder), emit
         self._plans: dict[str, Plan] = {}
-        self._measured: dict[tuple[str, str | None], Measured] = {}
+        self._measured: dict[tuple[str, str | None, int], MeasuredBoards] = {}
         self._reported: dict[tuple[object, ...], list[Answer]] = {}
 
     @property
@@ -70,7 +70,7 @@ class StoryBench:
 
     @property
     def unanswered(self) -> bool:
-        """Whether a question got no answer that the same command can still get."""
+        """Return whether a question got no answer that the same command can still get."""
         return any(row.status in FAILED for row in self.rows)
 
     @cached_property
@@ -86,7 +86,7 @@ class StoryBench:
         plan = self._plan(self.job.suite.rows[0])
         return plan.transitions_from or plan.planner
 
-    def open(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RunContext:
+    def open(self, row: SuiteRow, seeds: Sequence[int], reporter: str | None = None) -> RunContext:
         """Return the surroundings of one run of `row`, with what the story's runs share.
 
         reporter: the judge that is held out, if one is.
@@ -100,24 +100,26 @@ class StoryBench:
             self._files,
             mode=self.job.mode(row),
             matching=self._rule,
-            measured=self._measured.setdefault((drawn_by(config), reporter), Measured(boards={})),
+            measured=self._measured.setdefault(
+                (drawn_by(config), reporter, self.job.mode(row).readings), MeasuredBoards(boards={})
+            ),
             ready=Prepared(self._plan(row), self.story),
         )
 
-    def _plan(self, row: Row) -> Plan:
+    def _plan(self, row: SuiteRow) -> Plan:
         config, made = self.job.row_config(row, self.record), self.job.plugins(row)
         key = drawn_by(config)
         if key not in self._plans:
             try:
                 limit = made.renderer.capabilities.prompt_tokens
-                self._plans[key] = plan_within(made.planner, self.record, config, limit)
+                self._plans[key] = plan_within(made.planner, self.record, config, limit, plans=self._store.plans)
             except (MissingExtraError, UnknownPluginError, PlanError):
                 raise
             except UsageError as error:  # this story cannot be planned; another one may
                 raise PlanError(error.message, hint=error.hint) from error
         return self._plans[key]
 
-    def wanted(self) -> Iterator[tuple[Row, tuple[int, ...], str | None]]:
+    def wanted(self) -> Iterator[tuple[SuiteRow, tuple[int, ...], str | None]]:
         """Yield every row with the run's seeds, once for each board that the row reports: its own seed first; and the
         judge that reports it (see `AblationJob.reporters`)."""
         seeds = self.job.config.seeds
@@ -128,11 +130,11 @@ class StoryBench:
                 for reporter in self.job.reporters(row):
                     yield row, seeds if one else (seed, *(other for other in seeds if other != seed)), reporter
 
-    def method(self, row: Row, seeds: Sequence[int]) -> str:
+    def method(self, row: SuiteRow, seeds: Sequence[int]) -> str:
         """Return the name of the board that begins with the first of `seeds`, where a row has one a seed."""
         return row.name if self.job.mode(row).report == "selected" else f"{row.name}@{seeds[0]}"
 
-    def run(self, row: Row, seeds: Sequence[int], reporter: str | None = None) -> RowBoard:
+    def run(self, row: SuiteRow, seeds: Sequence[int], reporter: str | None = None) -> RowBoard:
         """Return the board of `row` that begins with the first of `seeds`, chosen without the judge that reports it.
 
         Raises:
@@ -161,6 +163,7 @@ class StoryBench:
                 {*(name for item in measured for name in item.asked), *map(question_id, self.rows[start:])}
             ),
             judge=reporter,
+            mark=board_mark(kept.board.frames),
         )
 
     def _drive(self, context: RunContext) -> RunState:
@@ -175,13 +178,13 @@ class StoryBench:
                 values = cast(RunState, chunk)
         return values
 
-    def judge(self, made: RowBoard, row: Row) -> list[Answer]:
+    def judge(self, made: RowBoard, row: SuiteRow) -> list[Answer]:
         """Return the answers to the row's questions about its board; those to the text alone name no method."""
         rows = self.report(self.open(row, self.job.config.seeds, made.judge), made.board, row, made.method)
         made.questions = sorted({*made.questions, *map(question_id, rows)})
         return rows
 
-    def judge_own(self, made: RowBoard, row: Row) -> list[Answer]:
+    def judge_own(self, made: RowBoard, row: SuiteRow) -> list[Answer]:
         """Return the answers of the judges that steered to the row's reporting questions, under the board's label; none
         where all report."""
         if self.job.plugins(row, made.judge).steering is None or protocol_of(row) != HELD_OUT:
@@ -189,13 +192,15 @@ class StoryBench:
         context = self.open(row, self.job.config.seeds, made.judge)
         return self.report(context, made.board, row, made.label, by="steering")
 
-    def report(self, context: RunContext, board: Board, row: Row, method: str, by: Role = "reporting") -> list[Answer]:
+    def report(
+        self, context: RunContext, board: Board, row: SuiteRow, method: str, by: Role = "reporting"
+    ) -> list[Answer]:
         """Return the answers about `board` under `method`; a board that was judged before is not judged again."""
         variant = context.config.variant if row.prompts == "held_out" else STEERING_VARIANT
         shown, images = tuple(frame.sha256 for frame in board.frames), images_of(context, board)
         rows: list[Answer] = []
-        for condition in CONDITIONS:
-            seen = condition != "text"
+        for condition in ASKED:
+            seen = "image" in condition
             key = (condition, shown if seen else (), row.half, variant, context.plugins.asked(by))
             if key not in self._reported:
                 self._reported[key] = ask_all(

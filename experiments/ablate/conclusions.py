@@ -8,19 +8,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from katha.compass.modes import Row
+from katha.compass.modes import SuiteRow
 from katha.compass.repair import board_key
+from katha.eval_bridge.scoring.gate import CANNOT
 from katha.eval_bridge.scoring.outcomes import MISSING, RIGHT
 from katha.eval_bridge.scoring.rows import RowCounts, compare, correct
 from katha.eval_bridge.scoring.scores import BLOCKS, disagree
 from katha.eval_bridge.scoring.statistics import averages, story_counts
+from katha.experiments.ablate import power
 from katha.experiments.ablate.job import RowBoard, StoryResult
-from katha.experiments.ablate.tally import Tally
+from katha.experiments.ablate.tally import SuiteFolder
 from katha.schema import Board
 from katha.schema.scores import RowDifference
 from katha.schema.tables import ChangedQuestion, Conclusion, RepairCase, RepairCases, RowComparison, Verdict
 
-ROW_BLOCKS = (*BLOCKS, "rest")
+ROW_BLOCKS = (*BLOCKS, "rest", "unguessed")
 """The questions that rows are compared on: the blocks of `scores.json`, and those that no prompt gave away."""
 What = Literal["all stories", "equal length"]
 Floats = NDArray[np.float64]
@@ -28,32 +30,46 @@ Blocks = Mapping[str, Floats]
 """One row's counts by block, each of shape (stories, dimensions, 4)."""
 
 
-def compared(tally: Tally, pooled: Mapping[str, Blocks], pairs: Sequence[tuple[str, str]]) -> list[RowComparison]:
+def compared(tally: SuiteFolder, pooled: Mapping[str, Blocks], pairs: Sequence[tuple[str, str]]) -> list[RowComparison]:
     """Return one comparison a pair of rows, corrected together (Tables 55, 75); `nothing` says why there is none.
 
     pooled: each row's counts, by row and block (see `blocks_of`).
     """
     job = tally.job
     rows = [(job.suite.row(a), job.suite.row(b)) for a, b in pairs]
+    first = pairs.index(job.suite.primary) if job.suite.primary in pairs else None
+    idle = [
+        at
+        for at, pair in enumerate(rows)
+        if _without_gap(*pair) or _unmeasured(tally, *pair) or tally.same(*pair) == "all"
+    ]
     found: dict[str, list[RowDifference]] = {}
     for block in ROW_BLOCKS:
         counts = [(pooled[a.name][block], pooled[b.name][block], _have_both(tally, a, b)) for a, b in rows]
-        found[block] = compare(counts, job.resamples, job.seed)
+        made = compare(counts, job.resamples, job.seed)
+        found[block] = correct(made, job.suite.secondary, first, idle)
     numbers = zip(*(found[block] for block in ROW_BLOCKS), strict=True)
     return [_comparison(tally, pair, *item) for pair, item in zip(rows, numbers, strict=True)]
 
 
-def blocks_of(tally: Tally, row: Row) -> dict[str, RowCounts]:
+def blocks_of(tally: SuiteFolder, row: SuiteRow) -> dict[str, RowCounts]:
     """Return the counts of one row on each block of questions."""
     return {
         "raw": tally.counts(row, filtered=False),
         "filtered": tally.counts(row),
         "common_valid": tally.counts(row, common=True),
-        "rest": tally.counts(row, rest=True),
+        "rest": tally.counts(row, common=True, without=set().union(*tally.given_away.values())),
+        "unguessed": tally.counts(row, common=True, without=tally.guessed(row) or ()),
     }
 
 
-def _without_gap(*rows: Row) -> str | None:
+def _unmeasured(tally: SuiteFolder, *rows: SuiteRow) -> str | None:
+    """Return which row cannot be measured, and why; None where all can."""
+    told = ((row.name, tally.unmeasured(row)) for row in rows)
+    return next((f"{name} {CANNOT} ({why})" for name, why in told if why is not None), None)
+
+
+def _without_gap(*rows: SuiteRow) -> str | None:
     """Return why a difference of STG cannot be had from rows scored like that, or None where it can."""
     for row in rows:
         if row.lacks:
@@ -62,15 +78,16 @@ def _without_gap(*rows: Row) -> str | None:
 
 
 def _comparison(
-    tally: Tally,
-    pair: tuple[Row, Row],
+    tally: SuiteFolder,
+    pair: tuple[SuiteRow, SuiteRow],
     raw: RowDifference,
     own: RowDifference,
     common: RowDifference,
     rest: RowDifference,
+    unguessed: RowDifference,
 ) -> RowComparison:
     """Return what was found of a pair, or without its numbers where there is nothing to compare."""
-    family, alike = tally.job.suite.family, pair[0].scored_like(pair[1])
+    alike = pair[0].scored_like(pair[1])
     gapless, same = _without_gap(*pair), tally.same(*pair)
     nothing = gapless or tally.circular(*pair)
     headline = common if alike else own
@@ -78,24 +95,28 @@ def _comparison(
         nothing = "no story has a board of both"
     elif nothing is None and same == "all":
         nothing = "these are the same boards"
+    nothing = nothing or _unmeasured(tally, *pair)
     empty = nothing is None and headline.difference is None
-    numbers = dict(own if gapless is not None else correct(own, family))
-    told: dict[str, object] = {"a": pair[0].name, "b": pair[1].name, "same": same, "nothing": nothing}
-    designed = (pair[0].name, pair[1].name) in tally.job.suite.controls and tally.equally_long(*pair)
+    numbers = dict(own) | ({"family": 0} if gapless is not None else {})
+    names = (pair[0].name, pair[1].name)
+    told: dict[str, object] = {"a": names[0], "b": names[1], "same": same, "nothing": nothing}
+    told["role"] = "primary" if names == tally.job.suite.primary else "secondary"
+    designed = names in tally.job.suite.controls and tally.equally_long(*pair)
     told["what"] = "equal length" if designed else "all stories"
     if nothing is not None:
         numbers |= dict.fromkeys(("difference", "image_difference", "ci95", "p_bootstrap", "p_corrected"))
         numbers |= {"p_bootstrap_corrected": None}
     elif alike:
-        told |= {"common_valid": correct(common, family), "raw": correct(raw, family)}
-        told |= {"rest": correct(rest, family) if any(tally.given_away.values()) else None}
+        told |= {"common_valid": common, "raw": raw}
+        told |= {"rest": rest if any(tally.given_away.values()) else None}
+        told |= {"unguessed": unguessed if tally.guessed(pair[0]) is not None else None}
         told["disagree"] = disagree((common.difference, own.difference, raw.difference))
     if empty:  # what stands beside the headline is kept
         told["nothing"] = f"no question is valid for {'all rows that are scored alike' if alike else 'both'}"
     return RowComparison.model_validate(numbers | told)
 
 
-def _have_both(tally: Tally, a: Row, b: Row) -> NDArray[np.bool_]:
+def _have_both(tally: SuiteFolder, a: SuiteRow, b: SuiteRow) -> NDArray[np.bool_]:
     """Return which stories have a board of both rows."""
     both: NDArray[np.bool_] = np.all([tally.lengths(row).any(axis=0) for row in (a, b)], axis=0)
     return both
@@ -123,19 +144,83 @@ def finding(row: RowComparison) -> Finding:
     return "lower" if high < 0 else "higher"
 
 
-def conclude(comparisons: Sequence[RowComparison], focus: str | None, baseline: str) -> Conclusion:
-    """Return the verdict on the suite's claim, and one sentence for each comparison.
+_MOST_SENTENCES = 7
 
-    Pairs that are equally long by design decide what the focus's gain comes from; without any, the focus's other pairs.
+
+def conclude(
+    comparisons: Sequence[RowComparison],
+    focus: str | None,
+    baseline: str,
+    *,
+    asked: tuple[str, str] | None = None,
+    steering: str | None = None,
+) -> Conclusion:
+    """Return the verdict on the suite's primary contrast, and at most seven sentences, harm before gain.
+
+    focus: the row whose contrast with the baseline is meant where none is declared. asked: the declared contrast, where
+    one of its rows was not run. steering: what choosing by the judge is worth.
     """
-    verdict: Verdict = "undecided"
-    text = f"Only {baseline} was run, so there is nothing to compare it with."
-    if comparisons and focus is None:
-        verdict, text = _without_focus(comparisons, baseline)
-    elif comparisons and focus is not None:
-        verdict, text = _of_focus(comparisons, focus, baseline)
-    beside = _pairs_beside(comparisons, focus, baseline)
-    return Conclusion(verdict=verdict, text=text + beside, sentences=[_sentence(row) for row in comparisons])
+    chosen = next((row for row in comparisons if row.role == "primary"), None)
+    if chosen is None and asked is None and focus is not None:
+        chosen = next((row for row in comparisons if (row.a, row.b) == (focus, baseline)), None)
+    rest = [row for row in comparisons if row is not chosen]
+    verdict, text = _of_primary(chosen) if chosen is not None else _without_primary(comparisons, baseline, asked)
+    able = power.found(chosen) if chosen is not None and finding(chosen) == "open" else None
+    instead = [sentence_of(row) for row in rest[:2]] if chosen is None and asked is not None else []
+    sentences = [*instead, *_shown(rest), *filter(None, (steering, able)), *_open(chosen, rest)]
+    return Conclusion(verdict=verdict, text=text, sentences=sentences[: _MOST_SENTENCES - 1])
+
+
+def _of_primary(row: RowComparison) -> tuple[Verdict, str]:
+    verdicts: dict[Finding, Verdict] = {"lower": "shown", "higher": "refuted", "open": "not shown", "none": "undecided"}
+    verdict = verdicts[finding(row)]
+    return "measured" if verdict == "shown" and row.same == "boards" else verdict, sentence_of(row)
+
+
+def _without_primary(rows: Sequence[RowComparison], base: str, asked: tuple[str, str] | None) -> tuple[Verdict, str]:
+    if asked is not None:
+        return "undecided", f"The suite's contrast, {asked[0]} against {asked[1]}, was not run."
+    if not rows:
+        return "undecided", f"Only {base} was run, so there is nothing to compare it with."
+    found = {finding(row) for row in rows}
+    if found == {"none"}:
+        return "undecided", f"There are too few stories to say whether a row differs from {base}."
+    if not found & {"lower", "higher"}:
+        return "open", "No row is shown to differ from another."
+    measured = all(row.same == "boards" for row in rows)
+    how = ": the boards are the same, so this is about how they are measured" if measured else ""
+    return "measured" if measured else "shown", f"Rows are shown to differ{how}."
+
+
+def _shown(rows: Sequence[RowComparison]) -> list[str]:
+    """Return what is shown beside the primary contrast, corrected together: harm first."""
+    found = []
+    for wanted, words in (("higher", "Shown to lose more"), ("lower", "Shown to lose less")):
+        pairs = [row for row in rows if finding(row) == wanted]
+        told = "; ".join(f"{row.a} than {row.b} ({_size(row)})" for row in pairs)
+        found += [f"{words}, of {pairs[0].headline.family} secondary contrasts: {told}."] if pairs else []
+    return found
+
+
+def _size(row: RowComparison) -> str:
+    told = row.headline
+    low, high = told.ci95 or (0.0, 0.0)
+    return f"{change_words(told.difference)}, {low:+.1f} to {high:+.1f}"
+
+
+def _open(primary: RowComparison | None, rows: Sequence[RowComparison]) -> list[str]:
+    """Return what is not shown: at equal length and budget by name, all others by their number."""
+    found = []
+    level = [row for row in rows if row.what == "equal length" and finding(row) in ("open", "none")]
+    if level and primary is not None:
+        told = ", ".join(f"{row.a} on {row.b}" for row in level)
+        found.append(f"Not shown at equal length and budget: {told}; so a gain may come from what these have too.")
+    others = [row for row in rows if row not in level and row.nothing is None and finding(row) in ("open", "none")]
+    if others:
+        found.append(f"No difference is shown in {len(others)} further {'pair' if len(others) == 1 else 'pairs'}.")
+    if idle := [row for row in rows if row.nothing is not None]:
+        found.append(f"{len(idle)} {'pair has' if len(idle) == 1 else 'pairs have'} nothing to compare.")
+    return found
 
 
 def p_words(value: float) -> str:
@@ -143,7 +228,8 @@ def p_words(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _sentence(row: RowComparison) -> str:
+def sentence_of(row: RowComparison) -> str:
+    """Return one comparison as a sentence: the difference, its interval, p, and what they support."""
     what = f"{row.a} against {row.b}" + (", equally long by design" if row.what == "equal length" else "")
     if row.nothing is not None:
         return f"{what}: {row.nothing}: nothing to compare."
@@ -151,11 +237,12 @@ def _sentence(row: RowComparison) -> str:
     stories = f"{told.n_stories} {'story' if told.n_stories == 1 else 'stories'}"
     size = f"STG {told.difference:+.1f} points on {stories}{_beside(row)}"
     if told.ci95 is None:
-        return f"{what}: {size}; too few for an interval, so nothing is concluded."
+        return f"{what}: {size}; too few stories hold a question for an interval, so nothing is concluded."
     low, high = told.ci95
     count = told.wilcoxon.n_nonzero
     carried = f"{count} {'story that differs' if count == 1 else 'stories that differ'}"
-    p = "" if told.p_corrected is None else f", corrected p {p_words(told.p_corrected)} by {carried}"
+    kind = "p" if told.family == 1 else "corrected p"
+    p = "" if told.p_corrected is None else f", {kind} {p_words(told.p_corrected)} by {carried}"
     measured = row.same == "boards"
     supports = {
         "lower": "a lower STG is measured on the same boards." if measured else f"{row.a} loses less.",
@@ -188,76 +275,6 @@ def _why_open(row: RowComparison) -> str:
     return f"the interval leaves out zero, but not after correction for {told.family} comparisons"
 
 
-def _of_focus(rows: Sequence[RowComparison], focus: str, base: str) -> tuple[Verdict, str]:
-    """Decide by rule: the focus must beat the baseline, and every control pair its second row, each by an interval."""
-    gain = next((row for row in rows if (row.a, row.b) == (focus, base)), None)
-    if gain is not None and gain.same == "all":
-        return "undecided", f"{focus} has the boards of {base} here, so there is nothing to decide."
-    if gain is None or finding(gain) == "none":
-        return "undecided", f"There are too few stories to say whether {focus} improves on {base}."
-    if finding(gain) == "higher":
-        return "refuted", f"{focus} is worse than {base}: its interval lies above zero."
-    if finding(gain) == "open":
-        return "not shown", f"That {focus} improves on {base} is not shown: {_why_open(gain)}."
-    by_design = [row for row in rows if row.what == "equal length"]
-    others = [row for row in rows if row.a == focus and row.b != base]
-    return _against_controls(focus, base, by_design or others, named=bool(by_design))
-
-
-def _against_controls(focus: str, base: str, rows: Sequence[RowComparison], *, named: bool) -> tuple[Verdict, str]:
-    def found(*wanted: Finding) -> str:
-        return ", ".join(f"{row.a} on {row.b}" if named else row.b for row in rows if finding(row) in wanted)
-
-    better, unclear, worse = found("lower"), found("open", "none"), found("higher")
-    gain = f"{focus} improves on {base}"
-    if not rows:
-        return "shown", f"{gain}."
-    if named:
-        beaten = f" At equal length and budget {better.replace(' on ', ' improves on ')}." if better else ""
-        if worse:
-            return "refuted", f"{gain}. At equal length and budget it is the other way: worse are {worse}.{beaten}"
-        if unclear:
-            rest = f" Not shown at equal length and budget: {unclear}; so the gain may come from what these have too."
-            return "partly shown", f"{gain}.{beaten}{rest}"
-        return "shown", f"{gain}.{beaten}"
-    if worse:
-        return "refuted", f"{gain}, but it is worse than {worse}."
-    beaten = f" and on {better}" if better else ""
-    if unclear:
-        rest = "so the gain may come from what these have too"
-        return "partly shown", f"{gain}{beaten}. It is not shown to differ from {unclear}, {rest}."
-    return "shown", f"{gain}{beaten}: on every control."
-
-
-def _pairs_beside(rows: Sequence[RowComparison], focus: str | None, base: str) -> str:
-    """Return what the suite's pairs show that are about neither its focus nor its baseline nor its controls."""
-    by_design = any(row.what == "equal length" for row in rows)
-    rest = [row for row in rows if row.b != base and row.what != "equal length"]
-    pairs = [row for row in rest if by_design or row.a != focus]
-    words = {"lower": "less", "higher": "more"}
-    shown = [f"{row.a} loses {words[found]} than {row.b}" for row in pairs if (found := finding(row)) in words]
-    if not pairs:
-        return ""
-    which = "In the other pairs" if by_design else "In pairs"
-    return f" {which}: {'; '.join(shown)}." if shown else f" {which}, no row is shown to differ from the other."
-
-
-def _without_focus(rows: Sequence[RowComparison], base: str) -> tuple[Verdict, str]:
-    lower, higher = (
-        [row.a for row in rows if row.b == base and finding(row) == wanted] for wanted in ("lower", "higher")
-    )
-    if all(finding(row) == "none" for row in rows):
-        return "undecided", f"There are too few stories to say whether a row differs from {base}."
-    if not lower and not higher:
-        return "open", f"No row is shown to differ from {base}."
-    parts = [f"lower STG: {', '.join(lower)}"] if lower else []
-    parts += [f"higher STG: {', '.join(higher)}"] if higher else []
-    # Rows that only ask or score otherwise have the baseline's own boards: a lower STG is no better board then.
-    measured = all(row.same == "boards" for row in rows)
-    how = " on the same boards, so this is about how they are measured" if measured else ""
-    return "measured" if measured else "shown", f"Shown against {base}{how}: {'; '.join(parts)}."
-
-
 # Repair cases by rule (Sec. K.2, Table 68): successes, boundaries and harms, chosen by numbers and never by eye.
 
 
@@ -273,9 +290,9 @@ _RULE = (
 )
 
 
-def repair_cases(tally: Tally) -> RepairCases | None:
+def repair_cases(tally: SuiteFolder) -> RepairCases | None:
     """Return the cases of the suite's focus row, and how often its repairs harm; None for a suite without one."""
-    if tally.job.suite.focus is None:
+    if tally.job.suite.focus is None or tally.unmeasured(tally.job.suite.row(tally.job.suite.focus)) is not None:
         return None
     row = tally.job.suite.row(tally.job.suite.focus)
     repaired = [
@@ -309,7 +326,7 @@ def _chosen(found: Sequence[RepairCase]) -> list[RepairCase]:
     return [case.model_copy(update={"group": group}) for group, cases in groups for case in cases[:_EACH]]
 
 
-def _case(tally: Tally, row: Row, result: StoryResult, board: RowBoard, old: Board) -> RepairCase | None:
+def _case(tally: SuiteFolder, row: SuiteRow, result: StoryResult, board: RowBoard, old: Board) -> RepairCase | None:
     """Return one repair; None where the board before it was not judged or no question is valid for both."""
     look, outcomes = board_key(old.frames), tally.outcomes(row)
     known = [item for item in result.boards if item.judge in (None, board.judge)]

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from katha.agents.context import Plugins, check_able, load_plugins
 from katha.agents.folder import prompt_hashes
-from katha.compass.modes import Mode, Row, Suite, load_modes
+from katha.compass.modes import Mode, Suite, SuiteRow, load_modes
 from katha.config import Settings, identity_of, katha_version
 from katha.errors import (
     AbsentModelError,
@@ -27,14 +27,16 @@ from katha.errors import (
     UnknownPluginError,
     UsageError,
 )
+from katha.eval_bridge.matching.match import Rule
+from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
-from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, read_records, write_records
+from katha.experiments.runner import ExperimentResult, ExperimentState, Shelf, read_kept, read_records, write_records
 from katha.jsonio import digest, file_sha256, read_bytes, sha256_hex, write_bytes_atomic, write_json
 from katha.protocols import PlanRequest
 from katha.registry import Family, default_registry
 from katha.schema import Answer, Board, CandidateScore, Decision, Record, StoryRecord
 from katha.schema.tables import AblationTable, HumanFile
-from katha.store import Kind, Workspace
+from katha.store import StoreKind, Workspace
 
 
 class RowBoard(Record):
@@ -43,7 +45,8 @@ class RowBoard(Record):
     method: the row's name, with `@SEED` where the row reports the mean over seeds. score: the board's, by Eq. 24.
     before: the board without what was inserted, if anything was. frames, questions: short names of the distinct frames
     and questions that this board alone would have needed. judge: who reports it, where each judge reports the boards
-    that the others chose; None: every judge that reports at all.
+    that the others chose; None: every judge that reports at all. mark: its steering answers are those in
+    `steering.jsonl` whose method ends with `#MARK`, before any `/transition:A-B`.
     """
 
     row: str
@@ -56,6 +59,7 @@ class RowBoard(Record):
     frames: list[str]
     questions: list[str]
     judge: str | None = None
+    mark: str = Field(default="", exclude_if=lambda mark: not mark)
 
     @property
     def label(self) -> str:
@@ -91,7 +95,7 @@ OWN = "own"
 """Where the reporting answers of the judges that steered are kept, apart from every number but `optimism`."""
 
 
-def protocol_of(row: Row) -> str:
+def protocol_of(row: SuiteRow) -> str:
     """Return the name of how a row is asked: its prompts and its questions."""
     return f"{row.prompts}-{row.questions}"
 
@@ -117,8 +121,8 @@ class AblationState(ExperimentState):
         return f" of the suite {self.suite.get('name')!r}"
 
 
-AblationResult = Result[AblationState, AblationTable]
-ABLATION = Kind(
+AblationResult = ExperimentResult[AblationState, AblationTable]
+ABLATION = StoreKind(
     "ablation",
     "ablation.json",
     AblationState,
@@ -193,6 +197,33 @@ class AblationFolder(Workspace[AblationState]):
         """Return the story as it was used; nothing when it could not be prepared."""
         return read_records(self.story(story_id) / "story.jsonl", StoryRecord)
 
+    def take(self, other: Path, wanted: Mapping[str, str]) -> int:
+        """Copy stories of another ablation of the same suite, settings and plug-ins; wanted: identities by story.
+
+        Returns:
+            How many of the stories that are wanted it holds, whole.
+
+        Raises:
+            UsageError: it holds none of them, or is not an ablation.
+        """
+        source, taken = AblationFolder(other), 0
+        for story_id, identity in wanted.items():
+            found = source.result(story_id, identity)
+            taken += found is not None
+            if found is None or self.result(story_id, identity) is not None:
+                continue
+            place = self.story(story_id)
+            place.mkdir(parents=True, exist_ok=True)
+            self.panels.mkdir(exist_ok=True)
+            for name in {frame.sha256 for item in found.boards for frame in item.board.frames}:
+                shutil.copyfile(source.panels / f"{name}.png", self.panels / f"{name}.png")
+            for name in [*found.files, "result.json"]:  # which says that the rest is there
+                shutil.copyfile(source.story(story_id) / Path(name).name, place / Path(name).name)
+        if not taken:
+            hint = "Join ablations of the same suite, settings and katha, and name all their stories."
+            raise UsageError(f"{str(other)!r} holds none of these stories as this suite would make them.", hint=hint)
+        return taken
+
     def gather(self, order: Iterable[str]) -> None:
         """Join the stories' files into `stories.jsonl` and `answers.jsonl`, in this order."""
         stories = list(order)
@@ -255,8 +286,8 @@ class Judgments:
         used = {item["line"] for row in self.suite.rows for item in self.about(row) if item["story_id"] in stories}
         return len(self.rows) - len(used)
 
-    def about(self, row: Row) -> list[Judgment]:
-        """Return the judgments of the row's boards; of what was said about the text alone, everything."""
+    def about(self, row: SuiteRow) -> list[Judgment]:
+        """Return the judgments of the row's boards; of what was said about no pictures, everything."""
         names = _names(row)
         return [
             item
@@ -264,16 +295,16 @@ class Judgments:
             if (
                 item["method"].partition("@")[0] in names
                 if "method" in item
-                else self._alike or item.get("condition") == "text"
+                else self._alike or item.get("condition") in ("text", "none")
             )
         ]
 
 
-def _plain(row: Row) -> bool:
+def _plain(row: SuiteRow) -> bool:
     return not (row.change or row.compass or row.planner or row.renderer or row.renderer_options)
 
 
-def _names(row: Row) -> set[str]:
+def _names(row: SuiteRow) -> set[str]:
     return {row.name, row.mode} if _plain(row) else {row.name}
 
 
@@ -313,7 +344,7 @@ class AblationJob:
     def __post_init__(self) -> None:
         self.whole = self.suite
 
-    def mode(self, row: Row) -> Mode:
+    def mode(self, row: SuiteRow) -> Mode:
         """Return the row's mode as this job means it: with one candidate (a lock may say so) nothing is chosen among,
         so that the row reports every seed's own board, as the rows do that choose nothing."""
         mode = row.build_mode()
@@ -326,7 +357,7 @@ class AblationJob:
         """The rows whose mode means something else here (see `mode`)."""
         return [row.name for row in self.suite.rows if self.mode(row).select != row.build_mode().select]
 
-    def row_config(self, row: Row, record: StoryRecord | None = None) -> Settings:
+    def row_config(self, row: SuiteRow, record: StoryRecord | None = None) -> Settings:
         """Return the configuration of one row (for one story: with as many panels as it has scenes)."""
         own = {name: value for name in _OF_ROW if (value := getattr(row, name))}
         scenes = len(record.scenes) if record is not None else 0
@@ -339,11 +370,15 @@ class AblationJob:
         """The plug-ins of `config`: those that were given, or those that it names."""
         return self.given or load_plugins(self.config)
 
+    def rule(self, matching: str, folder: Path) -> Rule:
+        """Return a matching rule whose verdicts are kept in `folder`, and paid from the plug-ins' budget."""
+        return kept_rule(matching, folder, self.config.base_url, self.made.budget)
+
     @cached_property
     def _shelf(self) -> Shelf:
         return Shelf.of(self.made, self.config)
 
-    def plugins(self, row: Row, reporter: str | None = None) -> Plugins:
+    def plugins(self, row: SuiteRow, reporter: str | None = None) -> Plugins:
         """Return the row's plug-ins; what it has in common with other rows is the same object.
 
         reporter: the judge that is held out: it reports, and all others choose.
@@ -352,7 +387,7 @@ class AblationJob:
         made = made if self.seen is None else self.seen(config, made)
         return made if reporter is None else replace(made, steering=tuple(n for n in made.judges if n != reporter))
 
-    def reporters(self, row: Row) -> list[str | None]:
+    def reporters(self, row: SuiteRow) -> list[str | None]:
         """Return who reports a board of the row: None for every judge that reports; or, where there are several judges
         and none is named for steering, each of them in turn, on the board that the others chose (leave one out)."""
         made = self.plugins(row)

@@ -9,17 +9,17 @@ from katha.agents.graph import build_graph
 from katha.agents.state import Emit, ignore_event
 from katha.eval_bridge.judging.answers import outcome_of
 from katha.eval_bridge.judging.engine import prefix_caches
-from katha.eval_bridge.matching.rules import kept_rule
+from katha.eval_bridge.judging.entrance import results_of
 from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
 from katha.experiments.ablate.job import AblationFolder, AblationJob, AblationResult, AblationState
 from katha.experiments.ablate.table import write_table
-from katha.experiments.ablate.tally import Tally
+from katha.experiments.ablate.tally import SuiteFolder
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import stages_of
-from katha.experiments.cluster.standing import OnWorkers, unheard
+from katha.experiments.cluster.progress import OnWorkers, unheard
 from katha.experiments.cluster.suites import rows_by_stages
 from katha.experiments.cluster.work import Drains, Turns
-from katha.experiments.runner import Experiment, Made, OnStep, read_kept
+from katha.experiments.runner import Experiment, ExperimentEnd, OnStep, read_kept
 from katha.schema import StoryRecord
 from katha.schema.tables import AblationTable
 from katha.store import Status
@@ -33,6 +33,7 @@ def run_ablation(
     on_event: Emit | None = None,
     fleet: Fleet | None = None,
     heard: OnWorkers = unheard,
+    join: Sequence[Path] = (),
 ) -> AblationResult:
     """Run the suite of `job` into the folder `out` and leave `table.json` there.
 
@@ -40,14 +41,14 @@ def run_ablation(
     on, pays for nothing twice and ends with the same bytes. A board that cannot be made is invalid with its reason and
     stops nothing; where another try may help, the same call draws it again. The workers of a `fleet` run the stories.
     Without one, models that fill the memory take turns: all drawing of up to 64 stories, then all judging, and what a
-    repair adds; `heard` is told how that stands.
+    repair adds; `heard` is told how that stands. What is whole in the folders of `join` is taken from there.
 
     Raises:
         UsageError: something is wrong with the input, before any work (OutputFolderError: with `out`).
         JudgeError, StoreError: the work failed; call again to go on.
     """
     job.settle()
-    return _Ablation(job, AblationFolder(out), on_event or ignore_event, fleet, heard).run(on_story)
+    return _Ablation(job, AblationFolder(out), on_event or ignore_event, fleet, heard, join).run(on_story)
 
 
 _AT_ONCE = 64
@@ -58,9 +59,16 @@ class _Ablation(Experiment[AblationState, AblationTable]):
     folder: AblationFolder
 
     def __init__(
-        self, job: AblationJob, folder: AblationFolder, emit: Emit, fleet: Fleet | None, heard: OnWorkers
+        self,
+        job: AblationJob,
+        folder: AblationFolder,
+        emit: Emit,
+        fleet: Fleet | None,
+        heard: OnWorkers,
+        join: Sequence[Path],
     ) -> None:
         super().__init__(folder)
+        self._join = join
         self._job, self._emit, self._fleet, self._heard = job, emit, fleet, heard
         self._human = job.people.mark() if job.people is not None else None
 
@@ -75,10 +83,10 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         return read_kept(self.folder.table, AblationTable) if same and known.status == "finished" else None
 
     def work(self) -> Iterator[str]:
-        graph, rule = (
-            build_graph(reports=False),
-            kept_rule(self._job.config.matching, self.folder.path, self._job.config.base_url),
-        )
+        wanted = {record.story_id: self._job.story_identity(record) for record in self._job.records}
+        for other in self._join:
+            self.folder.take(other, wanted)
+        graph, rule = build_graph(reports=False), self._job.rule(self._job.config.matching, self.folder.path)
         for records, brought in self._brought():
             for record in records:
                 if record.story_id not in brought and self._open(record):
@@ -114,12 +122,12 @@ class _Ablation(Experiment[AblationState, AblationTable]):
         owner, logs, alone = self.state.identity_sha256[:32], self.folder.path / "workers", self._fleet is None
         return rows_by_stages(drains, self._job, left, owner, logs, self._keep, emit=self._emit, side_by_side=not alone)
 
-    def conclude(self) -> Made[AblationTable]:
-        tally = Tally(self._job, self.folder)
-        table = write_table(tally)
+    def conclude(self) -> ExperimentEnd[AblationTable]:
+        tally = SuiteFolder(self._job, self.folder)
+        judges = {name: judge for row in self._job.suite.rows for name, judge in self._job.plugins(row).judges.items()}
+        table = write_table(tally, results_of(judges, self.store))
         self.save(human=self._human)
         rows = self.folder.every_answer(result.story_id for result in tally.results)
         reasons = [reason for result in tally.results for reason in result.invalid.values()]
         again: Status | None = "incomplete" if any(result.again for result in tally.results) else None
-        judges = {name: judge for row in self._job.suite.rows for name, judge in self._job.plugins(row).judges.items()}
-        return Made(table, outcome_of(rows, unusable=reasons).with_caches(prefix_caches(judges)), again)
+        return ExperimentEnd(table, outcome_of(rows, unusable=reasons).with_caches(prefix_caches(judges)), again)

@@ -6,15 +6,25 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from katha.compass.modes import Row
+from katha.compass.modes import SuiteRow
 from katha.eval_bridge.matching.match import normalise
-from katha.eval_bridge.matching.rules import kept_rule
-from katha.eval_bridge.scoring.rows import FEWEST_STORIES, RowCounts, row_numbers
+from katha.eval_bridge.scoring.gate import CANNOT, doubts, thin_block
+from katha.eval_bridge.scoring.intervals import FEWEST_STORIES, METHOD
+from katha.eval_bridge.scoring.rows import RowCounts, row_numbers
 from katha.eval_bridge.scoring.scores import Compared, score
 from katha.eval_bridge.scoring.statistics import averages
-from katha.experiments.ablate.conclusions import NOTHING, ROW_BLOCKS, blocks_of, compared, conclude, repair_cases
+from katha.eval_bridge.scoring.steering import steering_words
+from katha.experiments.ablate.conclusions import (
+    NOTHING,
+    ROW_BLOCKS,
+    Blocks,
+    blocks_of,
+    compared,
+    conclude,
+    repair_cases,
+)
 from katha.experiments.ablate.job import HELD_OUT, AblationJob, protocol_of
-from katha.experiments.ablate.tally import Tally, human_columns
+from katha.experiments.ablate.tally import SuiteFolder, human_columns
 from katha.jsonio import write_json
 from katha.schema import CONDITIONS, MORAL_LABELS
 from katha.schema.scores import RowNumbers
@@ -23,14 +33,14 @@ from katha.schema.tables import AblationBudget, AblationRow, AblationTable, Bloc
 _IMAGE = CONDITIONS.index("image")
 
 
-def notes_of(tally: Tally) -> list[str]:
+def notes_of(tally: SuiteFolder) -> list[str]:
     """Return what a reader of the table has to know: what each number means, and why one is missing."""
     job, baseline, stories = tally.job, tally.job.suite.baseline, len(tally.results)
     notes = [
         f"{baseline}: what the others are compared with, so it has no difference of its own.",
-        "delta_stg, ci95, p_corrected: STG minus the baseline's on each row's own valid questions; percentile "
-        "bootstrap over stories, the same resamples for every row; Wilcoxon's p (exact) times the comparisons that the "
-        f"suite declares ({job.suite.family}), whichever rows were run. common_valid, raw: the same on the questions "
+        f"delta_stg, ci95, p_corrected: STG minus the baseline's on each row's own valid questions; 95% by {METHOD} "
+        "over stories; Wilcoxon's p (exact), of the declared contrast alone and of the others by Holm's steps "
+        f"({job.suite.secondary} declared), whichever rows were run. common_valid, raw: the same on the questions "
         "valid for every row that is scored alike, and on every scored one; conclusions are drawn from common_valid.",
         "STG is a macro average over dimensions; scores.json has the one over stories, too (`by_story`).",
         "ambiguity_leakage: of the questions that people find defective under text and images, those that the row "
@@ -48,16 +58,42 @@ def notes_of(tally: Tally) -> list[str]:
     if any(tally.given_away.values()):
         notes.append(
             "given_away: the percentage of a row's questions whose answer stands in the prompt of a frame that it has "
-            "inserted; rest: the row on the common-valid questions that no row was told the answer of."
+            "inserted or redrawn; rest: the row on the common-valid questions that no row was told the answer of."
         )
-    notes += _judges_apart(tally)
+    if any(tally.guessed(row) is not None for row in job.suite.rows):
+        notes.append(
+            "unguessed: the row on the common-valid questions that its judge had wrong without any evidence; the "
+            "conclusions' difference has the same guesses on both sides."
+        )
+    notes += [*filter(None, (job.config.matching_note,)), *_judges_apart(tally)]
     notes += [f"{name}: not run, so it has no number. {reason}" for name, reason in job.not_run.items()]
     if baseline != job.whole.baseline:
         notes.append(f"{job.whole.baseline} was not run, so {baseline} is the baseline instead.")
     if stories < FEWEST_STORIES:
-        few = f"fewer than a bootstrap can carry ({FEWEST_STORIES}): intervals and p-values are null."
+        few = f"fewer than {FEWEST_STORIES}: intervals and p-values are null."
         notes.append(f"Stories: {stories}, {few}")
-    for row in job.suite.rows:
+    notes += _rows_apart(tally)
+    scorings = [row.scoring for row in job.suite.rows]
+    if _chooses(job) and len({(item.matching, item.accepted) for item in scorings}) > 1:
+        notes.append(
+            "Answers are options, which every matching rule reads alike; to compare them, ask a judge that writes, and "
+            "without --answers choice."
+        )
+    if len(job.config.judges) == 1 and len({item.judge for item in scorings}) > 1:
+        only = job.config.judges[0]
+        notes.append(f"There is one judge, {only}, so the ensemble is that judge; give several --judge.")
+    notes += [_human(tally), *tally.unsettled, *(judge.caveat for judge in job.made.judges.values() if judge.caveat)]
+    if any(row.steered for row in job.whole.rows):
+        notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
+    return notes
+
+
+def _rows_apart(tally: SuiteFolder) -> list[str]:
+    """Return which rows have no gap, no board of a story, or nothing asked under a condition, and why."""
+    notes = []
+    for row in tally.job.suite.rows:
+        if (why := tally.unmeasured(row)) is not None:
+            notes.append(f"{row.name}: {CANNOT}: {why}.")
         left = tally.invalid(row)
         if left:
             shown = "; ".join(f"{story}: {reason}" for story, reason in list(left.items())[:5])
@@ -65,19 +101,16 @@ def notes_of(tally: Tally) -> list[str]:
         missing = [name for name in ("text", "image") if name not in row.scoring.conditions]
         if missing:
             notes.append(f"{row.name}: asks nothing under {' and '.join(missing)}, so what needs it is null.")
-    scorings = [row.scoring for row in job.suite.rows]
-    if job.config.answers == "choice" and len({(item.matching, item.accepted) for item in scorings}) > 1:
-        notes.append("Answers are options, which every matching rule reads alike; ask with --answers free to compare.")
-    if len(job.config.judges) == 1 and len({item.judge for item in scorings}) > 1:
-        only = job.config.judges[0]
-        notes.append(f"There is one judge, {only}, so the ensemble is that judge; give several --judge.")
-    notes += [_human(tally), *tally.unsettled]
-    if any(row.steered for row in job.whole.rows):
-        notes.append("Rows marked steered use steering questions or prompts: they are no held-out numbers.")
     return notes
 
 
-def _judges_apart(tally: Tally) -> list[str]:
+def _chooses(job: AblationJob) -> bool:
+    """Return whether every answer is one of the options: by the settings, or because no judge can write."""
+    judges = job.plugins(job.suite.rows[0]).judges.values()
+    return job.config.answers == "choice" or all(judge.always_chooses for judge in judges)
+
+
+def _judges_apart(tally: SuiteFolder) -> list[str]:
     """Return what the judges' parts mean for the numbers: who chose, who reports, and who reads no instruction."""
     job, notes = tally.job, []
     made = job.plugins(job.suite.rows[0])
@@ -109,7 +142,7 @@ def _judges_apart(tally: Tally) -> list[str]:
     return notes
 
 
-def _human(tally: Tally) -> str:
+def _human(tally: SuiteFolder) -> str:
     people = tally.job.people
     if people is None:
         return (
@@ -123,8 +156,11 @@ def _human(tally: Tally) -> str:
     return f"human: {len(people.rows):,} judgments of {people.path.name}{lost}. What nobody judged is null.{which}"
 
 
-def write_table(tally: Tally) -> AblationTable:
-    """Make `stories.jsonl`, `answers.jsonl`, `scores.json` and, last, `table.json` from the stories' files."""
+def write_table(tally: SuiteFolder, notes: Sequence[str] = ()) -> AblationTable:
+    """Make `stories.jsonl`, `answers.jsonl`, `scores.json` and, last, `table.json` from the stories' files.
+
+    notes: those of the table beside its own.
+    """
     job, folder = tally.job, tally.folder
     folder.gather(result.story_id for result in tally.results)
     held_out = [row for row in job.suite.rows if protocol_of(row) == HELD_OUT]
@@ -132,29 +168,28 @@ def write_table(tally: Tally) -> AblationTable:
         scores = score(
             tally.stories,
             tally.rows(HELD_OUT),
-            matching=kept_rule(job.config.matching, folder.path, job.config.base_url),
+            matching=job.rule(job.config.matching, folder.path),
             resamples=job.resamples,
             seed=job.seed,
             frozen=job.lock is not None,
             invalid={row.name: tally.invalid(row) for row in held_out},
             pooled={row.name: tally.methods(row) for row in held_out},
-            compared=Compared(tuple(job.suite.pairs), job.suite.family),
+            compared=Compared(tuple(job.suite.pairs), job.suite.secondary, steps=True, primary=job.suite.primary),
         )
         write_json(folder.scores, scores.model_dump(mode="json"))
     table = build_table(tally)
+    table = table.model_copy(update={"notes": [*table.notes, *notes]}) if notes else table
     write_json(folder.table, table.model_dump(mode="json"))
     return table
 
 
-def build_table(tally: Tally) -> AblationTable:
+def build_table(tally: SuiteFolder) -> AblationTable:
     """Return the rows with their paired differences, the comparisons at equal length, costs, cases and conclusion."""
     job, suite = tally.job, tally.job.suite
     counts = {row.name: blocks_of(tally, row) for row in suite.rows}
     pooled = {name: {block: own.pooled() for block, own in blocks.items()} for name, blocks in counts.items()}
-    numbers = {
-        block: row_numbers({name: blocks[block] for name, blocks in pooled.items()}, job.resamples, job.seed)
-        for block in ROW_BLOCKS
-    }
+    numbers = {block: row_numbers({name: blocks[block] for name, blocks in pooled.items()}) for block in ROW_BLOCKS}
+    _empty(tally, pooled, numbers)
     comparisons = compared(tally, pooled, suite.pairs)
     deltas = {item.a: item for item in comparisons if item.b == suite.baseline}
     rows = []
@@ -163,7 +198,8 @@ def build_table(tally: Tally) -> AblationTable:
         if any(row.scored_like(other) for other in suite.rows if other is not row):
             own = {block: numbers[block][row.name] for block in ROW_BLOCKS}
             made = made.model_copy(update=_beside(tally, row, own, counts[row.name], deltas.get(row.name)))
-        rows.append(made)
+        rows.append(_flagged(made, counts[row.name]))
+    steers = any(job.mode(row).steers for row in suite.rows)
     return AblationTable(
         suite=suite.name,
         about=suite.about,
@@ -180,14 +216,49 @@ def build_table(tally: Tally) -> AblationTable:
         frozen=job.lock is not None,
         lock=job.lock["file"] if job.lock else None,
         scores="scores.json" if any(protocol_of(row) == HELD_OUT for row in suite.rows) else None,
-        notes=notes_of(tally),  # after everything above: what could not be matched is known only then
-        conclusion=conclude(comparisons, suite.focus, suite.baseline),
+        notes=[
+            *notes_of(tally),
+            *doubts((row.mode, row.thin, row.inspect) for row in rows),
+        ],  # after everything above: what could not be matched is known only then
+        conclusion=conclude(
+            comparisons,
+            suite.focus,
+            suite.baseline,
+            asked=suite.asked if suite.primary is None else None,
+            steering=steering_words(tally.steering) if steers else None,
+        ),
+        steering=tally.steering if steers else None,
+        intervals=METHOD,
     )
 
 
+def _flagged(row: AblationRow, counts: Mapping[str, RowCounts]) -> AblationRow:
+    """Return the row with what makes its headline doubtful: dimensions of one or two questions, a gap below zero."""
+    shown = row.headline
+    if shown is None or shown.stg is None:
+        return row
+    thin = counts["common_valid" if row.common_valid is not None else "filtered"].thin
+    return row.model_copy(update={"thin": thin, "inspect": shown.stg < -NOTHING})
+
+
+def _empty(tally: SuiteFolder, pooled: Mapping[str, Blocks], numbers: dict[str, dict[str, RowNumbers]]) -> None:
+    """Take out the numbers of rows that cannot be measured, and of blocks that too few stories have."""
+    for block in ROW_BLOCKS:
+        for row in tally.job.suite.rows:
+            thin = block != "raw" and thin_block(pooled[row.name][block], len(tally.results))
+            if thin or tally.unmeasured(row) is not None:
+                numbers[block][row.name] = _emptied(numbers[block][row.name], raw=block == "raw")
+
+
+def _emptied(numbers: RowNumbers, *, raw: bool) -> RowNumbers:
+    """Return a row's numbers without the gap that cannot be had; the shares of every scored question stay."""
+    gone = ("stg", "stg_ci95") if raw else tuple(RowNumbers.model_fields)
+    return numbers.model_copy(update=dict.fromkeys(gone))
+
+
 def _beside(
-    tally: Tally,
-    row: Row,
+    tally: SuiteFolder,
+    row: SuiteRow,
     numbers: Mapping[str, RowNumbers],
     counts: Mapping[str, RowCounts],
     delta: RowComparison | None,
@@ -195,7 +266,11 @@ def _beside(
     """Return the row on the questions valid for all rows scored alike, and on every scored one."""
     told, seen = "text" not in row.lacks, "image" not in row.lacks
     found = {}
-    for block in ("common_valid", "raw", *(["rest"] if any(tally.given_away.values()) else [])):
+    beside = [
+        *(["rest"] if any(tally.given_away.values()) else []),
+        *(["unguessed"] if tally.guessed(row) is not None else []),
+    ]
+    for block in ("common_valid", "raw", *beside):
         own, change = numbers[block], getattr(delta, block) if delta is not None else None
         found[block] = BlockNumbers(
             n=counts[block].valid,
@@ -226,7 +301,7 @@ def _every_row(job: AblationJob, rows: Sequence[AblationRow]) -> list[AblationRo
     ]
 
 
-def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | None) -> AblationRow:
+def _row(tally: SuiteFolder, row: SuiteRow, numbers: RowNumbers, delta: RowComparison | None) -> AblationRow:
     """Return one line of the table; its differences are to the baseline, on the stories with a board of both."""
     counts, people = tally.counts(row), tally.job.people
     boards = [board for _, board in tally.boards(row)]
@@ -260,6 +335,7 @@ def _row(tally: Tally, row: Row, numbers: RowNumbers, delta: RowComparison | Non
         ambiguity_leakage=100.0 - defects.detected if defects is not None else None,
         human=human,
         steered=row.steered,
+        unmeasured=tally.unmeasured(row),
         given_away=tally.given_rate(row),
         optimism=tally.optimism(row),
         stg_reliability=tally.reliability(row),
@@ -272,7 +348,7 @@ def _percent(part: int, whole: int) -> float | None:
     return 100.0 * part / whole if whole else None
 
 
-def _moral(tally: Tally, row: Row) -> dict[str, float]:
+def _moral(tally: SuiteFolder, row: SuiteRow) -> dict[str, float]:
     """Return how many labels a row that scores moral labels alone tells apart (Table 65), and how often a guess is
     right: one in so many, or as the options that were offered make it."""
     if row.scoring.dimensions != ("moral",):
@@ -283,12 +359,12 @@ def _moral(tally: Tally, row: Row) -> dict[str, float]:
     def coarse(label: str) -> str:
         return labels.get(normalise(label), normalise(label))
 
-    offered = tally.moral_options(row) if tally.job.config.answers == "choice" else []
+    offered = tally.moral_options(row) if _chooses(tally.job) else []
     rates = [np.mean([coarse(item) == coarse(gold) for item in options]) for gold, options in offered]
     return {"labels": count, "chance": 100.0 * float(np.mean(rates)) if rates else 100.0 / count}
 
 
-def _better_or_worse(tally: Tally, row: Row) -> dict[str, float]:
+def _better_or_worse(tally: SuiteFolder, row: SuiteRow) -> dict[str, float]:
     """Return the shares of stories whose boards are worse, equal or better than the baseline's.
 
     By image recoverability on every scored question: no filter, so that a board cannot lose a question by failing it.
@@ -302,7 +378,7 @@ def _better_or_worse(tally: Tally, row: Row) -> dict[str, float]:
     return {"harmed": 100.0 * worse, "equal": 100.0 * (1.0 - worse - better), "improved": 100.0 * better}
 
 
-def _budget(tally: Tally) -> AblationBudget:
+def _budget(tally: SuiteFolder) -> AblationBudget:
     """Return what the whole suite draws and asks, beside what its rows would one by one (Table 74)."""
     rows = tally.job.suite.rows
     alone = [tally.needs([row]) for row in rows]

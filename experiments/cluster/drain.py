@@ -23,17 +23,17 @@ from typing import Any, NamedTuple
 
 from katha.config import katha_version
 from katha.errors import KathaError
-from katha.experiments.cluster.standing import OnWorkers, Standing
+from katha.experiments.cluster.progress import OnWorkers, Standing
 from katha.experiments.cluster.work import (
     HOME,
     Done,
     Ending,
-    Failed,
-    Item,
-    Onward,
+    FailedItem,
+    NextStage,
     Opener,
     Station,
     Work,
+    WorkItem,
     attempt,
     open_store,
 )
@@ -80,7 +80,7 @@ def mark_store(owner: str) -> str:
         return f"{(store.index.get(*_MARK) or b'').decode('ascii')} {katha_version()}"
 
 
-class Told(NamedTuple):
+class WorkerReport(NamedTuple):
     """What a worker says: what came of it, the bytes of its device that are taken and how many that has, and how many
     seconds it worked."""
 
@@ -90,7 +90,7 @@ class Told(NamedTuple):
 
 
 def device_memory() -> tuple[int, int] | None:
-    """Return the bytes of this process's device that are taken, by whomever, and how many it has; None without one."""
+    """Return used and total bytes of this process's device; None without one."""
     torch = sys.modules.get("torch")  # a worker that has not imported it keeps nothing on a device
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return None
@@ -107,10 +107,10 @@ class Hand:
         self._environment = environment
         self._station: Station | None = None
 
-    def begin(self) -> Told:
+    def begin(self) -> WorkerReport:
         """Open the station; what comes back is the machine's name, or why it cannot be."""
         os.environ.update(self._environment)
-        return Told(attempt(self._begin, None), device_memory())
+        return WorkerReport(attempt(self._begin, None), device_memory())
 
     def _begin(self, _: object) -> Ending:
         cache, _, version = self._mark.partition(" ")
@@ -125,13 +125,13 @@ class Hand:
         self._station = self._opener(self._stage)
         return Done(os.uname().nodename)
 
-    def do(self, load: object) -> Told:
+    def do(self, load: object) -> WorkerReport:
         """Do one item."""
         if self._station is None:
-            return Told(Failed("The worker has not begun."))
+            return WorkerReport(FailedItem("The worker has not begun."))
         began = time.monotonic()
         ending = attempt(self._station, load)
-        return Told(ending, device_memory(), time.monotonic() - began)
+        return WorkerReport(ending, device_memory(), time.monotonic() - began)
 
 
 @dataclass
@@ -145,23 +145,23 @@ class _Seat:
     since: float = 0.0
     ready: bool = False
     host: str = ""
-    has: dict[Any, Item] = field(default_factory=dict)
+    has: dict[Any, WorkItem] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
     lost: int = 0
 
     @property
     def gone(self) -> bool:
-        """Whether nothing more is tried with it."""
+        """Return whether nothing more is tried with it."""
         return self.lost >= _TRIES
 
     @property
     def name(self) -> str:
-        """What it is called in sentences and logs."""
+        """Return what it is called in sentences and logs."""
         return f"worker {self.number + 1}"
 
 
 def _nobody(_: object) -> Ending:
-    return Failed("this command asks no service here.")
+    return FailedItem("this command asks no service here.")
 
 
 def drain(ray: Any, work: Work, crew: Crew) -> Standing:
@@ -184,13 +184,13 @@ class _Draining:
         self.standing = Standing(total=work.total, dollars=crew.dollars)
         self._seats = [_Seat(number) for number in range(crew.size)]
         self._rest, self._dry = iter(work.items), False
-        self._fresh: dict[str, deque[Item]] = {}
-        self._again: dict[str, deque[Item]] = {}
+        self._fresh: dict[str, deque[WorkItem]] = {}
+        self._again: dict[str, deque[WorkItem]] = {}
         self._tries: Counter[str] = Counter()
         self._mark = mark_store(crew.owner)
         self._actor = ray.remote(Hand)
         self._home: ThreadPoolExecutor | None = None
-        self._at_home: dict[Future[Told], Item] = {}
+        self._at_home: dict[Future[WorkerReport], WorkItem] = {}
         self._local = threading.local()
         self._told = 0.0
         self._logs: dict[str, Any] = {}
@@ -230,7 +230,7 @@ class _Draining:
                 self._fresh.setdefault(item.stage, deque()).append(item)
         return bool(self._waiting(stage))
 
-    def _take(self, stage: str) -> Item:
+    def _take(self, stage: str) -> WorkItem:
         return (self._again.get(stage) or self._fresh[stage]).popleft()
 
     def _next_stage(self, seat: _Seat) -> str | None:
@@ -269,7 +269,7 @@ class _Draining:
         self._again.clear()
         self._fresh.clear()
         for item in left:
-            self._end_item(item, Failed(f"no worker can hold {item.stage!r}."), "-")
+            self._end_item(item, FailedItem(f"no worker can hold {item.stage!r}."), "-")
         return bool(left) or not self._dry
 
     # Seats: an actor begins, works, dies, or makes room for the next stage's.
@@ -299,7 +299,7 @@ class _Draining:
         if seat is None:  # its worker was given up meanwhile
             return
         try:
-            told: Told = self._ray.get(ref)
+            told: WorkerReport = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             self._log(seat.name, " ".join(str(error).split()))
             self._lost(seat, "died")
@@ -309,7 +309,7 @@ class _Draining:
         ending = told.ending
         if ref == seat.opening:
             self._began(seat, ending)
-        elif isinstance(ending, Failed) and ending.place:  # it would soon have everything, and fail by it
+        elif isinstance(ending, FailedItem) and ending.place:  # it would soon have everything, and fail by it
             seat.lost = _TRIES
             self._lost(seat, f"cannot keep what it does ({ending.cause.rstrip('.')})")
         else:
@@ -322,7 +322,7 @@ class _Draining:
             took = time.monotonic() - seat.since
             self._log(seat.name, f"begins on {seat.host} with {seat.stage} after {took:.3f} s")
             return
-        why = ending.cause if isinstance(ending, Failed) else "it did not begin."
+        why = ending.cause if isinstance(ending, FailedItem) else "it did not begin."
         seat.refused.add(seat.stage)
         self.standing.lost += 1
         self._say(seat.name, f"cannot be used for {seat.stage!r}: {why} The others go on.")
@@ -341,7 +341,7 @@ class _Draining:
             key = f"{item.stage}/{item.name}"
             self._tries[key] += item is items[0]
             if self._tries[key] >= _TRIES:
-                self._end_item(item, Failed(f"{_TRIES} workers died of it."), seat.name)
+                self._end_item(item, FailedItem(f"{_TRIES} workers died of it."), seat.name)
             else:
                 self._again.setdefault(item.stage, deque()).appendleft(item)
 
@@ -353,25 +353,25 @@ class _Draining:
 
     # What came of an item.
 
-    def _end_item(self, item: Item, ending: Ending, who: str, seconds: float | None = None) -> None:
-        if isinstance(ending, Onward):
+    def _end_item(self, item: WorkItem, ending: Ending, who: str, seconds: float | None = None) -> None:
+        if isinstance(ending, NextStage):
             self.standing.onward[item.stage] += 1
-            self._again.setdefault(ending.stage, deque()).append(Item(ending.stage, item.name, ending.load))
-        elif isinstance(ending, Failed):
+            self._again.setdefault(ending.stage, deque()).append(WorkItem(ending.stage, item.name, ending.load))
+        elif isinstance(ending, FailedItem):
             self.standing.fail(ending.cause)
         else:
             self._work.keep(item, ending.value)
             self.standing.done[item.stage] += 1
-        told = f"goes on to {ending.stage}" if isinstance(ending, Onward) else ""
-        told = told or (f"failed: {ending.cause}" if isinstance(ending, Failed) else "done")
+        told = f"goes on to {ending.stage}" if isinstance(ending, NextStage) else ""
+        told = told or (f"failed: {ending.cause}" if isinstance(ending, FailedItem) else "done")
         self._log(who, f"{item.stage}: {item.name}: {told}" + (f" in {seconds:.3f} s" if seconds is not None else ""))
 
-    def _do_at_home(self, load: object) -> Told:
+    def _do_at_home(self, load: object) -> WorkerReport:
         """Do one item on a thread of the command's process, each with a station of its own."""
         if not hasattr(self._local, "station"):
             self._local.station = self._work.home(HOME) if self._work.home is not None else _nobody
         began = time.monotonic()
-        return Told(attempt(self._local.station, load), None, time.monotonic() - began)
+        return WorkerReport(attempt(self._local.station, load), None, time.monotonic() - began)
 
     def _heard_at_home(self, *, wait: bool) -> None:
         done = {future for future in self._at_home if future.done()}

@@ -11,8 +11,8 @@ from pathlib import Path
 from katha.agents.context import Plugins
 from katha.agents.state import OF_ONE_STORY
 from katha.errors import BudgetError
-from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, planned_at
-from katha.experiments.cluster.work import HERE, Drains, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.hands import Hands, ItemLoad, Memory, WrongStage, drawn_at, planned_at
+from katha.experiments.cluster.work import HERE, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.experiments.comparison.job import BoardDrawer, CompareJob, Failure
 from katha.experiments.comparison.methods import Method
 from katha.jsonio import digest
@@ -37,7 +37,7 @@ class BoardPart:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DrawingStations:
     """Opens stations that draw boards. given: plug-ins that are there already, for a station of the command's own."""
 
     job: CompareJob
@@ -63,7 +63,7 @@ class Drawing:
                 drawer.draw(part.method, part.name, part.seed, part.record)
                 return drawer.kept_plan(part.method, part.record), hands.memory
 
-        def work(load: Load) -> Ending:
+        def work(load: ItemLoad) -> Ending:
             return hands.work(load, draw)
 
         return work
@@ -82,7 +82,7 @@ class Again:
         self._hands.memory, self._hands.before = memory, frozenset(memory)
         try:
             return self._drawer.draw(part.method, part.name, part.seed, part.record)
-        except Elsewhere:  # a worker has another version of a model
+        except WrongStage:  # a worker has another version of a model
             return self._plain.draw(part.method, part.name, part.seed, part.record)
 
 
@@ -105,10 +105,10 @@ class BoardsByStages:
         }
         self._drain(
             [
-                Item(
+                WorkItem(
                     planned_at(part.method.config),
                     f"the plan of {part.record.story_id}",
-                    Load(replace(part, plans=True)),
+                    ItemLoad(replace(part, plans=True)),
                 )
                 for part in reversed(open_ones.values())
             ]
@@ -123,23 +123,23 @@ class BoardsByStages:
         made = self.job.plugins
         self._drain(
             [
-                Item(
+                WorkItem(
                     drawn_at(part.method.config.renderer, made[part.method.name].renderer),
                     f"{part.record.story_id} by {part.method.name}, seed {part.seed}",
-                    Load(part),
+                    ItemLoad(part),
                 )
                 for part in parts
             ]
         )
 
-    def _drain(self, items: Sequence[Item]) -> None:
+    def _drain(self, items: Sequence[WorkItem]) -> None:
         if not items:
             return
 
-        def kept(item: Item, told: tuple[Plan | None, Memory]) -> None:
+        def kept(item: WorkItem, told: tuple[Plan | None, Memory]) -> None:
             self.keep(item.load.of, *told)
 
-        opener = Drawing(replace(self.job, prepare=list, budget=None, given={}, seen=None), self.owner)
-        home = Drawing(opener.job, self.owner, self.job.plugins)
+        opener = DrawingStations(replace(self.job, prepare=list, budget=None, given={}, seen=None), self.owner)
+        home = DrawingStations(opener.job, self.owner, self.job.plugins)
         work = Work(items, opener, kept, total=len(items), home=home)
         self.fleet.drain(work, self.owner, self.logs)

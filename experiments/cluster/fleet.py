@@ -14,8 +14,9 @@ from typing import Any, Literal, Self
 from katha.errors import KathaError, MissingExtraError, UsageError, first_line
 from katha.experiments.cluster.drain import Crew, drain
 from katha.experiments.cluster.jobs import Ended, JobFile
-from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
+from katha.experiments.cluster.progress import OnWorkers, Standing, unheard
 from katha.experiments.cluster.work import Work
+from katha.installing import install_line
 
 WORKERS_HELP = "Work side by side: cuda:0-7, cuda:0,2 or cpu:2 (needs the extra 'cluster')."
 CLUSTER_HELP = "Work on a Ray cluster: auto, HOST:PORT or ray://HOST:PORT; --workers N for how many workers."
@@ -35,7 +36,7 @@ _SHARE = 0.4
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerPlace:
     """Where workers are. kind: what each of them holds. names: the devices of this machine. count: how many workers;
     None: as many as a cluster has room for. address: of the cluster; None: this machine."""
 
@@ -135,7 +136,7 @@ class Fleet:
     """The workers of one command. Ray begins with the first work, and ends with the command if it began with it."""
 
     def __init__(
-        self, place: Place, heard: OnWorkers = unheard, dollars: Callable[[], float | None] = lambda: None
+        self, place: WorkerPlace, heard: OnWorkers = unheard, dollars: Callable[[], float | None] = lambda: None
     ) -> None:
         """dollars: what services have cost the command so far; None where nobody counts."""
         self.place, self._heard, self._dollars = place, heard, dollars
@@ -155,11 +156,11 @@ class Fleet:
         Raises:
             UsageError: they say nothing that there is. MissingExtraError: Ray is not installed.
         """
-        place = Place.read(workers, cluster)
+        place = WorkerPlace.read(workers, cluster)
         if place is None:
             return None
         if find_spec("ray") is None:
-            raise MissingExtraError("Several workers need Ray.", hint="Install it with: pip install 'katha[cluster]'.")
+            raise MissingExtraError("Several workers need Ray.", hint=f"Install it with: {install_line('cluster')}.")
         return cls(place, heard or unheard, dollars)
 
     def drain(self, work: Work, owner: str, logs: Path | None = None) -> Standing:

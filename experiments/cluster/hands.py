@@ -1,7 +1,7 @@
 """The models of one stage in the hands of a station; those of other stages are seen and not touched.
 
 A station runs the command's own code over a story. Where that code comes to a model that is held elsewhere, it ends
-with `Elsewhere`: the item goes to that stage and begins again. What was drawn and asked so far is found in the cache;
+with `WrongStage`: the item goes to that stage and begins again. What was drawn and asked so far is found in the cache;
 what no cache keeps (a plan, a picture of one colour, a refusal) is in the memory that travels with the item.
 """
 
@@ -17,7 +17,7 @@ from katha.agents.frames import together
 from katha.config import Settings
 from katha.errors import KathaError, UnknownPluginError
 from katha.eval_bridge.judging.abilities import threads_of
-from katha.experiments.cluster.work import HERE, HOME, Done, Ending, Failed, Onward
+from katha.experiments.cluster.work import HERE, HOME, Done, Ending, FailedItem, NextStage
 from katha.jsonio import sha256_hex
 from katha.models.client import keyless
 from katha.protocols import (
@@ -43,7 +43,7 @@ _HOSTED = ("anthropic:", "openai:", "gemini:", "vllm:", "sglang:")
 _HOPS = 40
 
 
-class Elsewhere(KathaError):
+class WrongStage(KathaError):
     """The model that is needed next is not held by this station; `stage` is where it is."""
 
     def __init__(self, stage: str) -> None:
@@ -52,7 +52,7 @@ class Elsewhere(KathaError):
 
 
 @dataclass(frozen=True)
-class Load:
+class ItemLoad:
     """What travels with an item. of: what it is about. hops: how often it went on to another stage."""
 
     of: Any
@@ -128,15 +128,15 @@ class Hands:
             judges={name: judging(name, judge) for name, judge in made.judges.items()},
         )
 
-    def work(self, load: Load, do: Callable[[Any], object]) -> Ending:
+    def work(self, load: ItemLoad, do: Callable[[Any], object]) -> Ending:
         """Return what `do` makes of an item, or where the item goes on."""
         self.memory, self.before = load.memory, frozenset(load.memory)
         try:
             return Done(do(load.of))
-        except Elsewhere as error:
+        except WrongStage as error:
             if load.hops >= _HOPS:
-                return Failed(f"it came to {error.stage!r} again and again.")
-            return Onward(error.stage, Load(load.of, self.memory.copy(), load.hops + 1))
+                return FailedItem(f"it came to {error.stage!r} again and again.")
+            return NextStage(error.stage, ItemLoad(load.of, self.memory.copy(), load.hops + 1))
 
     def _as(
         self, plugin: T, held_at: Callable[[], str], verbs: Callable[[T, str], Mapping[str, Callable[..., object]]]
@@ -158,7 +158,7 @@ class Hands:
         """Return what `do` gives here, or gave where its model is held."""
         if stage not in self.held:
             if key not in self.memory:
-                raise Elsewhere(stage)
+                raise WrongStage(stage)
             if isinstance(self.memory[key], Exception):
                 raise self.memory[key]
         else:
@@ -228,7 +228,7 @@ class Hands:
                 ]
                 known = {key: self.memory[key] for key in keys if key in self.before}
                 if stage not in self.held and len(known) < len(set(keys)):
-                    raise Elsewhere(stage)
+                    raise WrongStage(stage)
                 open_ones = [item for key, item in zip(keys, prompts, strict=True) if key not in known]
                 replies = iter(getattr(kind, verb)(own, evidence, open_ones) if open_ones else ())
                 for key in keys:

@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, OutputFolderError, UsageError
-from katha.experiments.cluster.standing import Standing, Stood
+from katha.experiments.cluster.progress import JobProgress, Standing
 from katha.jsonio import read_json, write_json
+from katha.sqlite_index import LockTaken, file_lock
 
 FILE = "job.json"
 _LOCK = ".lock"
@@ -46,7 +46,7 @@ class JobRecord(BaseModel):
     begun: float
     updated: float
     status: Literal["running"] | Ended = "running"
-    standing: Stood = Stood()
+    standing: JobProgress = JobProgress()
 
 
 class JobFile:
@@ -87,7 +87,7 @@ class JobFile:
 
 
 @dataclass(frozen=True)
-class Job:
+class ClusterJob:
     """A command with workers, as it is found. out: the folder that it writes. alive: whether it is still at work."""
 
     out: Path
@@ -132,12 +132,12 @@ class Job:
                 f"The command of {str(self.out)!r} was given on {self.record.host!r}, in {self.record.folder!r}.",
                 hint="Give it yourself: " + " ".join(("katha", *self.record.command)),
             )
-        # -P: what lies in that folder is no module of this process.
+        # -P: what lies in that folder is not a module of this process.
         begin = [sys.executable, "-P", "-c", "from katha.app.cli.main import main; main()"]
         return [*begin, *self.record.command], Path(self.record.folder)
 
 
-def find_jobs(root: Path) -> Iterator[Job]:
+def find_jobs(root: Path) -> Iterator[ClusterJob]:
     """Yield the commands with workers that write `root` or a folder in it."""
     for path in sorted(root.rglob(f"workers/{FILE}")):
         job = _read(path)
@@ -145,7 +145,7 @@ def find_jobs(root: Path) -> Iterator[Job]:
             yield job
 
 
-def find_job(out: Path) -> Job:
+def find_job(out: Path) -> ClusterJob:
     """Return the command with workers that writes the folder `out`.
 
     Raises:
@@ -157,7 +157,7 @@ def find_job(out: Path) -> Job:
     return job
 
 
-def _read(path: Path) -> Job | None:
+def _read(path: Path) -> ClusterJob | None:
     try:
         record = JobRecord.model_validate(read_json(path))
     except (InputFileError, ValidationError):
@@ -167,7 +167,7 @@ def _read(path: Path) -> Job | None:
         alive = _held(path.parent)
     elif alive:  # the lock of another machine is not seen everywhere
         alive = time.time() - record.updated < _SILENT
-    return Job(path.parent.parent, record, alive)
+    return ClusterJob(path.parent.parent, record, alive)
 
 
 def _held(logs: Path) -> bool:

@@ -12,7 +12,7 @@ from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, OnAnswer
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import judged_at
-from katha.experiments.cluster.work import HOME, Done, Ending, Item, Station, Work, open_store, streamed
+from katha.experiments.cluster.work import HOME, Done, Ending, Station, Work, WorkItem, open_store, streamed
 from katha.experiments.evaluation.eval_folder import mark
 from katha.experiments.evaluation.judging import Evaluator
 from katha.protocols import Judge
@@ -70,7 +70,7 @@ class Judging:
 class _Gathering(JudgingEngine):
     """Stands in for the engine: what would be asked becomes items, one for each judge and board."""
 
-    def __init__(self, judges: Mapping[str, Judge], store: Store, put: Callable[[Item], None]) -> None:
+    def __init__(self, judges: Mapping[str, Judge], store: Store, put: Callable[[WorkItem], None]) -> None:
         super().__init__(judges, store)
         self._put, self._count = put, 0
         self._about: tuple[str, str, str | None] | None = None
@@ -96,7 +96,7 @@ class _Gathering(JudgingEngine):
         self.told[name] = [tell for _, tell in self._held]
         load = _Asked(judge, [inquiry for inquiry, _ in self._held])
         self._about, self._held = None, []
-        self._put(Item(judged_at(judge, self.judges[judge]), name, load))
+        self._put(WorkItem(judged_at(judge, self.judges[judge]), name, load))
 
 
 @dataclass
@@ -131,13 +131,13 @@ class JudgedByWorkers:
             return
         told: dict[str, list[OnAnswer]] = {}
 
-        def produce(put: Callable[[Item], None]) -> None:
+        def produce(put: Callable[[WorkItem], None]) -> None:
             gathering = _Gathering(here, self.store, put)
             gathering.told = told
             self.evaluator(gathering).run()
             gathering.flush()
 
-        def keep(item: Item, rows: Sequence[Sequence[tuple[Answer, bool]]]) -> None:
+        def keep(item: WorkItem, rows: Sequence[Sequence[tuple[Answer, bool]]]) -> None:
             for tell, answers in zip(told.pop(item.name), rows, strict=True):
                 for answer, reused in answers:
                     tell(answer, reused)

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from katha.border import spec_of
 from katha.errors import KathaError
 from katha.eval_bridge.metrics.base import AnyMetric, Metric, measure_board, mode_of
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.eval_bridge.metrics.context import MetricContext
 from katha.eval_bridge.metrics.features import Features
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.work import Done, Ending, Item, Station, Work
+from katha.experiments.cluster.work import Done, Ending, Station, Work, WorkItem
 from katha.jsonio import digest
+from katha.plugin_boundary import spec_of
 from katha.registry import default_registry
 from katha.schema.metrics import MetricMode, MetricValue
 
@@ -90,16 +90,16 @@ def measured_by_workers(
     logs: Path,
     keep: Callable[[str, tuple[MetricValue, ...]], None],
 ) -> None:
-    """Have workers measure the boards, told of by their names; `keep` hears of each piece of work with all its values.
+    """Measure boards on workers, by name; call `keep` with each piece of work and all its values.
 
     Raises:
         UsageError: there is no such cluster. StoreError: the disk failed.
     """
 
-    def kept(item: Item, rows: Rows) -> None:
+    def kept(item: WorkItem, rows: Rows) -> None:
         for key, values in rows.items():
             if values and all(value.value is not None for value in values):
                 keep(key, values)
 
-    items = (Item(STAGE, name, load) for name, load in boards)
+    items = (WorkItem(STAGE, name, load) for name, load in boards)
     fleet.drain(Work(items, opener, kept), owner, logs)

@@ -18,9 +18,9 @@ from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Elsewhere, Hands, Load, Memory, drawn_at, load_for, planned_at
+from katha.experiments.cluster.hands import Hands, ItemLoad, Memory, WrongStage, drawn_at, load_for, planned_at
 from katha.experiments.cluster.suites import first_stage
-from katha.experiments.cluster.work import Done, Drains, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.work import Done, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.models.client import keyless
 from katha.protocols import Capabilities, PanelWords, Planner
 from katha.schema import Plan, StoryRecord
@@ -58,10 +58,10 @@ class Running:
         def run(part: StoryRun) -> Memory:
             with tempfile.TemporaryDirectory(prefix="katha-") as place, suppress(*OF_ONE_STORY):  # the command tells it
                 of, config = Path(place) / "run", part.settings(self.config)
-                run_story(part.record, config, of, plan=part.plan, plugins=made, run_id=part.run_id)
+                run_story(part.record, config, of, plan=part.plan, plugins=made.part(), run_id=part.run_id)
             return hands.memory
 
-        def work(load: Load) -> Ending:
+        def work(load: ItemLoad) -> Ending:
             return hands.work(load, run)
 
         return work
@@ -82,13 +82,13 @@ class FinishedRuns:
         """
         if memory is not None:
             self._hands.memory, self._hands.before = memory, frozenset(memory)
-            with suppress(Elsewhere):  # a worker has another version of a model: the command does it itself
+            with suppress(WrongStage):  # a worker has another version of a model: the command does it itself
                 return self._run(part, self._seen)
         return self._run(part, self._plain)
 
     def _run(self, part: StoryRun, plugins: Plugins) -> RunResult:
         config = part.settings(self._config)
-        return run_story(part.record, config, part.out, plan=part.plan, plugins=plugins, run_id=part.run_id)
+        return run_story(part.record, config, part.out, plan=part.plan, plugins=plugins.part(), run_id=part.run_id)
 
 
 def runs_by_workers(
@@ -107,9 +107,9 @@ def runs_by_workers(
     """
     planned, drawn = first_stage(config, plugins), drawn_at(config.renderer, plugins.renderer)
     home = Running(config, owner, plugins)
-    items = (Item(planned if part.plan is None else drawn, part.record.story_id, Load(part)) for part in parts)
+    items = (WorkItem(planned if part.plan is None else drawn, part.record.story_id, ItemLoad(part)) for part in parts)
 
-    def kept(item: Item, memory: Memory) -> None:
+    def kept(item: WorkItem, memory: Memory) -> None:
         keep(item.load.of, memory)
 
     work = Work(items, Running(config, owner), kept, total=len(parts), home=home)
@@ -158,9 +158,9 @@ def plans_by_stages(
         UsageError: there is no such cluster. KathaError: a planner of this process failed.
     """
     stage = planned_at(planning.config)
-    items = (Item(stage, record.story_id, record) for record in records)
+    items = (WorkItem(stage, record.story_id, record) for record in records)
 
-    def kept(item: Item, made: Plan | str) -> None:
+    def kept(item: WorkItem, made: Plan | str) -> None:
         keep(item.load, made)
 
     opener = replace(planning, given=None)

@@ -16,11 +16,10 @@ from katha.agents.frames import draw_board
 from katha.agents.graph import build_graph
 from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import Settings
-from katha.eval_bridge.matching.rules import kept_rule
 from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
 from katha.experiments.ablate.job import AblationJob, drawn_by
-from katha.experiments.cluster.hands import Elsewhere, Hands, Load, drawn_at, load_for, planned_at
-from katha.experiments.cluster.work import HERE, HOME, Drains, Ending, Item, Station, Work, open_store
+from katha.experiments.cluster.hands import Hands, ItemLoad, WrongStage, drawn_at, load_for, planned_at
+from katha.experiments.cluster.work import HERE, HOME, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.schema import StoryRecord
 
 
@@ -46,7 +45,7 @@ def _draw(bench: StoryBench, seed: int) -> None:
 def _look_ahead(bench: StoryBench) -> None:
     """Do what else this station can do for the story, in every row, before the story goes on."""
     for row, seeds, reporter in bench.wanted():
-        with suppress(Elsewhere, *OF_ONE_STORY):
+        with suppress(WrongStage, *OF_ONE_STORY):
             made = bench.run(row, seeds, reporter)
             bench.judge(made, row)
             bench.judge_own(made, row)
@@ -69,7 +68,7 @@ class Suites:
         job = replace(self.job, given=made, seen=hands.plugins, human=None)
         place = Path(tempfile.mkdtemp(prefix="katha-"))
         weakref.finalize(hands, shutil.rmtree, place, ignore_errors=True)
-        graph, rule = build_graph(reports=False), kept_rule(job.config.matching, place, job.config.base_url)
+        graph, rule = build_graph(reports=False), job.rule(job.config.matching, place)
 
         def run(of: _Part) -> StoryMade | None:
             bench = StoryBench(of.record, place, job, hands.store, graph, rule, self.emit)
@@ -78,11 +77,11 @@ class Suites:
                 return None
             try:
                 return run_rows(bench)
-            except Elsewhere:
+            except WrongStage:
                 _look_ahead(bench)
                 raise
 
-        def work(load: Load) -> Ending:
+        def work(load: ItemLoad) -> Ending:
             return hands.work(load, run)
 
         return work
@@ -121,13 +120,13 @@ def rows_by_stages(
     several = side_by_side and begin == drawn not in (HERE, HOME) and made.renderer.capabilities.source == "drawn"
     seeds = job.config.seeds if several and len(job.config.seeds) > 1 else ()
 
-    def items() -> Iterator[Item]:
+    def items() -> Iterator[WorkItem]:
         for record, seed in product(records, seeds):
-            yield Item(begin, f"{record.story_id}, seed {seed}", Load(_Part(record, seed)))
+            yield WorkItem(begin, f"{record.story_id}, seed {seed}", ItemLoad(_Part(record, seed)))
         for record in records:
-            yield Item(begin, record.story_id, Load(_Part(record)))
+            yield WorkItem(begin, record.story_id, ItemLoad(_Part(record)))
 
-    def kept(item: Item, told: StoryMade | None) -> None:
+    def kept(item: WorkItem, told: StoryMade | None) -> None:
         # Another identity: a worker has another version of a model, and the command does the story itself.
         if told is not None and told.result.identity == job.story_identity(item.load.of.record):
             keep(told)

@@ -17,11 +17,11 @@ from threading import Event, Thread
 from typing import Any, Protocol
 
 from katha.addresses import store_address
-from katha.artifacts import patiently
-from katha.border import cause
 from katha.config import cache_folder
 from katha.errors import KathaError, StoreError, UsageError
-from katha.experiments.cluster.standing import OnWorkers, Standing, unheard
+from katha.experiments.cluster.progress import OnWorkers, Standing, unheard
+from katha.plugin_boundary import cause
+from katha.sqlite_index import retry_while_locked
 from katha.store import Store
 
 HERE = "all"
@@ -32,8 +32,8 @@ HOME = "services"
 
 
 @dataclass(frozen=True)
-class Item:
-    """One piece of work. stage: where it goes next. name: as it is told of. load: what the station is given."""
+class WorkItem:
+    """One piece of work. stage: where it goes next. name: its label in progress lines. load: the station's input."""
 
     stage: str
     name: str
@@ -48,7 +48,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Onward:
+class NextStage:
     """An item that another stage goes on with, with what it is given there."""
 
     stage: str
@@ -56,7 +56,7 @@ class Onward:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedItem:
     """An item that could not be done. It is left to the command itself, which says what is wrong in its own words.
 
     place: whether that is not the item's: what was done could not be kept (a full disk), and another worker may.
@@ -66,7 +66,7 @@ class Failed:
     place: bool = False
 
 
-Ending = Done | Onward | Failed
+Ending = Done | NextStage | FailedItem
 Station = Callable[[Any], Ending]
 """Does one item."""
 
@@ -83,9 +83,9 @@ class Work:
     own process, with its keys and pace: one a thread for what waits for a server, and any stage where no workers are.
     """
 
-    items: Iterable[Item]
+    items: Iterable[WorkItem]
     open: Opener
-    keep: Callable[[Item, Any], None]
+    keep: Callable[[WorkItem, Any], None]
     total: int | None = None
     home: Opener | None = None
 
@@ -103,9 +103,9 @@ def attempt(station: Station, load: Any) -> Ending:
     try:
         return station(load)
     except KathaError as error:
-        return Failed(str(error), place=isinstance(error, StoreError))
+        return FailedItem(str(error), place=isinstance(error, StoreError))
     except Exception as error:
-        return Failed(cause(error))
+        return FailedItem(cause(error))
 
 
 def open_store(owner: str) -> Store:
@@ -119,7 +119,9 @@ def open_store(owner: str) -> Store:
     """
     address = store_address()
     seconds = address.patience if address.index else 0.0
-    return patiently(lambda: Store(cache_folder(), owner=owner), seconds, lambda error: isinstance(error, StoreError))
+    return retry_while_locked(
+        lambda: Store(cache_folder(), owner=owner), seconds, lambda error: isinstance(error, StoreError)
+    )
 
 
 _CAPACITY = 8
@@ -131,12 +133,12 @@ class _Stopped(Exception):
 
 
 @contextmanager
-def streamed(produce: Callable[[Callable[[Item], None]], None]) -> Iterator[Iterator[Item]]:
+def streamed(produce: Callable[[Callable[[WorkItem], None]], None]) -> Iterator[Iterator[WorkItem]]:
     """Yield the items that `produce` hands over, made on a thread of its own and never many ahead of their use."""
-    queue: Queue[Item | BaseException | None] = Queue(_CAPACITY)
+    queue: Queue[WorkItem | BaseException | None] = Queue(_CAPACITY)
     stop = Event()
 
-    def put(item: Item | BaseException | None) -> None:
+    def put(item: WorkItem | BaseException | None) -> None:
         while not stop.is_set():
             try:
                 return queue.put(item, timeout=_LOOK)
@@ -157,7 +159,7 @@ def streamed(produce: Callable[[Callable[[Item], None]], None]) -> Iterator[Iter
         except _Stopped:
             return
 
-    def items() -> Iterator[Item]:
+    def items() -> Iterator[WorkItem]:
         while True:
             try:
                 found = queue.get(timeout=_LOOK)
@@ -196,7 +198,7 @@ class Turns:
         Raises:
             KathaError: what an item, `work.items` or `work.keep` raises.
         """
-        standing, queues = Standing(total=work.total), dict[str, deque[Item]]()
+        standing, queues = Standing(total=work.total), dict[str, deque[WorkItem]]()
         for item in work.items:
             queues.setdefault(item.stage, deque()).append(item)
         while queues:
@@ -209,16 +211,16 @@ class Turns:
                 self._heard(standing, "")
         return standing
 
-    def _do(self, item: Item, work: Work, queues: dict[str, deque[Item]], standing: Standing) -> None:
+    def _do(self, item: WorkItem, work: Work, queues: dict[str, deque[WorkItem]], standing: Standing) -> None:
         if item.stage not in self._stations:
             if work.home is None:
                 raise UsageError("This work needs workers.")
             self._stations[item.stage] = work.home(item.stage)
         ending = self._stations[item.stage](item.load)
-        if isinstance(ending, Onward):
+        if isinstance(ending, NextStage):
             standing.onward[item.stage] += 1
-            queues.setdefault(ending.stage, deque()).append(Item(ending.stage, item.name, ending.load))
-        elif isinstance(ending, Failed):
+            queues.setdefault(ending.stage, deque()).append(WorkItem(ending.stage, item.name, ending.load))
+        elif isinstance(ending, FailedItem):
             standing.fail(ending.cause)
         elif isinstance(ending, Done):
             work.keep(item, ending.value)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from katha.compass.modes import load_mode
 from katha.errors import BudgetError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.answers import iter_answers, outcome_of
+from katha.eval_bridge.judging.entrance import results_of
 from katha.eval_bridge.matching.match import require_rule
-from katha.eval_bridge.matching.rules import make_decider, open_rule
+from katha.eval_bridge.matching.rules import archived_rule, make_decider
+from katha.eval_bridge.scoring.intervals import METHOD
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.scores import score
@@ -29,7 +31,7 @@ from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.hands import Memory, stages_of
-from katha.experiments.cluster.standing import OnWorkers, unheard
+from katha.experiments.cluster.progress import OnWorkers, unheard
 from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.comparison.job import (
     COMPARISON,
@@ -45,7 +47,7 @@ from katha.experiments.evaluation.eval_folder import EvalFolder, EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate
 from katha.experiments.runner import (
     Experiment,
-    Made,
+    ExperimentEnd,
     OnStep,
     read_kept,
     read_records,
@@ -55,8 +57,8 @@ from katha.jsonio import write_json
 from katha.models.batches import DrawsInBatches
 from katha.models.client import ChatClient, TalksInBatches
 from katha.protocols import FrameRequest, Renderer
-from katha.schema import DIMENSIONS, Dimension, Plan, StoryRecord
-from katha.schema.scores import Scores, ServiceUse
+from katha.schema import DIMENSIONS, Board, Dimension, Frame, Plan, StoryRecord
+from katha.schema.scores import Comparison, JudgeScores, Scores, ServiceUse
 from katha.schema.tables import CompareTable, InvalidBoard, MethodRow, Standing, StoryCell, StoryRow
 from katha.store import Workspace
 
@@ -77,12 +79,61 @@ _NOTES = (
 )
 
 
+FEWEST_STORIES = 6
+"""With fewer, stories that are drawn anew say nothing of others: no interval is given."""
+FEW_NOTE = f"With fewer than {FEWEST_STORIES} stories no interval is given."
+
+
+def _with_enough(row: Comparison) -> Comparison:
+    """Return a difference, without an interval where too few stories stand behind it."""
+    return row if row.n_stories >= FEWEST_STORIES else row.model_copy(update={"ci95": None})
+
+
+def _length_notes(rows: Sequence[MethodRow]) -> list[str]:
+    """Return a warning where boards are not of equal length: whoever shows more frames tells more."""
+    lengths = {row.name: row.frames for row in rows if row.frames is not None}
+    if len({round(value, 6) for value in lengths.values()}) < 2:
+        return []
+    told = ", ".join(f"{name} {value:.1f}" for name, value in lengths.items())
+    return [f"Boards are not of equal length, and a frame more tells more (frames a board: {told}; `katha ablate`)."]
+
+
+def _emptied(rows: Sequence[MethodRow]) -> list[str]:
+    """Return who takes half or more of the questions out of those that are valid for every method."""
+    valid = {row.name: row.n_valid or 0 for row in rows}
+    if len(valid) < 2:
+        return []
+    worst = min(valid, key=lambda name: valid[name])
+    rest = min(count for name, count in valid.items() if name != worst)
+    common = next((row.n_common for row in rows if row.n_common is not None), 0) or 0
+    if 2 * common >= rest or 2 * valid[worst] > rest:
+        return []
+    scored = next((row.n_scored for row in rows if row.name == worst), None) or 0
+    return [
+        f"{common} questions are valid for every method, because {worst} has {valid[worst]} that are ({scored} scored);"
+        f" without it there may be {rest}. See why its answers are missing or wrong, or compare without it."
+    ]
+
+
+def _beside(entry: JudgeScores | None) -> dict[str, Any]:
+    """Return the numbers of a row that stand beside those on its own valid questions; None for a row without any."""
+    names = ("raw_stg", "ambiguity_rate", "n_common", "n_valid", "n_scored", "none", "gain_image", "unguessed_stg")
+    common = [f"common_valid_{name}" for name in ("stg", "ci95", "text", "image")]
+    if entry is None:
+        return dict.fromkeys((*names, *common))
+    valid, rest = entry.common_valid, entry.unguessed
+    numbers = (entry.raw.stg, entry.ambiguity_rate, valid.n, entry.n_valid, entry.raw.n, valid.none, valid.gain_image)
+    told = dict(zip(names, (*numbers, rest.stg if rest is not None else None), strict=True))
+    return told | dict(zip(common, (valid.stg, valid.ci95.stg, valid.text, valid.image), strict=True))
+
+
 @dataclass(frozen=True)
-class Judged:
+class JudgedMethods:
     """What a table is made from: methods (Table 57), where they lose, and stories side by side (Tables 69, 70).
 
     scores: of methods, their seeds counted together. outcomes: of single boards. reasons: why a board is not there or
     cannot be judged, by board and story. services: which services drew a method's frames, by method.
+    lengths: how many frames each of a method's boards has.
     """
 
     job: CompareJob
@@ -91,6 +142,7 @@ class Judged:
     outcomes: Outcomes
     reasons: Mapping[str, Mapping[str, str]]
     services: Mapping[str, Sequence[ServiceUse]]
+    lengths: Mapping[str, Sequence[int]]
 
     @property
     def judge(self) -> str | None:
@@ -99,12 +151,13 @@ class Judged:
 
     def table(self, status: Standing) -> CompareTable:
         """Return everything that the report shows."""
-        methods = self.job.methods
+        methods, rows = self.job.methods, [self._method(method) for method in self.job.methods]
         return CompareTable(
             judge=self.judge,
+            intervals=METHOD,
             questions=self.job.selection,
-            methods=[self._method(method) for method in methods],
-            comparisons=[row for row in self.scores.comparisons if row.judge == self.judge],
+            methods=rows,
+            comparisons=[_with_enough(row) for row in self.scores.comparisons if row.judge == self.judge],
             stories=[
                 StoryRow(
                     story_id=record.story_id,
@@ -119,7 +172,14 @@ class Judged:
                 for name, reasons in sorted(self.reasons.items())
                 for story, reason in sorted(reasons.items())
             ],
-            notes=[*self.scores.notes, *self._same_judge(), *_NOTES],
+            notes=[
+                *(note for note in (*self.scores.notes, self.job.config.matching_note) if note),
+                *self._same_judge(),
+                *_length_notes(rows),
+                *_emptied(rows),
+                *([FEW_NOTE] if any(0 < row.stories_valid < FEWEST_STORIES for row in rows) else []),
+                *_NOTES,
+            ],
             status=status,
         )
 
@@ -139,7 +199,8 @@ class Judged:
         block = entry.filtered if entry else None
         dimensions = block.dimensions if block else {}
         losses = [(row.gap, name) for name, row in dimensions.items() if row.n and row.gap is not None and row.gap > 0]
-        services = list(self.services.get(method.name, ()))
+        services, lengths = list(self.services.get(method.name, ())), self.lengths.get(method.name, ())
+        enough = scored.stories >= FEWEST_STORIES
         return MethodRow(
             name=method.name,
             planner=method.config.planner,
@@ -155,19 +216,14 @@ class Judged:
             stories_valid=scored.stories,
             text=block.text if block else None,
             image=block.image if block else None,
-            raw_stg=entry.raw.stg if entry else None,
             filtered_stg=block.stg if block else None,
-            common_valid_stg=entry.common_valid.stg if entry else None,
-            ci95=block.ci95.stg if block else None,
+            ci95=block.ci95.stg if block and enough else None,
             latent_gap=block.latent_gap if block else None,
-            ambiguity_rate=entry.ambiguity_rate if entry else None,
             dimensions=dimensions,
-            common_valid_ci95=entry.common_valid.ci95.stg if entry else None,
-            common_valid_text=entry.common_valid.text if entry else None,
-            common_valid_image=entry.common_valid.image if entry else None,
-            n_common=entry.common_valid.n if entry else None,
-            n_valid=entry.n_valid if entry else None,
-            n_scored=entry.raw.n if entry else None,
+            **_beside(entry) | ({} if enough else {"common_valid_ci95": None}),
+            frames=sum(lengths) / len(lengths) if lengths else None,
+            thin=entry.common_valid.thin if entry else [],
+            inspect=entry.common_valid.inspect if entry else False,
             signature=[LOSS_WORDS[name] for _, name in sorted(losses, key=lambda item: (-item[0], item[1]))[:2]],
         )
 
@@ -179,12 +235,15 @@ class Judged:
         counts = np.zeros((len(DIMENSIONS), 4))
         if story in outcomes.stories:
             counts = row_counts(outcomes, judged, outcomes.stories).pooled()[outcomes.stories.index(story)]
+        entry = self.scores.methods[method.name].judges.get(self.judge or "")
+        hidden = entry is not None and entry.unmeasured is not None
         text = image = None
         recovered: Literal["yes", "partial", "no", "none"] = "none"
-        if counts[:, 0].any():
+        if counts[:, 0].any() and not hidden:
             text, image = (100.0 * float(averages(counts)[at]) for at in (_TEXT, _IMAGE))
             recovered = "yes" if image == 100.0 else "no" if image == 0.0 else "partial"
         gaps = (counts[:, 1 + _TEXT] - counts[:, 1 + _IMAGE]) / np.maximum(counts[:, 0], 1)
+        lost = [] if hidden else [at for at in np.argsort(-gaps, kind="stable") if gaps[at] > 0]
         return StoryCell(
             reason=why[0] if len(why) == len(boards) else None,
             boards_invalid=len(why),
@@ -193,7 +252,7 @@ class Judged:
             image=image,
             stg=text - image if text is not None and image is not None else None,
             recovered=recovered,
-            failures=[LOSS_WORDS[DIMENSIONS[at]] for at in np.argsort(-gaps, kind="stable") if gaps[at] > 0],
+            failures=[LOSS_WORDS[DIMENSIONS[at]] for at in lost],
         )
 
 
@@ -277,6 +336,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         if not path.is_file():  # the questions that every method is asked, made once
             write_records(path, self._job.prepare(self._job.records))
         self._records = read_records(path, StoryRecord)
+        for judge in self._job.judges.values() if self._fleet is None else ():
+            judge.require_room()
         self._failures = {name: dict(found) for name, found in self.state.failures.items()}
         self._drawer = BoardDrawer(self._job, self._out, self.store)
         if self._batch:
@@ -378,7 +439,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         work.draw(parts())
         return brought
 
-    def conclude(self) -> Made[CompareTable]:
+    def conclude(self) -> ExperimentEnd[CompareTable]:
         evaluated = self._evaluate()
         reasons = {name: dict(found) for name, found in evaluated.state.done.invalid.items()}
         for name, failures in self._failures.items():  # what a renderer said tells more than that a file is missing
@@ -393,7 +454,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         again = lost or evaluated.state.status != "finished"
         table = judged.table("incomplete" if again or outcome.nothing else "finished")
         write_json(self._out / "table.json", table.model_dump(mode="json"))
-        return Made(table, outcome, "incomplete" if again else None)
+        return ExperimentEnd(table, outcome, "incomplete" if again else None)
 
     def _evaluate(self) -> EvalResult:
         """Put the same questions about every board."""
@@ -417,13 +478,13 @@ class _Comparison(Experiment[CompareState, CompareTable]):
                 resamples=0,
                 seed=job.seed,
             ),
-            decider=make_decider(config.matching, config.base_url),
+            decider=make_decider(config.matching, config.base_url, job.budget),
             command=tuple(job.command),
             config=config,
         )
         return evaluate(made, self._out / "judging", self.store, budget=job.budget, fleet=self._fleet)
 
-    def _score(self, folder: EvalFolder, reasons: Mapping[str, Mapping[str, str]]) -> Judged:
+    def _score(self, folder: EvalFolder, reasons: Mapping[str, Mapping[str, str]]) -> JudgedMethods:
         """Write `scores.json`, where a method's seeds count together, and return what the table is made from."""
         job, records = self._job, self._records
         boards = {method.name: list(job.boards(method)) for method in job.methods}
@@ -435,7 +496,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             }
             for name, members in boards.items()
         }
-        rule = open_rule(job.config.matching, [folder.verdicts])
+        rule = archived_rule(job.config.matching, [folder.verdicts], settled=True)
         scores = score(
             records,
             iter_answers(folder.answers),
@@ -446,7 +507,8 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             invalid=missing,
             pooled=boards,
             reference=job.reference,
-        ).with_empty(missing)
+        )
+        scores = scores.with_notes(results_of(job.judges, self.store)).with_empty(missing)
         write_json(self._out / "scores.json", scores.model_dump(mode="json"))
         outcomes = collect(records, iter_answers(folder.answers), matching=rule, selection=job.selection)
         frames = {
@@ -458,4 +520,15 @@ class _Comparison(Experiment[CompareState, CompareTable]):
             for method in job.methods
         }
         services = {name: by_service(self.store, hashes) for name, hashes in frames.items()}
-        return Judged(job, records, scores, outcomes, reasons, services)
+        lengths = {
+            method.name: [len(frames) for seed in job.seeds(method) for frames in self._boards_of(method, seed)]
+            for method in job.methods
+        }
+        return JudgedMethods(job, records, scores, outcomes, reasons, services, lengths)
+
+    def _boards_of(self, method: Method, seed: int) -> Iterator[Sequence[Frame]]:
+        """Yield the frames of each board of a method that is there."""
+        for path in sorted(self._drawer.folder(method, seed).glob("*/storyboard.json")):
+            board = read_kept(path, Board)
+            if board is not None:
+                yield board.frames

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,19 +15,20 @@ from katha.agents.frames import draw_board
 from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.config import Settings, identity_of, katha_version, require_chosen
-from katha.errors import BudgetError, PlanError, UsageError
+from katha.errors import BudgetError, PlanError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
 from katha.eval_bridge.judging.budget import require_prices as require_judge_prices
+from katha.eval_bridge.judging.engine import Retry
 from katha.experiments.comparison.methods import Method
 from katha.experiments.evaluation.evaluate import Prepare, name_judges
-from katha.experiments.runner import ExperimentState, Result, Shelf, read_kept, worth_another_try
+from katha.experiments.runner import ExperimentResult, ExperimentState, Shelf, read_kept, worth_another_try
 from katha.jsonio import digest, dumps, write_bytes_atomic, write_json
 from katha.protocols import Judge, PlanRequest
 from katha.schema import Plan, Record, StoryRecord
 from katha.schema.scores import Selection
 from katha.schema.tables import CompareTable
-from katha.store import Kind, Store
+from katha.store import Store, StoreKind
 
 
 class Failure(Record):
@@ -47,9 +49,9 @@ class CompareState(ExperimentState):
     failures: Mapping[str, Mapping[str, Failure]] = {}
 
 
-CompareResult = Result[CompareState, CompareTable]
+CompareResult = ExperimentResult[CompareState, CompareTable]
 _BOARD = "boards/*/*/*"
-COMPARISON = Kind(
+COMPARISON = StoreKind(
     "comparison",
     "compare.json",
     CompareState,
@@ -62,6 +64,7 @@ COMPARISON = Kind(
 class CompareJob:
     """Methods over stories. `config` is what they share; `prepare` fills in questions, halves and options.
 
+    retry: how a frame is asked for again where a service is busy or a network fails, as in a run.
     reference: the method that the others are held against; None: every pair.
     budget: what its pictures and answers may cost. given: plug-ins by method instead of the named ones, and judges (for
     tests and callers that made them). seen: how a worker has the plug-ins of a method.
@@ -76,6 +79,7 @@ class CompareJob:
     command: Sequence[str] = ()
     budget: Budget | None = None
     reference: str | None = None
+    retry: Retry = field(default_factory=Retry)
     given: Mapping[str, Plugins] = field(default_factory=dict)
     seen: Callable[[Settings, Plugins], Plugins] | None = None
 
@@ -132,7 +136,7 @@ class CompareJob:
 
     @property
     def selection(self) -> Selection:
-        """Which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
+        """Return which questions are asked: all, or the reporting half where a mode chooses by the steering half."""
         return "reporting" if any(method.repairs for method in self.methods) else "all"
 
     def state(self) -> CompareState:
@@ -164,7 +168,7 @@ class CompareJob:
 
 
 def _panels(config: Settings, record: StoryRecord) -> int:
-    """How many panels every method's board of a story has."""
+    """Return how many panels every method's board of a story has."""
     return len(record.scenes) or config.panels or PlanRequest().panels
 
 
@@ -187,10 +191,20 @@ class BoardDrawer:
             plan = self.plan(method, record)
             if method.repairs:
                 return self._repair(method, folder, record, plan)
-            self._board(method, name, seed, RunFolder(folder), record, plan)
+            self._patiently(lambda: self._board(method, name, seed, RunFolder(folder), record, plan))
         except (*OF_ONE_STORY, BudgetError) as error:
             return Failure(reason=str(error), again=worth_another_try(error))
         return None
+
+    def _patiently(self, draw: Callable[[], None]) -> None:
+        """Draw, and again where the failure is worth another try: frames that came are kept."""
+        for failures in count(1):
+            try:
+                return draw()
+            except TransientRenderError:
+                if failures >= self.job.retry.attempts:
+                    raise
+                self.job.retry.wait(failures)
 
     def plan_file(self, method: Method, record: StoryRecord) -> Path:
         """Return where the plan of one planner is kept."""
@@ -210,7 +224,8 @@ class BoardDrawer:
             return kept
         planner, counted = self.job.plugins[method.name].planner, {"panels": _panels(config, record)}
         try:
-            plan = plan_within(planner, record, config.model_copy(update=counted), self.job.prompt_tokens)
+            counts, limit = config.model_copy(update=counted), self.job.prompt_tokens
+            plan = plan_within(planner, record, counts, limit, plans=self.store.plans)
         except UsageError as error:
             raise PlanError(f"no plan by {config.planner!r}: {error.message}") from error
         self.keep_plan(method, record, plan)
@@ -241,6 +256,6 @@ class BoardDrawer:
         """Run the story; a board that was chosen and repaired without the judge's answers is none."""
         config = method.config.model_copy(update={"panels": len(plan.panels)})
         made = self.job.plugins[method.name]
-        outcome = run_story(record, config, folder, plan=plan, plugins=made).outcome
+        outcome = run_story(record, config, folder, plan=plan, plugins=made.part()).outcome
         told = " ".join(map(str.strip, outcome.sentences()[:2]))
         return Failure(reason=told, again=True) if outcome.failed else None

@@ -37,7 +37,8 @@ class Method:
 
     @property
     def repairs(self) -> bool:
-        """Whether the mode measures boards with steering questions, so that only the reporting ones may be shown."""
+        """Return whether the mode measures boards with steering questions, so that only the reporting ones may be
+        shown."""
         mode = load_mode(self.config.mode)
         return mode.insert != "none" or mode.select == "best"
 

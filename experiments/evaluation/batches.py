@@ -24,7 +24,14 @@ from pydantic import BaseModel, ConfigDict
 
 from katha.errors import RenderError, UnfitFrameError, UsageError
 from katha.eval_bridge.judging.abilities import AsksInBatches
-from katha.eval_bridge.judging.budget import STOPPED, Budget, estimate_tokens, expected_cost, require_prices
+from katha.eval_bridge.judging.budget import (
+    STOPPED,
+    Budget,
+    estimate_tokens,
+    expected_cost,
+    require_prices,
+    written_tokens,
+)
 from katha.eval_bridge.judging.engine import JudgingEngine, reply_key
 from katha.eval_bridge.packets.instructions import prompt_sha256
 from katha.eval_bridge.packets.packets import evidence_sha256
@@ -55,7 +62,7 @@ class Chunk(BaseModel):
 
     @property
     def sent(self) -> Sent:
-        """What a vendor may be asked about it."""
+        """Return what a vendor may be asked about it."""
         return Sent(len(self.keys), datetime.fromisoformat(self.since), self.file_id)
 
 
@@ -196,6 +203,7 @@ class BatchedJudge(Judge):
         price, share = judge.price, judge.batch_terms["price"]
         self._price = {kind: value * share for kind, value in price.items()} if price is not None else None
         self._denied: set[str] = set()
+        self.picture_limits = judge.picture_limits
         self._places: dict[str, tuple[Path, int]] | None = None
 
     def spec(self) -> Mapping[str, Any]:
@@ -220,7 +228,8 @@ class BatchedJudge(Judge):
     def _collect(self, key: str, evidence: Evidence, prompt: JudgePrompt) -> None:
         if key in self._outbox.waiting:
             return
-        cost = expected_cost(self._price, estimate_tokens(evidence, prompt), 1)
+        written = written_tokens(1, self._judge.thoughts)
+        cost = expected_cost(self._price, estimate_tokens(evidence, prompt), written)
         if not self._budget.grant(1, cost):
             self._denied.add(key)
             return

@@ -26,7 +26,9 @@ from pydantic import (
 
 from katha.errors import OutputFolderError, StoreError
 from katha.eval_bridge.judging.answers import SETTLED, AnswerLog, Cause, LineLog, iter_answers, iter_log
-from katha.eval_bridge.judging.budget import Account, Limits, Tally
+from katha.eval_bridge.judging.brake import UNREADABLE
+from katha.eval_bridge.judging.budget import Account, CallTally, Limits
+from katha.eval_bridge.judging.entrance import EntranceResult
 from katha.eval_bridge.matching.match import usual_rule
 from katha.eval_bridge.matching.rules import VERDICTS
 from katha.eval_bridge.packets.instructions import REPORTING_VARIANT, AnswersFormat
@@ -38,10 +40,10 @@ from katha.jsonio import canonical, loads
 from katha.protocols import JudgeReply
 from katha.schema import Answer, AnswerStatus, Question, StoryRecord
 from katha.schema.scores import ConfidenceRow, ControlResult, LeftCount, Selection
-from katha.store import Kind, Workspace
+from katha.store import StoreKind, Workspace
 
 Order = Callable[[Answer], tuple[int, ...] | None]
-"""A row's place, or None for a row that is no part of the evaluation (any more)."""
+"""A row's place, or None for a row that is not part of the evaluation (any more)."""
 
 _SYNC_SECONDS = 1.0
 
@@ -61,6 +63,7 @@ class EvalSettings(BaseModel):
     resamples: int = 10_000
     evaluator: str = DEFAULT_EVALUATOR
     reference: str | None = None
+    order: str | None = None
 
     def selected(self, record: StoryRecord) -> list[Question]:
         """Return the questions of `record` that are asked; one without a role counts always."""
@@ -120,6 +123,7 @@ class EvalResults(BaseModel):
     left: list[LeftCount]
     controls: list[ControlResult]
     confidence: list[ConfidenceRow]
+    entrance: dict[str, EntranceResult | None] = {}
 
 
 class EvalState(ExperimentState):
@@ -167,7 +171,7 @@ class EvalState(ExperimentState):
         return self.results
 
 
-EVAL = Kind(name="evaluation", file="eval.json", state=EvalState)
+EVAL = StoreKind(name="evaluation", file="eval.json", state=EvalState)
 
 
 class EvalFolder(Workspace[EvalState]):
@@ -199,6 +203,16 @@ class EvalFolder(Workspace[EvalState]):
             sign = mark(row.method, row.judge, row.story_id, row.question_id, row.packet_sha256)
             latest[key] = sign if row.status in SETTLED else None
         return {sign for sign in latest.values() if sign is not None}
+
+    def unread(self) -> dict[str, tuple[int, str]]:
+        """Return by judge how many of its last replies in a row could not be read, and what was wrong with the last."""
+        found: dict[str, tuple[int, str]] = {}
+        for row in self.rows():
+            if row.status == "ok":
+                found.pop(row.judge, None)
+            elif row.status in UNREADABLE and "shared" not in row.usage:
+                found[row.judge] = (found.get(row.judge, (0, ""))[0] + 1, row.error or row.status)
+        return found
 
     def forget(self, judges: Collection[str]) -> None:
         """Drop the rows of judges that are not what they were."""
@@ -251,7 +265,7 @@ def _rewrite(path: Path, spans: list[tuple[int, int]]) -> None:
         ) from error
 
 
-class Writer:
+class AnswerWriter:
     """An answer log that is on the disk within a second of every slow answer, without a flush for every quick one.
 
     Several threads may write to it.
@@ -297,8 +311,8 @@ class SpendLog:
 
     def accounts(self) -> dict[str, Account]:
         """Return what each judge was paid for."""
-        tallies: dict[str, Tally] = {}
+        tallies: dict[str, CallTally] = {}
         rows = iter_log(self._path, lambda line, _: loads(line.decode("utf-8"))) if self._path.exists() else ()
         for row in rows:
-            tallies.setdefault(row["judge"], Tally()).count(JudgeReply(row["status"], usage=row["usage"]))
+            tallies.setdefault(row["judge"], CallTally()).count(JudgeReply(row["status"], usage=row["usage"]))
         return {name: tally.account() for name, tally in sorted(tallies.items())}

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
-from katha.border import spec_of
 from katha.config import Settings, katha_version
-from katha.errors import UsageError
+from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.judging.abilities import AsksInBatches, judge_name
 from katha.eval_bridge.judging.answers import FAILED, AnswerLog, iter_answers, outcome_of
-from katha.eval_bridge.judging.budget import Budget, Estimate, Weighed, require_prices
+from katha.eval_bridge.judging.brake import brake_of
+from katha.eval_bridge.judging.budget import Budget, CallEstimate, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
+from katha.eval_bridge.judging.entrance import EntranceResult, can_take, costs_little, known, take
 from katha.eval_bridge.matching.match import Decider, Rule
 from katha.eval_bridge.matching.rules import RecordingRule, open_rule, recording, settle
 from katha.eval_bridge.packets.instructions import prompt_hashes
@@ -31,11 +33,20 @@ from katha.eval_bridge.scoring.scores import score
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.judged import JudgedByWorkers
 from katha.experiments.evaluation.batches import BatchFolder, OnBatch, ask_in_batches, batchable
-from katha.experiments.evaluation.eval_folder import EvalFolder, EvalResults, EvalSettings, EvalState, SpendLog, Writer
+from katha.experiments.evaluation.eval_folder import (
+    AnswerWriter,
+    EvalFolder,
+    EvalResults,
+    EvalSettings,
+    EvalState,
+    SpendLog,
+)
 from katha.experiments.evaluation.judging import Evaluator, Sink, ignore, row_order
-from katha.experiments.runner import Experiment, Made, OnStep, Result, read_records, write_records
+from katha.experiments.runner import Experiment, ExperimentEnd, ExperimentResult, OnStep, read_records, write_records
 from katha.jsonio import canonical, digest, read_record, write_json
 from katha.lettering import WordScanner
+from katha.models.calls import is_replayed
+from katha.plugin_boundary import spec_of
 from katha.protocols import Judge
 from katha.schema import Answer, ContrastiveVariant, Question, StoryRecord
 from katha.schema.scores import ControlResult, Scores
@@ -49,7 +60,8 @@ class EvalJob:
     """What is to be evaluated. `records` are as given; `prepare` fills in questions and options.
 
     variants: contrastive variants whose pairs are asked, too. decider: the model behind `settings.matching`, where that
-    rule has one. scanner: looks for words drawn into the pictures.
+    rule has one. scanner: looks for words drawn into the pictures. entrance: whether judges take the entrance test;
+    `cheap`: those that never did, where it costs little.
     """
 
     records: Sequence[StoryRecord]
@@ -60,6 +72,7 @@ class EvalJob:
     decider: Decider | None = None
     variants: Sequence[ContrastiveVariant] = ()
     scanner: WordScanner | None = None
+    entrance: Literal["always", "cheap", "never"] = "never"
     command: tuple[str, ...] = ()
     config: Settings | None = None
 
@@ -93,6 +106,33 @@ class EvalJob:
         own = self.settings.questions != "steering" and load_evaluator(self.settings.evaluator).own
         return label_questions(records, self.settings.seed) if own else {}
 
+    def tested(self, engine: JudgingEngine) -> list[str]:
+        """Return the judges that take the entrance test now."""
+        able = [name for name, judge in self.judges.items() if can_take(judge)]
+        if self.entrance == "always":
+            return able
+        untold = [name for name in able if self.entrance == "cheap" and known(engine, name) is None]
+        return [name for name in untold if costs_little(self.judges[name], self._asked())]
+
+    def _asked(self) -> int:
+        """Return how many calls every judge takes at most, without a look at boards and cache."""
+        packets = 2 + 2 * len(self.methods)  # nothing, the text; each board with and without the text
+        together = self.settings.ask == "together"
+        counts = (len(self.settings.selected(record)) for record in self.records)
+        return packets * (sum(map(bool, counts)) if together else sum(counts))
+
+    def entrances(self, engine: JudgingEngine) -> dict[str, EntranceResult | None]:
+        """Return how the judges did in the entrance test, whenever they took it; None of one that never did."""
+        return {name: known(engine, name) for name, judge in self.judges.items() if can_take(judge)}
+
+    def caveats(self, entrance: Mapping[str, EntranceResult | None]) -> list[str]:
+        """Return what there is to know of the judges' answers, beside the scores."""
+        told = [result.told(name) for name, result in entrance.items() if result is not None]
+        told += [judge.caveat for judge in self.judges.values() if judge.caveat]
+        writes = not all(judge.always_chooses for judge in self.judges.values())
+        note = self.config.matching_note if writes and self.config is not None else None
+        return [*told, note] if note else told
+
     def state(self) -> EvalState:
         """Return what the evaluation's folder begins with.
 
@@ -113,6 +153,8 @@ class EvalJob:
         decider = dict(self.decider.spec()) if self.decider is not None else None
         scored = [settings.matching, decider, settings.controls, settings.resamples, self.scanner is not None]
         scored += [settings.reference] if settings.reference is not None else []
+        scored += [{"order": settings.order}] if settings.order is not None else []
+        scored += ["entrance"] if self.entrance == "always" else []
         return EvalState(
             format=1,
             katha=katha_version(),
@@ -126,7 +168,7 @@ class EvalJob:
         )
 
 
-class EvalResult(Result[EvalState, Scores]):
+class EvalResult(ExperimentResult[EvalState, Scores]):
     """Where the files are, what `eval.json` and `scores.json` hold, and whether all of it was there already."""
 
     @property
@@ -155,16 +197,19 @@ def name_judges(judges: Sequence[tuple[str, Judge]]) -> dict[str, Judge]:
 
 def estimate(
     job: EvalJob, store: Store, on_story: OnStep | None = None, *, batch: bool = False
-) -> tuple[dict[str, Estimate], Evaluator]:
+) -> tuple[dict[str, CallEstimate], Evaluator]:
     """Return what evaluating would ask of each judge beyond what the cache holds. Nothing is asked and nothing written.
 
     Raises:
         UsageError: with `batch`, where `evaluate` would refuse it, too.
     """
     share = {name: judge.batch_terms["price"] for name, judge in (_batchable(job) if batch else {}).items()}
-    sums = {name: Estimate() for name in job.judges}
+    sums = {name: CallEstimate() for name in job.judges}
     weighed = {name: Weighed(judge, sums[name], share.get(name, 1.0)) for name, judge in job.judges.items()}
     evaluator = job.evaluator(job.prepare(job.records), JudgingEngine(weighed, store))
+    for name in job.tested(evaluator.engine):
+        take(evaluator.engine, name)
+        sums[name].entrance = sums[name].calls
     evaluator.run(on_story)
     for name, tally in evaluator.engine.tallies.items():
         sums[name].reused = tally.reused
@@ -231,6 +276,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         self._fleet = fleet
         self._job, self._budget, self._retry = job, budget, retry
         self._batched, self._on_story, self._on_batch = batched, on_story, on_batch
+        self._entrances: dict[str, EntranceResult] = {}
 
     def begin(self) -> EvalState:
         return self._job.state()
@@ -244,6 +290,8 @@ class _Evaluation(Experiment[EvalState, Scores]):
     def resumed(self, known: EvalState, fresh: EvalState) -> EvalState:
         """Drop the answers of judges that have changed."""
         before = known.judges
+        if known.results is not None:
+            self._entrances |= {name: found for name, found in known.results.entrance.items() if found is not None}
         self.folder.forget({name for name, spec in fresh.judges.items() if before.get(name, spec) != spec})
         return fresh.model_copy(update={"judges": {**before, **fresh.judges}})
 
@@ -256,6 +304,9 @@ class _Evaluation(Experiment[EvalState, Scores]):
                 self._batched, lambda engine: evaluator(engine).run(), batches, self._budget, self.store, self._on_batch
             )
         judges = {**job.judges, **paid}
+        for name, (row, said) in folder.unread().items():
+            if name in judges:
+                brake_of(judges[name]).begin_at(row, said)
         with (
             AnswerLog(folder.answers) as log,
             AnswerLog(folder.controls) as control_log,
@@ -263,8 +314,9 @@ class _Evaluation(Experiment[EvalState, Scores]):
         ):
             limits, retry = self._budget, self._retry
             engine = JudgingEngine(judges, self.store, budget=limits, paid=paid, retry=retry, on_reply=spent)
-            logs = (Writer(log), Writer(control_log))
+            logs = (AnswerWriter(log), AnswerWriter(control_log))
             brought = self._by_workers(engine, partial(evaluator, logs=logs), judges.keys() - paid.keys())
+            self._examine(engine, paid)
             self._evaluator = evaluator(engine, settled=there | brought, logs=logs)
             self._evaluator.run(self._on_story)
             self._evaluator.kept -= len(brought)
@@ -272,6 +324,22 @@ class _Evaluation(Experiment[EvalState, Scores]):
         self.store.flush()
         batches.close()
         yield from ()
+
+    def _examine(self, engine: JudgingEngine, paid: Collection[str]) -> None:
+        """Have the judges take the entrance test that have to; one of a recording made without it takes none."""
+        cheap = self._job.entrance == "cheap"
+        if cheap and self._fleet is not None:
+            return  # a judge that computes is loaded by workers, and not here
+        for name in self._job.tested(engine):
+            if name in paid or (cheap and name in self._entrances):
+                continue
+            try:
+                found = take(engine, name)
+            except JudgeError:
+                if not (cheap and is_replayed()):
+                    raise
+            else:
+                self._entrances |= {name: found} if found is not None else {}
 
     def _by_workers(
         self, engine: JudgingEngine, evaluator: Callable[[JudgingEngine], Evaluator], names: Collection[str]
@@ -298,7 +366,7 @@ class _Evaluation(Experiment[EvalState, Scores]):
         write_records(folder.stories, records)
         return records
 
-    def conclude(self) -> Made[Scores]:
+    def conclude(self) -> ExperimentEnd[Scores]:
         """Put the logs in order, score them, and write every file."""
         job, folder, evaluator, settings = self._job, self.folder, self._evaluator, self._job.settings
         records, judges, invalid = evaluator.records, list(job.judges), evaluator.invalid
@@ -325,8 +393,9 @@ class _Evaluation(Experiment[EvalState, Scores]):
             reference=settings.reference,
         )
         if job.variants:
-            scores = scores.model_copy(update={"contrastive": pairs.scores(settings.resamples, settings.seed)})
-        scores = scores.with_notes(unsettled).with_empty(invalid)
+            scores = scores.model_copy(update={"contrastive": pairs.scores()})
+        entrance = {name: found or self._entrances.get(name) for name, found in job.entrances(evaluator.engine).items()}
+        scores = scores.with_notes([*unsettled, *job.caveats(entrance)]).with_empty(invalid)
         write_json(folder.scores, scores.model_dump(mode="json"))
         if isinstance(rule, RecordingRule):
             rule.write(folder.verdicts)
@@ -350,9 +419,12 @@ class _Evaluation(Experiment[EvalState, Scores]):
             left=summarise(left),
             controls=self._controls(asked, answers(), rule),
             confidence=confidence_table(asked, answers(), judges, rule),
+            entrance=entrance,
         )
         self.state = self.state.model_copy(update={"results": results, "judges": job.specs()})
-        return Made(scores, outcome, outcome.status(stopped=self._budget.stopped, open_ones={*FAILED, "not_asked"}))
+        status = outcome.status(stopped=self._budget.stopped, open_ones={*FAILED, "not_asked"})
+        # A verdict that could not be had is asked for again by the same command, as an answer is.
+        return ExperimentEnd(scores, outcome, "incomplete" if unsettled and status == "finished" else status)
 
     def _controls(
         self, asked: Mapping[tuple[str, str], Question], answers: Iterator[Answer], rule: Rule
@@ -369,5 +441,4 @@ class _Evaluation(Experiment[EvalState, Scores]):
             matching=rule,
             controls=settings.controls,
             chance=settings.answers == "choice" or chooses,
-            seed=settings.seed,
         )

@@ -1,4 +1,4 @@
-"""Put every question of every board to every judge under three conditions, several at once."""
+"""Put every question of every board to every judge under three conditions and without evidence, several at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from katha.experiments.evaluation.eval_folder import EvalSettings, Leakage, mark
 from katha.experiments.runner import OnStep
 from katha.lettering import WordScanner
 from katha.protocols import Evidence, Judge
-from katha.schema import CONDITIONS, Answer, Packet, Question, StoryRecord
+from katha.schema import ASKED, Answer, Packet, Question, StoryRecord
 
 T = TypeVar("T")
 
@@ -113,10 +113,11 @@ def ignore(answer: Answer) -> None:
 
 @dataclass
 class Evaluator:
-    """One evaluation under way: put every question of every story to every judge under three conditions.
+    """One evaluation under way: put every question of every story to every judge under three conditions, and without
+    any evidence.
 
     Story by story, so that what a story's packets share is paid for while it is warm; judges that wait for a server are
-    asked about several stories at once. The text-only question of a story is asked once for all methods.
+    asked about several stories at once. Text-only and without evidence, a story is asked once for all methods.
 
     engine: asks the judges. log, control_log: where each answer goes as it arrives. settled: marks of questions that
     need no asking. pairs: contrastive questions by story, chosen from the images alone. labels: those for a story's
@@ -143,7 +144,7 @@ class Evaluator:
 
     @property
     def beside(self) -> dict[str, list[Question]]:
-        """What is asked of each story beside its questions."""
+        """Return what is asked of each story beside its questions."""
         stories = {**self.pairs, **self.labels}
         return {story: [*self.pairs.get(story, ()), *self.labels.get(story, ())] for story in stories}
 
@@ -193,6 +194,7 @@ class Evaluator:
         text, form = load_evaluator(self.settings.evaluator).text_of(record), self.settings.answers
         packet, moral = make_packet(record.story_id, "text", (), text), self.labels.get(record.story_id, ())
         inquiries = [self._inquiry(packet, questions, None, form), self._inquiry(packet, moral, None, "choice")]
+        inquiries.append(self._inquiry(make_packet(record.story_id, "none"), questions, None, form))
         for name, board in boards.items():
             packet = make_packet(record.story_id, "image", board.images, text)
             inquiries.append(self._inquiry(packet, questions, name, form))
@@ -226,6 +228,7 @@ class Evaluator:
 
     def _put(self, judge: str, inquiry: Inquiry, sink: Sink) -> None:
         """Put the questions that are not settled to one judge."""
+        inquiry = self.engine.shown(judge, inquiry)
         story, hashed = inquiry.packet.story_id, packet_sha256(inquiry.packet)
         open_ones = [
             item
@@ -271,7 +274,7 @@ def row_order(
         asked = (row.story_id, row.question_id)
         if asked not in questions or row.judge not in judges or row.method not in names:
             return None
-        place, condition = stories[row.story_id], CONDITIONS.index(row.condition)
+        place, condition = stories[row.story_id], ASKED.index(row.condition)
         return (place, judges.index(row.judge), names.index(row.method), condition, questions[asked])
 
     return place_of

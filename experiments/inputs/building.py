@@ -4,7 +4,7 @@ measure what planners make of stories before anything is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
@@ -12,29 +12,29 @@ from typing import cast, get_args
 from pydantic import BaseModel, ValidationError
 
 from katha.agents.context import make_plan
-from katha.border import checked
 from katha.config import Settings
 from katha.errors import ReplyError, UsageError
-from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, vocabulary_size
+from katha.eval_bridge.bench.mix import Mauve, continue_stories, mauve, mix_stories, perplexities, vocabulary_size
 from katha.eval_bridge.bench.vistorybench import Language, copy_references, copy_results, read_dataset
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.questions.build import build_questions
+from katha.eval_bridge.questions.free import write_free_questions
 from katha.eval_bridge.questions.writing import (
-    MOST_VARIANTS,
     check_questions,
-    check_variants,
+    make_variants,
     write_questions,
-    write_variants,
 )
 from katha.eval_bridge.scoring.contrastive import TWIN_OF, iter_variants
 from katha.jsonio import refuse_overwriting, write_bytes_atomic
+from katha.models.base import TextModel
 from katha.models.calls import forgetting_calls
 from katha.models.registry import make_model
 from katha.planners.quality import mean_quality, plan_quality
-from katha.protocols import Judge, Planner, PlanRequest, StoryReader
+from katha.plugin_boundary import checked
+from katha.protocols import Judge, Planner, PlanRequest
 from katha.reading import require_reader
 from katha.registry import default_registry
-from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord
+from katha.schema import MORAL_LABELS, ContrastiveVariant, Question, StoryRecord, Transition
 from katha.stories import iter_records, load_stories
 
 _RULE = "rule"
@@ -52,7 +52,7 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildCounts:
     """How many were kept, and what was not."""
 
     kept: int
@@ -70,7 +70,7 @@ class PlannerQuality:
 
 def write_story_questions(
     stories: Path, out: Path, *, by: str, planner: str | None, judge: str | None, base_url: str | None
-) -> Built:
+) -> BuildCounts:
     """Write stories with recoverability questions made from their transitions into `out`.
 
     by: `rule`, or a model's name. planner: who reads transitions where a record has none; the default's unless told.
@@ -90,30 +90,42 @@ def write_story_questions(
         made.append(record.model_copy(update={"recoverability_questions": built.kept}))
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
     _write(out, made)
-    return Built(sum(len(record.recoverability_questions) for record in made), rejected)
+    return BuildCounts(sum(len(record.recoverability_questions) for record in made), rejected)
 
 
-def write_story_variants(stories: Path, out: Path, *, by: str, judge: str | None, base_url: str | None) -> Built:
-    """Write two contrastive variants of each story with scenes into `out`; arguments and errors as for questions."""
+def write_story_variants(
+    stories: Path, out: Path, *, by: str, reader: str | None, judge: str | None, base_url: str | None
+) -> BuildCounts:
+    """Write two contrastive variants of each story with scenes into `out`.
+
+    by: the model that writes. reader: the model that has to recognise the change, the writer unless told. judge: who is
+    asked the record's questions from the changed text, as a further check.
+
+    Raises:
+        UsageError: a story, model or judge is wrong, or no model is named. ModelError, ReplyError: the model cannot be
+            used, or wrote nothing of use.
+    """
     refuse_overwriting(out, [stories])
-    reader = _reader(judge, base_url)
-    model = None if by == _RULE else make_model(by, base_url=base_url)
-    ruled = require_reader("Variants") if model is None else StoryReader()
+    if by == _RULE:
+        raise UsageError("Variants are not made by rule any more.", hint="Name a model: --by openai:MODEL.")
+    asked, model = _reader(judge, base_url), make_model(by, base_url=base_url)
+    other = make_model(reader, base_url=base_url) if reader is not None else None
     kept: list[ContrastiveVariant] = []
     rejected: list[Rejection] = []
     for record in iter_records(stories):
-        made = ruled.variants(record, MOST_VARIANTS) if model is None else write_variants(model, record)
-        built = check_variants(made, record, reader)
+        with forgetting_calls(ReplyError):
+            built = make_variants(model, record, reader=other, judge=asked)
         kept += built.kept
         rejected += [Rejection(record.story_id, item.item, item.text, item.reason) for item in built.rejected]
     _write(out, kept)
-    return Built(len(kept), rejected)
+    return BuildCounts(len(kept), rejected)
 
 
 @dataclass(frozen=True)
 class MixedSet:
     """An evaluation set at a mixing ratio: how many stories of which source, what could not be written, how near it is
-    to the closed stories (MAUVE, Table 1) and how many different words either has."""
+    to the closed stories (MAUVE, Table 1), how many different words either has, and, where a model was named, the
+    perplexity of either (Table 3)."""
 
     ratio: float
     generator: str
@@ -124,6 +136,8 @@ class MixedSet:
     mauve: Mauve
     words_before: int
     words: int
+    perplexity_before: float | None = None
+    perplexity: float | None = None
 
 
 def write_mixed_set(
@@ -136,10 +150,12 @@ def write_mixed_set(
     base_url: str | None,
     seed: int,
     mauve_model: str,
+    ppl_model: str | None = None,
 ) -> MixedSet:
     """Write as many stories as `closed` has into `out`, mixed with `opened` at a ratio (VCMS, Sec. 4).
 
-    by: the model that goes on from the closed stories' beginnings; None writes the mix as it is drawn.
+    by: the model that goes on from the closed stories' beginnings; None writes the mix as it is drawn. ppl_model: whose
+    perplexity of either set is told.
 
     Raises:
         UsageError: the ratio, the stories or the model are wrong. ModelError: the model cannot be used.
@@ -152,6 +168,7 @@ def write_mixed_set(
         made, failed = continue_stories(make_model(by, base_url=base_url), before, mixed, ratio=ratio, seed=seed)
     _write(out, made)
     texts, written = [story.story_text for story in before], [story.story_text for story in made]
+    before_by, after_by = perplexities([texts, written], ppl_model) if ppl_model is not None else (None, None)
     opened_count = sum(source == "open" for source in mixed.sources.values())
     return MixedSet(
         ratio=ratio,
@@ -163,6 +180,8 @@ def write_mixed_set(
         mauve=mauve(texts, written, model=mauve_model, seed=seed),
         words_before=vocabulary_size(texts),
         words=vocabulary_size(written),
+        perplexity_before=before_by,
+        perplexity=after_by,
     )
 
 
@@ -197,18 +216,30 @@ def write_vistorybench(dataset: Path, out: Path, *, results: Path | None, langua
     return Dataset(len(records), sum(len(record.scenes) for record in records), pictures, boards, missing)
 
 
-def write_contrasts(stories: Path, variants: Path, out: Path) -> Built:
+def write_contrasts(
+    stories: Path,
+    variants: Path,
+    out: Path,
+    *,
+    by: str | None = None,
+    reader: str | None = None,
+    base_url: str | None = None,
+) -> BuildCounts:
     """Write the stories, and each one's active contrastive variants as stories of their own beside it, into `out`.
 
-    A twin has the variant's text and changed scene, its transitions around that scene read anew, and the story's own
-    questions but for those that the change is about: these are asked of the changed transitions, and the moral question
-    takes the variant's moral. Questions that a variant brings itself are used as they are. Drawn and judged as any
-    other story, twins stand beside their sources in `scores.json` under `contrasts` (Table 4).
+    A twin has the variant's text and changed scene, the story's transitions, empty around that scene, and the
+    story's own questions but for those that the change is about; the moral question takes the variant's moral. `by`
+    names a model that writes questions of the changed text, which `reader` checks as all free questions are checked.
+    Questions that a variant brings itself are used as they are. Drawn and judged as any other story, twins stand beside
+    their sources in `scores.json` under `contrasts` (Table 4).
 
     Raises:
-        UsageError: a file cannot be read, or is `out`; no variant belongs to a story.
+        UsageError: a file cannot be read, or is `out`; no variant belongs to a story, or a model is wrong.
+        ModelError, ReplyError: the model cannot be used, or wrote nothing of use.
     """
     refuse_overwriting(out, [stories, variants])
+    model = make_model(by, base_url=base_url) if by is not None else None
+    checks = make_model(reader, base_url=base_url) if reader is not None else None
     known: dict[str, list[ContrastiveVariant]] = {}
     for variant in iter_variants(variants):
         known.setdefault(variant.base_story_id, []).append(variant)
@@ -217,7 +248,11 @@ def write_contrasts(stories: Path, variants: Path, out: Path) -> Built:
     for record in records:
         made.append(record)
         for variant in known.get(record.story_id, ()):
-            twin = _twin(record, variant) if variant.has_variant else "it is marked as inactive (has_variant)"
+            twin = (
+                _twin(record, variant, model, checks)
+                if variant.has_variant
+                else "it is marked as inactive (has_variant)"
+            )
             if isinstance(twin, str):
                 rejected.append(Rejection(record.story_id, variant.variant_id, variant.change_type, twin))
             else:
@@ -226,10 +261,12 @@ def write_contrasts(stories: Path, variants: Path, out: Path) -> Built:
     if not twins:
         raise UsageError(f"{str(variants)!r} holds no variant of these stories that changes a text.")
     _write(out, made)
-    return Built(twins, rejected)
+    return BuildCounts(twins, rejected)
 
 
-def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str:
+def _twin(
+    record: StoryRecord, variant: ContrastiveVariant, model: TextModel | None, reader: TextModel | None
+) -> StoryRecord | str:
     """Return a variant as a story of its own, or why it cannot be one."""
     at, text = variant.changed_scene_id, variant.contrastive_scene_text.strip()
     scenes = [
@@ -254,14 +291,13 @@ def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str
             "provenance": {**record.provenance, TWIN_OF: record.story_id, "change_type": variant.change_type},
         }
     )
-    try:
-        plan = make_plan(bare, Settings(panels=len(scenes) or PlanRequest().panels))
-    except UsageError as error:
-        return error.message
-    own = {item.pair: item for item in record.transitions}
-    touched = {item.pair for item in plan.transitions if not own or at is None or at in item.pair}
-    transitions = [item if item.pair in touched else own.get(item.pair, item) for item in plan.transitions]
-    twin = bare.model_copy(update={"transitions": transitions if own else []})
+    steps = [  # nobody has said what the changed ones are: nothing but their places stays
+        item
+        if at is not None and at not in item.pair
+        else Transition(from_scene=item.from_scene, to_scene=item.to_scene, story_id=variant.variant_id)
+        for item in record.transitions
+    ]
+    twin = bare.model_copy(update={"transitions": steps})
     given = (variant.model_extra or {}).get("recoverability_questions")
     if isinstance(given, list):
         try:
@@ -270,33 +306,28 @@ def _twin(record: StoryRecord, variant: ContrastiveVariant) -> StoryRecord | str
             first = error.errors()[0]
             return f"its question field {'.'.join(map(str, first['loc']))!r}: {first['msg']}"
     else:
-        asked = _twin_questions(record, twin, variant, build_questions(twin, plan), touched)
+        asked = _left_alone(record, variant)
+        if model is not None:
+            with forgetting_calls(ReplyError):
+                written = write_free_questions(model, twin, reader=reader).kept
+            names = {item.question_id for item in asked}
+            asked += [item for item in written if item.question_type != "moral" and item.question_id not in names]
     owned = [item.model_copy(update={"story_id": variant.variant_id}) for item in asked]
     return twin.model_copy(update={"recoverability_questions": owned}) if owned else "no question can be asked of it"
 
 
-def _twin_questions(
-    record: StoryRecord,
-    twin: StoryRecord,
-    variant: ContrastiveVariant,
-    built: Sequence[Question],
-    touched: Collection[tuple[int, int]],
-) -> list[Question]:
-    """Return the story's questions that the change leaves alone, the moral's, and those of the changed transitions."""
+def _left_alone(record: StoryRecord, variant: ContrastiveVariant) -> list[Question]:
+    """Return the story's questions that the change leaves alone, and the moral's with the variant's moral."""
     kept = []
     for item in record.recoverability_questions:
-        about = {item.target_scene, *item.evidence_scenes}
+        about = {item.target_scene, *item.evidence_scenes, *(item.target_transition or ())}
         if item.question_type == "moral":
             moral = variant.contrastive_moral
             change = {"gold_answer": moral, "accepted_answers": [moral], "options": None}
             kept += [item.model_copy(update=change)] if moral and item.gold_answer in MORAL_LABELS else []
-        elif item.target_transition not in touched and variant.changed_scene_id not in about:
+        elif variant.changed_scene_id not in about:
             kept.append(item)
-    names = {item.question_id for item in kept}
-    fresh = [item for item in built if item.target_transition in touched and item.question_type != "moral"]
-    if not record.recoverability_questions:
-        fresh = list(built)
-    return kept + [item for item in fresh if item.question_id not in names]
+    return kept
 
 
 def measure_planners(stories: Path, planners: Sequence[str], panels: int | None = None) -> dict[str, PlannerQuality]:

@@ -17,9 +17,10 @@ from katha.eval_bridge.questions.build import build_questions, fill_options
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, EvaluatorSpec, evaluator_questions
 from katha.eval_bridge.scoring.contrastive import iter_variants
 from katha.experiments.cluster.fleet import CLUSTER_HELP, WORKERS_HELP, Fleet
-from katha.experiments.cluster.standing import OnWorkers
+from katha.experiments.cluster.progress import OnWorkers
 from katha.jsonio import digest, iter_lines, loads, read_text
 from katha.models.calls import current_calls
+from katha.ordering import ORDER_HELP
 from katha.protocols import PlanRequest
 from katha.schema import ContrastiveVariant, Question, Scene, StoryRecord
 from katha.schema.scores import Selection
@@ -71,7 +72,7 @@ class EvalOptions(WorkerOptions):
         default=None, description="all, reporting or steering; reporting where stories carry roles."
     )
     controls: str | None = Field(
-        default=None, description="Any of blank, shuffled, foreign, repeat, with commas; or all."
+        default=None, description="Any of blank, shuffled, repeated, foreign, repeat, with commas; or all."
     )
     evaluator: str = Field(
         default=DEFAULT_EVALUATOR,
@@ -82,6 +83,7 @@ class EvalOptions(WorkerOptions):
     )
     split: str | None = Field(default=None, description=SPLIT_HELP)
     ids: str | None = Field(default=None, description=IDS_HELP)
+    order: str | None = Field(default=None, description=ORDER_HELP)
     variants: Path | None = Field(default=None, description="contrastive_variants.jsonl: ask its pairs, too (PairAcc).")
     scan_words: bool = Field(default=False, description="Look for words of the story drawn into the pictures (OCR).")
     reference: str | None = Field(
@@ -95,6 +97,12 @@ class EvalOptions(WorkerOptions):
         ge=1,
         description="At most so many calls to a server at once; unless told 16, vllm: and sglang: 128.",
     )
+    entrance: bool = Field(
+        default=False,
+        description="Ask the entrance test (six calls a judge, once) also where it costs more than a few cents and a "
+        "tenth of the calls.",
+    )
+    no_entrance: bool = Field(default=False, description="Ask no entrance test.")
     batch: bool = Field(
         default=False, description="Ask APIs by their batches: cheaper, within a day. The command waits."
     )
@@ -122,7 +130,7 @@ def choose_stories(
     from, as a refusal names it.
 
     Raises:
-        UsageError: no story is left, or an id is no story's. InputFileError, RecordError: the file of ids is broken.
+        UsageError: no story is left, or an id is not a story's. InputFileError, RecordError: the file of ids is broken.
     """
     where = repr(str(source)) if isinstance(source, (str, Path)) else "The list"
     kept = list(records)
@@ -185,7 +193,7 @@ def read_pairs(path: Path | None, records: Sequence[StoryRecord], evaluator: Eva
 
     Raises:
         UsageError: the evaluator has no contrastives, or no variant belongs to a story that is given.
-        InputFileError, RecordError: a line is no variant (file and line are named).
+        InputFileError, RecordError: a line is not a variant (file and line are named).
     """
     if path is None:
         return []
@@ -251,7 +259,7 @@ def _variants_beside(source: Path | None) -> dict[str, list[ContrastiveVariant]]
         try:
             variant = ContrastiveVariant.model_validate_json(line)
         except ValueError as error:
-            raise InputFileError(f"{str(path)!r}, line {number}, is no contrastive variant.") from error
+            raise InputFileError(f"{str(path)!r}, line {number}, is not a contrastive variant.") from error
         found.setdefault(variant.base_story_id, []).append(variant)
     return found
 

@@ -16,13 +16,12 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.border import spec_of
 from katha.config import cache_folder, katha_version
 from katha.errors import UsageError
 from katha.eval_bridge.bench.boards import BoardProblem
 from katha.eval_bridge.judging.abilities import threads_of
 from katha.eval_bridge.judging.answers import LineLog, Outcome, OutcomeCounter, Status, iter_log
-from katha.eval_bridge.judging.budget import Account, Budget, Estimate, Limits, Weighed, require_prices
+from katha.eval_bridge.judging.budget import Account, Budget, CallEstimate, Limits, Weighed, require_prices
 from katha.eval_bridge.judging.engine import JudgingEngine, Retry
 from katha.eval_bridge.metrics.base import AnyMetric, Metric, SetMetric, measure_board, measure_set, mode_of
 from katha.eval_bridge.metrics.boards import MetricBoard
@@ -31,13 +30,14 @@ from katha.eval_bridge.metrics.features import Features
 from katha.experiments.cluster.fleet import Fleet
 from katha.experiments.cluster.measured import BoardWork, Measuring, by_workers, measured_by_workers
 from katha.experiments.evaluation.judging import in_turn
-from katha.experiments.metrics.sources import BoardPlace, Source
+from katha.experiments.metrics.sources import BoardPlace, BoardSource
 from katha.experiments.metrics.tables import make_table, write_files
-from katha.experiments.runner import Experiment, ExperimentState, Made, OnStep, Result, read_kept
+from katha.experiments.runner import Experiment, ExperimentEnd, ExperimentResult, ExperimentState, OnStep, read_kept
 from katha.jsonio import canonical, digest
+from katha.plugin_boundary import spec_of
 from katha.protocols import Judge, JudgeReply, can
 from katha.schema.metrics import MetricMode, MetricTable, MetricValue
-from katha.store import AnswerCache, Kind, Store, Workspace
+from katha.store import AnswerCache, Store, StoreKind, Workspace
 
 _AGAIN = ("transport_failed:", "budget_stopped:")
 """How the reasons begin of values that the same command tries to get again."""
@@ -62,8 +62,8 @@ class MetricsState(ExperimentState):
     budget: Limits | None = None
 
 
-METRICS = Kind("measurement", "metrics.json", MetricsState)
-MetricsResult = Result[MetricsState, MetricTable]
+METRICS = StoreKind("measurement", "metrics.json", MetricsState)
+MetricsResult = ExperimentResult[MetricsState, MetricTable]
 
 
 class _Measured(BaseModel):
@@ -76,7 +76,7 @@ class _Measured(BaseModel):
 
     @property
     def again(self) -> bool:
-        """Whether the same command tries to measure it again."""
+        """Return whether the same command tries to measure it again."""
         return any(value.reason is not None and value.reason.startswith(_AGAIN) for value in self.values)
 
 
@@ -85,18 +85,17 @@ class MetricsJob:
     """What is measured by what.
 
     metrics: by name. mode: `paper` or `code`; None: each metric's first. judge: of plain prompts. workers: how many
-    boards are measured side by side. resamples, seed: of the bootstrap over stories. options: by name what each metric
-    was made with, so that a worker can make it; those that are not told of are measured here.
+    boards are measured side by side. seed: of what a measure draws. options: by name what each metric
+    was made with, so that a worker can make it; those without are measured here.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[BoardSource]
     metrics: Mapping[str, AnyMetric]
     mode: MetricMode | None = None
     judge: Judge | None = None
     judge_name: str = ""
     budget: Budget | None = None
     workers: int = 1
-    resamples: int = 2_000
     seed: int = 42
     command: Sequence[str] = ()
     retry: Retry | None = None
@@ -161,7 +160,7 @@ class MetricsJob:
             "metrics": self.specs,
             "judge": judge,
             "mode": self.mode,
-            "bootstrap": [self.resamples, self.seed],
+            "seed": self.seed,
         }
         return MetricsState(
             format=1,
@@ -194,12 +193,12 @@ class _LookedUp(AnswerCache):
         """Keep nothing."""
 
 
-def estimate(job: MetricsJob) -> Estimate:
+def estimate(job: MetricsJob) -> CallEstimate:
     """Return what measuring would ask of the judge beyond what the cache holds. Nothing is asked and nothing written.
 
     The judge is taken to answer everything, so that questions that depend on answers are counted.
     """
-    found = Estimate()
+    found = CallEstimate()
     if job.judge is None:
         return found
     with Store(cache_folder(), owner="estimate") as store:
@@ -280,7 +279,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
                 keys = {name: self._key(name, place.method, place.record.story_id, place.mark) for name in metrics}
                 wanted = {name: key for name, key in keys.items() if key not in self._done}
                 if wanted:
-                    with suppress(BoardProblem):  # told of when the rest is measured
+                    with suppress(BoardProblem):  # reported when the rest is measured
                         yield f"{place.method}: {place.record.story_id}", BoardWork(place.read(), wanted)
 
         def keep(key: str, values: tuple[MetricValue, ...]) -> None:
@@ -298,7 +297,7 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
             self._on_board(f"{place.method}: {place.record.story_id}", self._told)
 
     def _at_once(self) -> int:
-        """How many boards are measured side by side: more than one only where the judge waits for a server."""
+        """Return how many boards are measured side by side: more than one only where the judge waits for a server."""
         if self._job.judge is None:
             return self._job.workers
         return max(1, min(self._job.workers, threads_of(self._job.judge)))
@@ -341,19 +340,19 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         latest = {row.key: row.values for row in self._rows()}
         return sorted((value for values in latest.values() for value in values), key=lambda value: value.key)
 
-    def conclude(self) -> Made[MetricTable]:
+    def conclude(self) -> ExperimentEnd[MetricTable]:
         job, values = self._job, self.values()
         open_ones = any(value.reason is not None and value.reason.startswith(_AGAIN) for value in values)
         counted = self._engine.outcome if self._engine is not None else OutcomeCounter()
         outcome = counted.outcome()
         status: Status = "incomplete" if open_ones else "finished"
         status = "budget_stopped" if self._budget.stopped else status
-        table = make_table(job.metrics, job.mode, job.sources, values, job.resamples, job.seed)
+        table = make_table(job.metrics, job.mode, job.sources, values)
         table = table.model_copy(update={"judge": job.judge_name or None, "status": status})
         write_files(self._path, table, values)
         calls = self._engine.tallies[job.judge_name].account() if self._engine is not None else None
         self.state = self.state.model_copy(update={"calls": calls, "budget": self._budget.limits()})
-        return Made(table, Outcome.of_finished(outcome.statuses, outcome.causes), status)
+        return ExperimentEnd(table, Outcome.of_finished(outcome.statuses, outcome.causes), status)
 
 
 def _append(log: LineLog, lock: threading.Lock, row: _Measured) -> None:

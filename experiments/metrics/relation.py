@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.matching.rules import archived_rule
+from katha.eval_bridge.scoring import intervals
+from katha.eval_bridge.scoring.gate import why_no_gap
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.ranks import mean_ranks
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.eval_bridge.scoring.statistics import story_gaps
-from katha.experiments.metrics.sources import Source
+from katha.experiments.metrics.sources import BoardSource
 from katha.schema.metrics import Disagreement, GapRow, MetricColumn, Relation
+from katha.schema.scores import Interval
 
 Floats = NDArray[np.float64]
 Block = Literal["raw", "filtered", "common_valid"]
 Values = Mapping[str, Mapping[tuple[str, str], float]]
-FEWEST_STORIES = 6
 _PARTED = 3
-_CELLS = 2_000_000
 
 
-def board_gaps(source: Source) -> Iterator[GapRow]:
+def board_gaps(source: BoardSource) -> Iterator[GapRow]:
     """Yield STG of each board that judges have answered about, by the last judge: the ensemble where there are several.
 
     Steering answers and controls are no board's own, so they are left out.
@@ -36,11 +37,12 @@ def board_gaps(source: Source) -> Iterator[GapRow]:
         return
     own = {board.method for board in source.boards}
     records = {board.record.story_id: board.record for board in source.boards}
-    rule = archived_rule(source.matching, [source.verdicts] if source.verdicts is not None else [])
+    rule = archived_rule(source.matching, [source.verdicts] if source.verdicts is not None else [], settled=True)
     rows = (row for row in source.answers() if row.method is None or row.method in own)
     outcomes = collect(records.values(), rows, matching=rule, selection="all")
     stories = outcomes.stories
-    methods = [name for name in outcomes.methods if name in own]
+    known = [name for name in outcomes.methods if name in own]
+    methods = [name for name in known if why_no_gap(outcomes, [name]) is None]
     for method in methods:
         blocks = {
             "filtered": row_counts(outcomes, [method], stories),
@@ -54,9 +56,7 @@ def board_gaps(source: Source) -> Iterator[GapRow]:
                 yield GapRow(method=method, story_id=story, **found)
 
 
-def relations(
-    columns: Sequence[str], values: Values, gaps: Sequence[GapRow], resamples: int, seed: int
-) -> list[Relation]:
+def relations(columns: Sequence[str], values: Values, gaps: Sequence[GapRow]) -> list[Relation]:
     """Return each column's rank correlation with STG under each block, over the boards that have both."""
     found = []
     for block in get_args(Block):
@@ -65,14 +65,14 @@ def relations(
             keys = sorted(key for key in values[column] if stg.get(key) is not None)
             x = np.array([values[column][key] for key in keys])
             y = np.array([stg[key] for key in keys])
-            stories = [story for _, story in keys]
+            stories, value = [story for _, story in keys], rank_correlation(x, y)
             found.append(
                 Relation(
                     column=column,
                     block=block,
                     n=len(keys),
-                    spearman=rank_correlation(x, y),
-                    ci95=_interval(x, y, stories, resamples, seed),
+                    spearman=value,
+                    ci95=_interval(value, x, y, stories),
                 )
             )
     return found if gaps else []
@@ -95,34 +95,13 @@ def _spearman(x: Floats, y: Floats) -> Floats:
     return made
 
 
-def _interval(x: Floats, y: Floats, stories: Sequence[str], resamples: int, seed: int) -> tuple[float, float] | None:
-    """Return the percentile 95% interval, stories being resampled with all of their boards; None with fewer than six
-    stories. Where stories have the same number of boards, every resample has as many boards as there are."""
-    names = sorted(set(stories))
-    if len(names) < FEWEST_STORIES or resamples < 1 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None
-    places = {name: np.flatnonzero(np.array(stories) == name) for name in names}
-    widest = max(map(len, places.values()))
-    even = all(len(found) == widest for found in places.values())
-    generator = np.random.default_rng(seed)
-    drawn = generator.integers(0, len(names), (resamples, len(names)))
-    made = []
-    if even:
-        table = np.stack([places[name] for name in names])
-        step = max(1, _CELLS // len(x))
-        for start in range(0, resamples, step):
-            at = table[drawn[start : start + step]].reshape(-1, len(x))
-            made.append(_spearman(x[at], y[at]))
-    else:
-        for row in drawn:
-            at = np.concatenate([places[names[one]] for one in row])
-            made.append(_spearman(x[at][None], y[at][None]))
-    values = np.concatenate(made)
-    kept = values[~np.isnan(values)]
-    if not kept.size:
-        return None
-    low, high = np.percentile(kept, (2.5, 97.5))
-    return float(low), float(high)
+def _interval(value: float | None, x: Floats, y: Floats, stories: Sequence[str]) -> Interval | None:
+    """Return the interval, each story being left out in turn with all of its boards; None with fewer than six stories,
+    or where without one of them a side is constant."""
+    names = np.array(stories)
+    left = [rank_correlation(x[names != name], y[names != name]) for name in sorted(set(stories))]
+    known = [item for item in left if item is not None]
+    return None if value is None or len(known) < len(left) else intervals.correlation(value, np.array(known))
 
 
 def rank_table(columns: Sequence[str], values: Values) -> dict[str, dict[str, float | None]]:

@@ -9,18 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board, tell_orders
 from katha.eval_bridge.matching.match import usual_rule
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
 from katha.experiments.evaluation.eval_folder import EvalFolder, EvalState
 from katha.experiments.runner import read_kept, read_records
 from katha.jsonio import digest, read_json, read_record, sha256_hex
-from katha.pictures import read_picture
+from katha.pictures import ENDINGS, read_picture
 from katha.schema import Answer, Board, Plan, StoryRecord
 from katha.schema.narratives import Narrative
-
-_SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp"))
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Beside:
         if self.references is None:
             return ()
         try:
-            board = read_board(Boards("references", self.references), record, decoded=False)
+            board = read_board(Boards("references", self.references), record, checked=False)
         except BoardProblem:
             return ()
         return tuple(frame.data for frame in board.frames if frame.kind == "scene")
@@ -49,7 +47,7 @@ class Beside:
         found: dict[str, tuple[bytes, ...]] = {}
         for place in sorted(folder.iterdir()):
             paths = sorted(place.iterdir()) if place.is_dir() else [place]
-            pictures = [read_picture(path, repr(str(path))) for path in paths if path.suffix.lower() in _SUFFIXES]
+            pictures = [read_picture(path, repr(str(path))) for path in paths if path.suffix.lower() in ENDINGS]
             if pictures:
                 found[place.name if place.is_dir() else place.stem] = tuple(pictures)
         return found
@@ -66,7 +64,7 @@ class BoardPlace:
 
 
 @dataclass(frozen=True)
-class Source:
+class BoardSource:
     """The boards of one place, and where judges have answered about them: rows, and the rule that reads them."""
 
     name: str
@@ -76,25 +74,31 @@ class Source:
     verdicts: Path | None = None
 
 
-def find_sources(given: Sequence[str], stories: Sequence[StoryRecord] | None, beside: Beside) -> list[Source]:
+def find_sources(
+    given: Sequence[str],
+    stories: Sequence[StoryRecord] | None,
+    beside: Beside,
+    order: str | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> list[BoardSource]:
     """Return the boards that `DIR` or `NAME=DIR` name.
 
     stories: what the boards of a plain folder are of; the others bring their own, of which these are the ones taken.
+    order: what the names of a plain folder's pictures are ordered by; tell: hears in which order they are taken.
 
     Raises:
         UsageError: no board, a plain folder without stories, a method twice. InputFileError: a file is broken.
     """
     wanted = {record.story_id for record in stories} if stories is not None else None
-    sources, plain = [], []
-    for value in given:
-        folder = Path(value if Path(value).exists() else value.rpartition("=")[2])
-        kind = next((name for name in _KINDS if (folder / name).is_file()), None)
-        if kind is None:
-            plain.append(value)
-        else:
-            sources.append(_KINDS[kind](folder, wanted, beside))
+    folders = [Path(value if Path(value).exists() else value.rpartition("=")[2]) for value in given]
+    kinds = [_kind(folder) for folder in folders]
+    plain = [value for value, kind in zip(given, kinds, strict=True) if kind is None]
+    if order is not None and not plain:
+        raise UsageError("--order is of pictures in plain folders; runs and studies say theirs.", hint="Leave it out.")
+    known = zip(folders, kinds, strict=True)
+    sources = [_KINDS[kind](folder, wanted, beside) for folder, kind in known if kind is not None]
     if plain:
-        sources += _plain(plain, stories, beside)
+        sources += _plain(plain, stories, beside, order, tell)
     names = Counter((item.method, item.record.story_id) for source in sources for item in source.boards)
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
@@ -104,30 +108,44 @@ def find_sources(given: Sequence[str], stories: Sequence[StoryRecord] | None, be
     return sources
 
 
-def _plain(values: Sequence[str], stories: Sequence[StoryRecord] | None, beside: Beside) -> list[Source]:
-    methods = parse_boards(values)
+def _kind(folder: Path) -> str | None:
+    """Return the file by which a folder is known as a run, an evaluation, a comparison or an ablation."""
+    return next((name for name in _KINDS if (folder / name).is_file()), None)
+
+
+def _plain(
+    values: Sequence[str],
+    stories: Sequence[StoryRecord] | None,
+    beside: Beside,
+    order: str | None,
+    tell: Callable[[str], None] | None,
+) -> list[BoardSource]:
+    methods = parse_boards(values, order=order)
     if stories is None:
         raise UsageError(
             f"{values[0]!r} is a folder of pictures, and nobody says of which stories.", hint="Give --stories FILE."
         )
+    if tell is not None:
+        tell_orders(methods, stories, tell)
     return [
-        Source(method.name, tuple(_place(method, record, beside) for record in stories if _there(method, record)))
+        BoardSource(method.name, tuple(_place(method, record, beside) for record in stories if _there(method, record)))
         for method in methods
     ]
 
 
 def _there(method: Boards, record: StoryRecord) -> bool:
-    return (method.folder / record.story_id).is_dir()
+    return method.place(record.story_id).is_dir()
 
 
 def _place(method: Boards, record: StoryRecord, beside: Beside) -> BoardPlace:
-    mark = digest([str(method.folder.resolve()), [list(row) for row in method.files(record.story_id)]])
+    asked = [] if method.order is None else [{"order": method.order}]
+    mark = digest([str(method.folder.resolve()), [list(row) for row in method.files(record.story_id)], *asked])
     return BoardPlace(method.name, record, partial(_read, method, record, beside), mark)
 
 
 def _read(method: Boards, record: StoryRecord, beside: Beside) -> MetricBoard:
-    board = read_board(method, record, decoded=False)
-    plan = read_kept(method.folder / record.story_id / "plan.json", Plan)
+    board = read_board(method, record)
+    plan = read_kept(method.place(record.story_id) / "plan.json", Plan)
     return _board(method.name, record, board.frames, plan, beside)
 
 
@@ -145,7 +163,7 @@ def _board(
     )
 
 
-def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Path | None = None) -> Source:
+def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Path | None = None) -> BoardSource:
     """Return the boards that an evaluation judged; those of the comparison in `whole` are found where it lies now."""
     state = read_record(folder / "eval.json", EvalState)
     place = EvalFolder(folder)
@@ -153,12 +171,12 @@ def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Pa
     folders = {name: Path(at) for name, at in state.boards.items()}
     if whole is not None:
         folders = {name: whole.joinpath(*at.parts[-3:]) for name, at in folders.items()}
-    methods = [Boards(name, at) for name, at in folders.items()]
+    methods = [Boards(name, at, state.config.order) for name, at in folders.items()]
     boards = [_place(method, record, beside) for method in methods for record in records if _there(method, record)]
-    return Source(folder.name, tuple(boards), place.rows, state.config.matching, place.verdicts)
+    return BoardSource(folder.name, tuple(boards), place.rows, state.config.matching, place.verdicts)
 
 
-def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> BoardSource:
     """Return the boards of a comparison with the plans that they were drawn from."""
     judged = folder / "judging"
     if not (judged / "eval.json").is_file():
@@ -173,10 +191,10 @@ def _comparison(folder: Path, wanted: set[str] | None, beside: Beside) -> Source
         return board if len(found) != 1 else _board(board.method, board.record, board.frames, found[0], beside)
 
     boards = tuple(BoardPlace(one.method, one.record, partial(read, one), one.mark) for one in made.boards)
-    return Source(folder.name, boards, made.answers, made.matching, made.verdicts)
+    return BoardSource(folder.name, boards, made.answers, made.matching, made.verdicts)
 
 
-def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> BoardSource:
     place = AblationFolder(folder)
     state = read_record(place.state_file, AblationState)
     boards = []
@@ -187,10 +205,12 @@ def _ablation(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
             read = partial(_drawn, folder, item.method, records[0], item.board, beside)
             boards.append(BoardPlace(item.method, records[0], read, digest(item.board.model_dump(mode="json"))))
     matching = str(state.config.get("matching", usual_rule()))
-    return Source(folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching)
+    return BoardSource(
+        folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching
+    )
 
 
-def _run(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
+def _run(folder: Path, wanted: set[str] | None, beside: Beside) -> BoardSource:
     from_run = read_json(folder / "run.json")
     records = _chosen(read_records(folder / "story.jsonl", StoryRecord), wanted)
     board = read_kept(folder / "storyboard.json", Board)
@@ -208,7 +228,9 @@ def _run(folder: Path, wanted: set[str] | None, beside: Beside) -> Source:
         )
         for record in records
     ]
-    return Source(folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching)
+    return BoardSource(
+        folder.name, tuple(boards), lambda: iter(read_records(folder / "answers.jsonl", Answer)), matching
+    )
 
 
 def _drawn(
@@ -238,7 +260,7 @@ def _chosen(records: Sequence[StoryRecord], wanted: set[str] | None) -> list[Sto
     return [record for record in records if wanted is None or record.story_id in wanted]
 
 
-_KINDS: Mapping[str, Callable[[Path, set[str] | None, Beside], Source]] = {
+_KINDS: Mapping[str, Callable[[Path, set[str] | None, Beside], BoardSource]] = {
     "ablation.json": _ablation,
     "compare.json": _comparison,
     "eval.json": _evaluation,

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from katha.eval_bridge.metrics.base import AnyMetric, mode_of
-from katha.eval_bridge.scoring.statistics import resample_counts
+from katha.eval_bridge.scoring import intervals
 from katha.experiments.metrics.choices import choices
 from katha.experiments.metrics.relation import board_gaps, disagreements, rank_table, relations
-from katha.experiments.metrics.sources import Source
+from katha.experiments.metrics.sources import BoardSource
 from katha.experiments.runner import read_records
 from katha.jsonio import canonical, write_bytes_atomic, write_json
 from katha.schema.metrics import (
@@ -32,17 +32,14 @@ from katha.schema.metrics import (
 Floats = NDArray[np.float64]
 BoardValues = dict[tuple[str, str], tuple[float, int]]
 """A column's value and weight by method and story."""
-FEWEST_STORIES = 6
 _LATEX = str.maketrans({char: f"\\{char}" for char in "&%$#_{}"} | {"~": r"\textasciitilde{}", "^": r"\^{}"})
 
 
 def make_table(
     metrics: Mapping[str, AnyMetric],
     mode: MetricMode | None,
-    sources: Sequence[Source],
+    sources: Sequence[BoardSource],
     values: Sequence[MetricValue],
-    resamples: int,
-    seed: int,
 ) -> MetricTable:
     """Return the table of all methods and columns, and how the columns go with STG where judges have answered."""
     columns = list(_columns(metrics, mode))
@@ -55,9 +52,7 @@ def make_table(
             method=method,
             boards=counts[method],
             cells={
-                column.name: _cell(
-                    column, method, grouped.get(column.name, []), by_column[column.name], resamples, seed
-                )
+                column.name: _cell(column, method, grouped.get(column.name, []), by_column[column.name])
                 for column in columns
             },
         )
@@ -72,10 +67,11 @@ def make_table(
         nulls=_nulls(values),
         choices=choices(columns, methods, grouped),
         gaps=gaps,
-        relations=relations([column.name for column in held], plain, gaps, resamples, seed),
+        relations=relations([column.name for column in held], plain, gaps),
         among=rank_table([column.name for column in held], plain),
         disagreements=disagreements(held, plain, gaps),
         notes=_notes(columns, gaps),
+        intervals=intervals.METHOD,
     )
 
 
@@ -121,8 +117,6 @@ def _cell(
     method: str,
     values: Sequence[MetricValue],
     boards: BoardValues,
-    resamples: int,
-    seed: int,
 ) -> MetricCell:
     nulls = sum(value.method == method and value.value is None for value in values)
     if column.average == "set":
@@ -135,20 +129,18 @@ def _cell(
     weights = np.array([float(weight) if column.average == "micro" else 1.0 for _, _, weight in found])
     return MetricCell(
         value=float(numbers @ weights / weights.sum()),
-        ci95=_interval(numbers, weights, resamples, seed),
+        ci95=_interval(numbers, weights),
         boards=len(found),
         nulls=nulls,
     )
 
 
-def _interval(numbers: Floats, weights: Floats, resamples: int, seed: int) -> tuple[float, float] | None:
-    """Return the percentile 95% interval of the weighted mean over stories; None with fewer than six."""
-    if len(numbers) < FEWEST_STORIES or resamples < 1:
-        return None
+def _interval(numbers: Floats, weights: Floats) -> tuple[float, float] | None:
+    """Return the 95% interval of the weighted mean over stories; None with fewer than six."""
     columns = np.column_stack([numbers * weights, weights])
-    sums = np.concatenate([drawn @ columns for drawn in resample_counts(len(numbers), resamples, seed)])
-    low, high = np.percentile(sums[:, 0] / sums[:, 1], (2.5, 97.5))
-    return float(low), float(high)
+    return intervals.mean(
+        float(numbers @ weights / weights.sum()), intervals.left_out(columns, lambda sums: sums[:, 0] / sums[:, 1])
+    )
 
 
 def _nulls(values: Iterable[MetricValue]) -> list[NullCount]:

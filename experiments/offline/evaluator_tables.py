@@ -1,4 +1,4 @@
-"""Tables whose rows ask other questions about the same boards (58, 60), or match the same answers otherwise (61)."""
+"""Tables whose rows ask other questions about the same boards (3, 54, 58, 60), or match answers otherwise (61)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from katha.compass.modes import Scoring
+from katha.compass.modes import RowScoring
 from katha.configs import load_config
 from katha.errors import UsageError
 from katha.eval_bridge.matching.match import require_rule, rule_names
 from katha.eval_bridge.matching.report import measure_file
 from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
+from katha.eval_bridge.packets.instructions import require_variant
 from katha.eval_bridge.people.agreement import alignment, correlation, localization, place_judgments
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
+from katha.eval_bridge.scoring.gate import why_no_gap
 from katha.eval_bridge.scoring.outcomes import RIGHT, Outcomes, collect
-from katha.eval_bridge.scoring.robustness import Measured
+from katha.eval_bridge.scoring.robustness import MethodOutcomes
 from katha.eval_bridge.scoring.rows import row_counts, row_numbers
 from katha.eval_bridge.scoring.statistics import BOTH
 from katha.experiments.ablate.tally import coarse_story
-from katha.experiments.offline.robustness import Study
+from katha.experiments.offline.robustness import StudyFiles
 from katha.schema import DIMENSIONS
 from katha.schema.robustness import EvaluatorRow, EvaluatorTable, MatchingRow
 
@@ -35,7 +37,18 @@ class RowSpec(BaseModel):
 
     about: str
     evaluator: str = DEFAULT_EVALUATOR
-    scoring: Scoring = Scoring()
+    variant: str | None = None
+    scoring: RowScoring = RowScoring()
+
+    @property
+    def study(self) -> str:
+        """The folder of its evaluation: the evaluator's name, with the prompt variant where the row has one."""
+        return self.evaluator if self.variant is None else f"{self.evaluator}-{self.variant}"
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The settings of its evaluation."""
+        return {"evaluator": self.evaluator} | ({"variant": self.variant} if self.variant is not None else {})
 
 
 class TableSpec(BaseModel):
@@ -47,9 +60,14 @@ class TableSpec(BaseModel):
     rows: dict[str, RowSpec]
 
     @property
-    def evaluators(self) -> list[str]:
-        """The evaluators that its rows need, each once."""
-        return list(dict.fromkeys(row.evaluator for row in self.rows.values()))
+    def studies(self) -> dict[str, dict[str, str]]:
+        """The evaluations that its rows need, each once, with their settings."""
+        return {row.study: row.asked for row in self.rows.values()}
+
+    @property
+    def varies(self) -> bool:
+        """Return whether its rows differ by their prompts."""
+        return any(row.variant is not None for row in self.rows.values())
 
 
 def load_table(number: int) -> TableSpec:
@@ -63,25 +81,24 @@ def load_table(number: int) -> TableSpec:
         known = ", ".join(map(str, tables))
         raise UsageError(f"Table {number} is none that asks other questions.", hint=f"Known: {known}.")
     spec = TableSpec.model_validate(tables[number])
-    for name in spec.evaluators:
-        load_evaluator(name)
+    for row in spec.rows.values():
+        load_evaluator(row.evaluator)
+        if row.variant is not None:
+            require_variant(row.variant)
     return spec
 
 
 def evaluator_table(
     number: int,
-    studies: Mapping[str, Study],
+    studies: Mapping[str, StudyFiles],
     judgments: Sequence[Judgment] = (),
-    *,
-    resamples: int = 10_000,
-    seed: int = 42,
 ) -> EvaluatorTable:
-    """Return the table's rows from the evaluations of its evaluators, by name.
+    """Return the table's rows from its evaluations, by name.
 
     judgments: people's, with `failing` and `human_score` of boards, and `right` of questions under text+image.
     """
     spec = load_table(number)
-    rows = [_row(name, row, studies[row.evaluator], judgments, resamples, seed) for name, row in spec.rows.items()]
+    rows = [_row(name, row, studies[row.study], judgments) for name, row in spec.rows.items()]
     notes = []
     if not judgments:
         notes.append(
@@ -92,14 +109,12 @@ def evaluator_table(
     return EvaluatorTable(table=number, title=spec.title, rows=rows, notes=notes)
 
 
-def _row(
-    name: str, row: RowSpec, study: Study, judgments: Sequence[Judgment], resamples: int, seed: int
-) -> EvaluatorRow:
+def _row(name: str, row: RowSpec, study: StudyFiles, judgments: Sequence[Judgment]) -> EvaluatorRow:
     rule, scoring = study.rule(), row.scoring
     records = [coarse_story(record, scoring) for record in study.records]
     settle(rule, records, study.answers())
     outcomes = collect(records, study.answers(), matching=rule, selection=study.questions)
-    judge = Measured(outcomes, {}).judge
+    judge = MethodOutcomes(outcomes, {}).judge
     counts = row_counts(
         outcomes,
         outcomes.methods,
@@ -108,7 +123,10 @@ def _row(
         filtered=scoring.valid != "none",
         dimensions=scoring.dimensions,
     )
-    numbers = row_numbers({name: counts.pooled()}, resamples, seed)[name]
+    numbers = row_numbers({name: counts.pooled()})[name]
+    hidden = why_no_gap(
+        outcomes, outcomes.methods, judge=judge, filtered=scoring.valid != "none", dimensions=scoring.dimensions
+    )
     boards = [item for item in judgments if "story_id" in item and ("failing" in item or "human_score" in item)]
     placed = place_judgments(boards, outcomes) if boards else []
     asked = {DIMENSIONS[at] for at in np.unique(outcomes.dimension_of)} & set(scoring.dimensions or DIMENSIONS)
@@ -120,15 +138,15 @@ def _row(
         n_scored=counts.scored,
         image=numbers.image,
         image_ci95=numbers.image_ci95,
-        stg=numbers.stg,
-        stg_ci95=numbers.stg_ci95,
-        localization=localization(placed, counts.counts, resamples, seed) if len(asked) > 1 else None,
+        stg=numbers.stg if hidden is None else None,
+        stg_ci95=numbers.stg_ci95 if hidden is None else None,
+        localization=localization(placed, counts.counts) if len(asked) > 1 else None,
         human_score=correlation(placed, counts.counts),
         ambiguity_leakage=_leakage(outcomes, judge, scoring, judgments),
     )
 
 
-def _leakage(outcomes: Outcomes, judge: str, scoring: Scoring, judgments: Sequence[Judgment]) -> float | None:
+def _leakage(outcomes: Outcomes, judge: str, scoring: RowScoring, judgments: Sequence[Judgment]) -> float | None:
     """Return the percentage of questions that most people find defective under text and images and the row keeps."""
     votes: dict[tuple[str, str, str | None], list[bool]] = defaultdict(list)
     for row in judgments:
@@ -155,7 +173,7 @@ LETTER_RULES = ("exact-string", "keyword", "exact-set")
 
 
 def matching_rows(
-    study: Study,
+    study: StudyFiles,
     rules: Sequence[str] = (),
     *,
     pairs: Path | None = None,
@@ -170,7 +188,7 @@ def matching_rows(
     model's verdicts are kept and found again.
 
     Raises:
-        UsageError: a rule is unknown, or its model cannot be had. InputFileError, RecordError: a line is no pair.
+        UsageError: a rule is unknown, or its model cannot be had. InputFileError, RecordError: a line is not a pair.
     """
     names = [require_rule(name) for name in dict.fromkeys([*LETTER_RULES, *rule_names(), *rules])]
     scored = [row for row in judgments if "story_id" in row and "human_score" in row]
@@ -181,9 +199,9 @@ def matching_rows(
         measured = measure_file(pairs, rule) if pairs is not None else None
         settle(rule, study.records, study.answers())
         outcomes = study.outcomes_by(rule)
-        judge = Measured(outcomes, study.members(outcomes)).judge
+        judge = MethodOutcomes(outcomes, study.members(outcomes)).judge
         aligned = (
-            alignment(study.records, study.answers(), scored, matching=rule, questions=study.questions, resamples=0)
+            alignment(study.records, study.answers(), scored, matching=rule, questions=study.questions)
             if scored
             else None
         )

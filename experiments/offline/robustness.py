@@ -12,10 +12,11 @@ from katha.eval_bridge.matching.rules import VERDICTS, archived_rule, settle
 from katha.eval_bridge.people.agreement import column_rating
 from katha.eval_bridge.people.judgments import Judgment
 from katha.eval_bridge.scoring.contrastive import PAIR_PREFIX
+from katha.eval_bridge.scoring.gate import CANNOT, why_no_gap
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.reliability import qualitative_groups, reliability, text_ceiling
 from katha.eval_bridge.scoring.robustness import (
-    Measured,
+    MethodOutcomes,
     effects,
     half_data,
     rank_by_blocks,
@@ -35,7 +36,7 @@ from katha.schema.tables import AblationTable, CompareTable
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyFiles:
     """The files of an evaluation, a comparison, an ablation or an archive of answers.
 
     boards: which methods of the answers make up each method (a comparison's seeds count together); empty: each its own.
@@ -106,7 +107,7 @@ class Study:
 
 def read_study(
     path: Path, answers: Sequence[Path] = (), *, matching: str | None = None, questions: Selection | None = None
-) -> Study:
+) -> StudyFiles:
     """Return the study at `path`: a folder of `katha eval`, `compare` or `ablate`, or stories with their `answers`.
 
     Raises:
@@ -116,7 +117,9 @@ def read_study(
         require_rule(matching)
     if answers:
         records = read_scored_stories(path)
-        return Study(records, tuple(map(_answers_file, answers)), matching or usual_rule(), questions or "reporting")
+        return StudyFiles(
+            records, tuple(map(_answers_file, answers)), matching or usual_rule(), questions or "reporting"
+        )
     if (path / ABLATION.file).is_file():
         return _ablation(path, matching)
     if (path / COMPARISON.file).is_file():
@@ -124,7 +127,8 @@ def read_study(
     if (path / "eval.json").is_file():
         return _evaluation(path, matching, questions)
     raise UsageError(
-        f"{str(path)!r} is no folder of katha eval, compare or ablate.", hint="For other stories give --answers FILE."
+        f"{str(path)!r} is not a folder of katha eval, compare or ablate.",
+        hint="For other stories give --answers FILE.",
     )
 
 
@@ -132,9 +136,9 @@ def _answers_file(path: Path) -> Path:
     return path / "answers.jsonl" if path.is_dir() else path
 
 
-def _evaluation(path: Path, matching: str | None, questions: Selection | None) -> Study:
+def _evaluation(path: Path, matching: str | None, questions: Selection | None) -> StudyFiles:
     config = read_record(path / "eval.json", EvalState).config
-    return Study(
+    return StudyFiles(
         records=read_scored_stories(path),
         archives=(path / "answers.jsonl",),
         matching=matching or config.matching,
@@ -143,7 +147,7 @@ def _evaluation(path: Path, matching: str | None, questions: Selection | None) -
     )
 
 
-def _comparison(path: Path, matching: str | None) -> Study:
+def _comparison(path: Path, matching: str | None) -> StudyFiles:
     table = read_record(_finished(path), CompareTable)
     state = read_record(path / COMPARISON.file, COMPARISON.state)
     boards = {
@@ -151,7 +155,7 @@ def _comparison(path: Path, matching: str | None) -> Study:
         for row in table.methods
     }
     selection: Selection = "reporting" if table.questions == "reporting" else "all"
-    return Study(
+    return StudyFiles(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(path / "judging" / "answers.jsonl",),
         matching=matching or str(state.config.get("matching", usual_rule())),
@@ -163,14 +167,14 @@ def _comparison(path: Path, matching: str | None) -> Study:
     )
 
 
-def _ablation(path: Path, matching: str | None) -> Study:
+def _ablation(path: Path, matching: str | None) -> StudyFiles:
     table = read_record(_finished(path), AblationTable)
     state = read_record(path / ABLATION.file, ABLATION.state)
     archive = path / "answers.jsonl"
     names = sorted({row.method for row in read_archive([archive]) if row.method is not None})
     rows = [row.mode for row in table.rows if row.not_run is None]
     boards = {row: [name for name in names if name == row or name.rpartition("@")[0] == row] for row in rows}
-    return Study(
+    return StudyFiles(
         records=read_scored_stories(path / "stories.jsonl"),
         archives=(archive,),
         matching=matching or str(state.config.get("matching", usual_rule())),
@@ -193,17 +197,28 @@ def _kept(path: Path) -> Scores | None:
 
 
 def robustness(
-    study: Study, *, judgments: Sequence[Judgment] = (), resamples: int = 10_000, seed: int = 42
+    study: StudyFiles, *, judgments: Sequence[Judgment] = (), resamples: int = 10_000, seed: int = 42
 ) -> Robustness:
     """Return everything that a study's answers say about how far its gaps can be trusted.
 
     judgments: what people say of the boards (`visual`, `human_score`, by `method`).
 
     Raises:
-        UsageError: no answer is about a board. RecordError: a judgment is about an unknown method.
+        UsageError: no answer is about a board, or none can be measured. RecordError: a judgment is about an unknown
+            method.
     """
     outcomes = study.outcomes()
-    measured = Measured(outcomes, study.members(outcomes), resamples, seed)
+    members = study.members(outcomes)
+    hidden = {
+        name: why
+        for name, own in members.items()
+        if (why := why_no_gap(outcomes, own, judge=MethodOutcomes(outcomes, {}).judge)) is not None
+    }
+    kept = {name: own for name, own in members.items() if name not in hidden}
+    if not kept:
+        name, why = next(iter(hidden.items()))
+        raise UsageError(f"No method here has a gap. {name} {CANNOT}: {why}.", hint="Ask another judge.")
+    measured = MethodOutcomes(outcomes, kept, resamples, seed)
     stg = measured.stg()
     found = Robustness(
         judge=measured.judge,
@@ -219,15 +234,13 @@ def robustness(
         reliability=reliability(measured),
         ceiling=text_ceiling(measured),
         cases=qualitative_groups(measured, study.records),
-        people=people_columns(judgments, list(measured.members), resamples, seed),
-        notes=[],
+        people=people_columns(judgments, list(members)),
+        notes=[f"{name}: {CANNOT}: {why}." for name, why in hidden.items()],
     )
-    return found.model_copy(update={"notes": _notes(found, measured)})
+    return found.model_copy(update={"notes": [*found.notes, *_notes(found, measured)]})
 
 
-def people_columns(
-    judgments: Sequence[Judgment], methods: Sequence[str], resamples: int, seed: int
-) -> list[PeopleColumns]:
+def people_columns(judgments: Sequence[Judgment], methods: Sequence[str]) -> list[PeopleColumns]:
     """Return visual quality and mean score by people, by method (Tables 2, 52, 53 and 55).
 
     Raises:
@@ -247,15 +260,15 @@ def people_columns(
     return [
         PeopleColumns(
             method=name,
-            visual=column_rating(own, "visual", resamples, seed),
-            human_score=column_rating(own, "human_score", resamples, seed),
+            visual=column_rating(own, "visual"),
+            human_score=column_rating(own, "human_score"),
         )
         for name, own in apart.items()
         if told
     ]
 
 
-def _notes(found: Robustness, measured: Measured) -> list[str]:
+def _notes(found: Robustness, measured: MethodOutcomes) -> list[str]:
     """Return why a number is missing."""
     notes = []
     if len(found.methods) < 3:

@@ -9,15 +9,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.config import Flag, Settings, read_settings
+from katha.config import Flag, Settings, read_settings, refuse_code
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.judging.answers import iter_answers
-from katha.eval_bridge.matching.match import Rule, usual_rule
-from katha.eval_bridge.matching.rules import VERDICTS, RecordingRule, make_decider, open_rule, recording, settle
+from katha.eval_bridge.matching.match import MODEL_RULES, Rule, named_rule, usual_rule
+from katha.eval_bridge.matching.rules import (
+    VERDICTS,
+    RecordingRule,
+    make_decider,
+    open_rule,
+    recording,
+    scored_rule,
+    settle,
+)
 from katha.eval_bridge.people.agreement import alignment
 from katha.eval_bridge.people.ensemble import read_ensemble
 from katha.eval_bridge.people.judgments import read_judgments
-from katha.eval_bridge.scoring.audit import Change, Scoring, changes, read_scoring
+from katha.eval_bridge.scoring.audit import ScoredAs, VerdictChange, changes, read_scoring
 from katha.eval_bridge.scoring.contrastive import PairScorer, iter_variants
 from katha.eval_bridge.scoring.rows import power_estimate
 from katha.eval_bridge.scoring.scores import score as score_answers
@@ -40,7 +48,7 @@ class ScoreOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    matching: str = Field(default_factory=usual_rule, description=Settings.model_fields["matching"].description)
+    matching: str | None = Field(default=None, description="How free answers are matched, if not as the archive says.")
     questions: Selection = Field(
         default="reporting", description="Which half of the questions counts: reporting (unless told), steering, all."
     )
@@ -90,17 +98,21 @@ class ScoreReport:
     scores: Scores
     power: PowerEstimate | None = None
     before: Scores | None = None
-    changes: list[Change] | None = None
+    changes: list[VerdictChange] | None = None
     unnamed: int = 0
 
 
 def score(
-    stories: Path | str, answers: Path | str | Sequence[Path | str], *, out: Path | str | None = None, **options: Any
+    stories: Path | str | Sequence[StoryRecord],
+    answers: Path | str | Sequence[Path | str],
+    *,
+    out: Path | str | None = None,
+    **options: Any,
 ) -> Scores:
     """Score answers to the questions of stories. Asks no judge and needs no images.
 
     Args:
-        stories: Records with their questions (`.jsonl`), or the folder they are in.
+        stories: Records with their questions: a file (`.jsonl`), the folder they are in, or the records themselves.
         answers: Archives of answers (`answers.jsonl`, or the folder of one); where a key repeats, a later one wins.
         out: Where the scores are written, if they are to be: a `scores.json`.
         **options: `matching`, `questions` ("reporting", "steering" or "all"), `resamples`, `seed`, and what else
@@ -118,7 +130,7 @@ def score(
     """
     archives = [answers] if isinstance(answers, (str, Path)) else answers
     found = score_archives(
-        Path(stories),
+        Path(stories) if isinstance(stories, (str, Path)) else stories,
         [Path(archive) for archive in archives],
         read_settings(ScoreOptions, options),
         Path(out) if out is not None else None,
@@ -127,7 +139,7 @@ def score(
 
 
 def score_archives(
-    stories: Path, answers: Sequence[Path], options: ScoreOptions, out: Path | None = None
+    stories: Path | Sequence[StoryRecord], answers: Sequence[Path], options: ScoreOptions, out: Path | None = None
 ) -> ScoreReport:
     """Score `answers`, write the scores to `out`, and compare them with the earlier ones that `options` name.
 
@@ -142,8 +154,7 @@ def score_archives(
     archives = list(options.verdicts) or [
         path / VERDICTS if path.is_dir() else path.with_name(VERDICTS) for path in answers
     ]
-    decider = make_decider(options.matching, options.base_url) if options.decide else None
-    rule = recording(open_rule(options.matching, archives, decider=decider, keep=archives[-1]))
+    rule = recording(_rule(options, answers, archives))
     earlier = read_scoring(options.before, archives) if options.before is not None else None
     records = choose_stories(read_scored_stories(stories, options.mapping), options.split, options.ids, stories)
     inside = None if options.split is None and options.ids is None else {record.story_id for record in records}
@@ -169,8 +180,28 @@ def score_archives(
     if earlier is None:
         return ScoreReport(scores, power)
     was, before = earlier
-    new, old = (Scoring(rule, options.questions), rows()), (was, rows(options.before_answers or answers))
+    new, old = (ScoredAs(rule, options.questions), rows()), (was, rows(options.before_answers or answers))
     return ScoreReport(scores, power, before, list(changes(records, old, new)), getattr(was.matching, "missing", 0))
+
+
+def _rule(options: ScoreOptions, answers: Sequence[Path], archives: Sequence[Path]) -> Rule:
+    """Return the rule that is named, else that of the scores beside the last archive that has any, else the usual one.
+
+    Raises:
+        UsageError: there is no such rule, or a file names code. InputFileError: scores or verdicts are broken.
+    """
+    beside = [(path if path.is_dir() else path.parent) / "scores.json" for path in answers]
+    found = next((path for path in reversed(beside) if path.is_file()), None)
+    if options.matching is None and found is not None:
+        _, scores = read_scoring(found, archives)
+        name = scores.matching
+        refuse_code({"matching": name}, str(found))
+        if name.partition(":")[0] not in MODEL_RULES:
+            return named_rule(name) or scored_rule(scores, found.parent, archives)
+    else:
+        name = options.matching or usual_rule()
+    decider = make_decider(name, options.base_url) if options.decide else None
+    return open_rule(name, archives, decider=decider, keep=archives[-1])
 
 
 def _scores(
@@ -194,7 +225,7 @@ def _scores(
     )
     more: dict[str, object] = {}
     if options.variants is not None:
-        more["contrastive"] = pairs.scores(options.resamples, options.seed)
+        more["contrastive"] = pairs.scores()
     if options.human is not None:
         more["alignment"] = alignment(
             records,
@@ -202,19 +233,21 @@ def _scores(
             list(read_judgments(options.human)),
             matching=rule,
             questions=options.questions,
-            resamples=options.resamples,
-            seed=options.seed,
             calibrated=weighed,
         )
     return scores.model_copy(update=more)
 
 
-def read_scored_stories(path: Path, mapping: Path | None = None) -> list[StoryRecord]:
+def read_scored_stories(path: Path | Sequence[StoryRecord], mapping: Path | None = None) -> list[StoryRecord]:
     """Return the stories of a file or folder that have questions; `mapping`: how its records name things.
 
     Raises:
         InputFileError: no such file. RecordError: a record is broken, or none has a question.
     """
+    if not isinstance(path, Path):
+        if not any(record.recoverability_questions for record in path):
+            raise RecordError("No story has a recoverability question.", hint="Give records with their questions.")
+        return list(path)
     inside = _story_files(path)
     if not inside:
         raise InputFileError(f"{str(path)!r} holds no stories.", hint=f"Looked for {', '.join(_STORY_FILES)}.")
@@ -228,8 +261,10 @@ def read_scored_stories(path: Path, mapping: Path | None = None) -> list[StoryRe
     return records
 
 
-def _story_files(path: Path) -> list[Path]:
-    """Return the file of stories at `path`: itself, or those that a folder holds."""
+def _story_files(path: Path | Sequence[StoryRecord]) -> list[Path]:
+    """Return the file of stories at `path`: itself, or those that a folder holds; none of records."""
+    if not isinstance(path, Path):
+        return []
     return [path / name for name in _STORY_FILES if (path / name).is_file()] if path.is_dir() else [path]
 
 

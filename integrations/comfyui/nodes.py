@@ -18,7 +18,7 @@ from PIL import Image
 from pydantic import ValidationError
 
 import katha
-from katha.app.desk.view import BoardView, view_of
+from katha.app.desk.view import DeskBoard, view_of
 from katha.compass.repair import insertion
 from katha.errors import PlanError, UsageError
 from katha.stories import story_of_text
@@ -184,7 +184,7 @@ def _pngs(images: Any) -> list[bytes]:
     return made
 
 
-def _measured(view: BoardView) -> tuple[int, float, str]:
+def _measured(view: DeskBoard) -> tuple[int, float, str]:
     cut, numbers = view.weakest, view.numbers
     stg = numbers.lost if numbers is not None and numbers.lost is not None else _UNSCORED
     return (cut.pair[0], stg, cut.reason) if cut is not None else (0, stg, "No transition has a question.")

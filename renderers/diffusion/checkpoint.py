@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -22,9 +21,10 @@ from katha.errors import (
     first_line,
     unreadable,
 )
+from katha.installing import install_line
 from katha.jsonio import digest, file_sha256, open_input, read_json, write_json
-from katha.models.checkpoints import HUB_NAME, hub_commit, need, sound_configuration
-from katha.renderers.diffusion.options import DiffusionOptions, Family, Kind, Packing, diffusion_data
+from katha.models.checkpoints import HUB_NAME, hub_commit, need
+from katha.renderers.diffusion.options import CheckpointFamily, DiffusionOptions, FileKind, Packing, diffusion_data
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,11 +46,11 @@ def read_header(file: Path) -> Shapes:
     """Return the shapes of the tensors of a safetensors or GGUF file, unpacked; none is read.
 
     Raises:
-        InputFileError: it is no whole file of its kind. MissingExtraError: GGUF without the package that reads it.
+        InputFileError: it is not a whole file of its kind. MissingExtraError: GGUF without the package that reads it.
     """
     if file.suffix == ".gguf":
         return _gguf_header(file)
-    broken = InputFileError(f"{str(file)!r} is no whole safetensors file.", hint="Download it again.")
+    broken = InputFileError(f"{str(file)!r} is not a whole safetensors file.", hint="Download it again.")
     try:
         with open_input(file) as stream:
             length = int.from_bytes(stream.read(8), "little")
@@ -76,7 +76,7 @@ def _gguf_header(file: Path) -> Shapes:
     except OSError as error:
         raise unreadable(file, error) from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise InputFileError(f"{str(file)!r} is no whole GGUF file.", hint="Download it again.") from error
+        raise InputFileError(f"{str(file)!r} is not a whole GGUF file.", hint="Download it again.") from error
 
 
 def weight_files(folder: Path, variant: str | None) -> list[Path]:
@@ -136,16 +136,12 @@ class Checkpoint:
         """Return what tells variants of a family apart."""
         index: Mapping[str, Any] = read_json(self.folder / "model_index.json")
         return {
+            "name": Path(self.file or self.name).name,
+            "trailing": self.config("scheduler").get("timestep_spacing") == "trailing",
             "pipeline": self.pipeline,
             "guidance_embeds": self.config(denoiser).get("guidance_embeds"),
             "is_distilled": index.get("is_distilled", False),
         }
-
-    @property
-    def sigmas(self) -> Sequence[float]:
-        """The levels of noise that its publisher draws with, a step each; empty where the scheduler makes them."""
-        with sound_configuration(self.name):
-            return tuple(map(float, read_json(self.folder / "model_index.json").get("sample_sigmas") or ()))
 
     def config(self, component: str) -> Mapping[str, Any]:
         """Return the configuration of one component; empty where it has none."""
@@ -158,7 +154,7 @@ class Checkpoint:
 
     @cached_property
     def packing(self) -> Mapping[str, str]:
-        """What packs a component's weights into fewer bits, by component; empty for plain floats."""
+        """Return what packs a component's weights into fewer bits, by component; empty for plain floats."""
         said = {name: self.config(name).get("quantization_config") for name in self.components}
         found = {name: str(row.get("quant_method")) for name, row in said.items() if isinstance(row, dict)}
         if self.file is not None:
@@ -168,7 +164,7 @@ class Checkpoint:
 
     @property
     def latent_halvings(self) -> int:
-        """How often the decoder doubles the sides of a latent."""
+        """Return how often the decoder doubles the sides of a latent."""
         return len(self.config("vae").get("block_out_channels", [0] * 4)) - 1
 
     def weights(self) -> dict[str, list[Path]]:
@@ -181,7 +177,7 @@ class Checkpoint:
         return {name: files for name, files in found.items() if files}
 
 
-def find_checkpoint(family: Family, argument: str | None, options: DiffusionOptions) -> Checkpoint:
+def find_checkpoint(family: CheckpointFamily, argument: str | None, options: DiffusionOptions) -> Checkpoint:
     """Return the files behind `NAME:ARGUMENT` (a diffusers folder, a single file, or OWNER/NAME of the hub).
 
     Raises:
@@ -207,8 +203,7 @@ def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Pack
     """Return what packs the weights of `checkpoint`, looked up in the data.
 
     Raises:
-        UsageError: something that is not read here, or by code that nobody trusted, or that cannot be moved or changed
-            as the options ask.
+        UsageError: something that is not read here, or that cannot be moved or changed as the options ask.
         MissingExtraError: its package is missing.
     """
     named, known, found = checkpoint.name, diffusion_data().packings, []
@@ -222,13 +217,7 @@ def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Pack
         if find_spec(packing.package) is None:
             raise MissingExtraError(
                 f"{named!r} holds a {part} that is packed by {method!r}: that needs {packing.package}.",
-                hint=f"Install it with: pip install 'katha[{packing.extra}]'.",
-            )
-        if packing.trust is not None and os.environ.get(packing.trust, "").lower() not in _YES:
-            raise UsageError(
-                f"{named!r} holds a {part} that is packed by {method!r}: to read it diffusers fetches code "
-                "from the hub and runs it.",
-                hint=f"Set {packing.trust}=true if you trust that code, or give the checkpoint of plain floats.",
+                hint=f"Install it with: {install_line('packed')}.",
             )
         if options.memory not in packing.rungs:
             raise UsageError(
@@ -244,7 +233,7 @@ def packings_of(checkpoint: Checkpoint, options: DiffusionOptions) -> tuple[Pack
     return tuple(found)
 
 
-def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
+def _folder(family: CheckpointFamily, named: str, options: DiffusionOptions) -> Path:
     """Return the folder, or the hub's snapshot in the cache of this machine, fetched first if it may be."""
     path = Path(named).expanduser()
     if path.is_dir():
@@ -264,7 +253,7 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
         if options.download:
             import diffusers
 
-            pipeline = getattr(diffusers, family.pipelines[0])
+            pipeline = getattr(diffusers, family.pipelines[0] if family.pipelines else "DiffusionPipeline")
             return Path(pipeline.download(named, revision=revision, variant=options.variant, use_safetensors=True))
         return Path(snapshot_download(named, revision=revision, local_files_only=True))
     except (OSError, ValueError, RuntimeError) as error:
@@ -279,7 +268,7 @@ def _folder(family: Family, named: str, options: DiffusionOptions) -> Path:
         ) from error
 
 
-def _fetching(family: Family, named: str, options: DiffusionOptions) -> tuple[str, str]:
+def _fetching(family: CheckpointFamily, named: str, options: DiffusionOptions) -> tuple[str, str]:
     """Return the command that fetches a checkpoint, and what else is to be given then: of the family's own model its
     16-bit files alone, because a whole repository holds every format there is."""
     command = f"hf download {named}" + (f" --revision {options.revision}" if options.revision else "")
@@ -290,7 +279,9 @@ def _fetching(family: Family, named: str, options: DiffusionOptions) -> tuple[st
     return f"{command} {files}", "" if options.variant else f" and give --renderer-option variant={variant}"
 
 
-def _read_index(family: Family, named: str, folder: Path, options: DiffusionOptions) -> tuple[str, dict[str, str]]:
+def _read_index(
+    family: CheckpointFamily, named: str, folder: Path, options: DiffusionOptions
+) -> tuple[str, dict[str, str]]:
     """Return the pipeline's class and its components, checked."""
     path = folder / "model_index.json"
     if not path.is_file():
@@ -298,7 +289,7 @@ def _read_index(family: Family, named: str, folder: Path, options: DiffusionOpti
     index = read_json(path)
     if not isinstance(index, dict) or not isinstance(index.get("_class_name"), str):
         raise InputFileError(f"{str(path)!r} names no pipeline.", hint="Download the checkpoint again.")
-    if index["_class_name"] not in family.pipelines:
+    if family.pipelines and index["_class_name"] not in family.pipelines:
         raise UsageError(
             f"{named!r} is a {index['_class_name']}, and {family.name!r} draws with {' or '.join(family.pipelines)}.",
             hint=f"Give a checkpoint such as {family.model}.",
@@ -320,7 +311,7 @@ def _is_there(folder: Path, kind: str) -> bool:
     return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
 
 
-def _single_file(family: Family, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
+def _single_file(family: CheckpointFamily, named: str, file: Path, options: DiffusionOptions) -> Checkpoint:
     if file.suffix not in _SINGLE:
         raise InputFileError(f"{named!r} is no {' or '.join(_SINGLE)} file.", hint="Pickled checkpoints are not read.")
     kind, base = _find_kind(family, named, file), options.base or family.model
@@ -344,7 +335,7 @@ def _hashed(found: Checkpoint) -> str:
     return f"sha256:{files_sha256({**read, **weights})}"
 
 
-def _find_kind(family: Family, named: str, file: Path) -> Kind:
+def _find_kind(family: CheckpointFamily, named: str, file: Path) -> FileKind:
     """Return what `file` holds, by the names of its tensors; UsageError where that is nothing that `family` draws with,
     or weights packed for another program."""
     tensors, data = read_header(file), diffusion_data()
@@ -354,7 +345,7 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
             hint="Give the file of plain 16-bit or 8-bit floats (--memory quantized keeps it small), or a GGUF file.",
         )
     names = [name.removeprefix(_PREFIX) for name in tensors]
-    unknown = Kind("", "no checkpoint that is known here")
+    unknown = FileKind("", "no checkpoint that is known here")
     kind = next((kind for kind in data.single_files if any(name.startswith(kind.starts) for name in names)), unknown)
     if family.name not in kind.families:
         raise UsageError(
@@ -364,7 +355,7 @@ def _find_kind(family: Family, named: str, file: Path) -> Kind:
     return kind
 
 
-def _check_base(kind: Kind, found: Checkpoint, file: Path, base: str) -> None:
+def _check_base(kind: FileKind, found: Checkpoint, file: Path, base: str) -> None:
     """Refuse a base of another model than the file's: another class, guidance or width (UsageError)."""
     if kind.part is None:
         return
@@ -379,7 +370,7 @@ def _check_base(kind: Kind, found: Checkpoint, file: Path, base: str) -> None:
     if guided != found.config("transformer").get("guidance_embeds", False):
         has, lacks = ("file", "base") if guided else ("base", "file")
         raise UsageError(
-            f"{named!r} is no model of the base {base!r}: the {has} has a guidance embedding, the {lacks} has none.",
+            f"{named!r} is not a model of the base {base!r}: the {has} has a guidance embedding, the {lacks} has none.",
             hint="Give base=FOLDER of the same model (schnell has none, dev has one).",
         )
     width = next(iter(shapes.get("img_in.weight", ())), None)

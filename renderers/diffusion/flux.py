@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import bisect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
@@ -16,7 +15,7 @@ from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import Checkpoint
 from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
 from katha.renderers.diffusion.options import DiffusionOptions, between, one_of
-from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
+from katha.renderers.diffusion.renderer import DiffusionRenderer, DrawingJob, frame_prompt, token_count
 from katha.renderers.diffusion.speed import Shortcuts, Speed, one_frame, shortcuts_of, take_shortcuts
 
 if TYPE_CHECKING:
@@ -26,17 +25,13 @@ if TYPE_CHECKING:
 
 _CLIP_WORDS = 75
 """Tokens of a prompt that CLIP holds beside those for start and end."""
-_QWEN_SIDE = 1024
-"""Qwen-Image 2.1 has its pictures at the area of a square of this side, unless its pipeline is told otherwise."""
 
 
 class PromptReader(ABC):
     """How one kind of pipeline reads a prompt of at most `limit` tokens: what its encoders hold, and the pipeline's
-    arguments they make. sees: the text encoder reads the pictures together with the prompt. asked: the pipeline takes
-    no embeddings together with pictures, and reads prompts by its own method of this name at every call."""
+    arguments they make. sees: the text encoder reads the pictures together with the prompt."""
 
     sees = False
-    asked: ClassVar[str] = ""
     tokenizer_folder = "tokenizer"
 
     def __init__(self, checkpoint: Checkpoint, limit: int) -> None:
@@ -56,10 +51,6 @@ class PromptReader(ABC):
     @abstractmethod
     def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
         """Return the pipeline's arguments for the prompt, each of shape (1, ...)."""
-
-    def answer(self, read: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
-        """Return what the method called `asked` returns, from what was read, each of shape (B, ...)."""
-        return tuple(read.values())
 
 
 class T5Reader(PromptReader):
@@ -167,73 +158,6 @@ class SeeingReader(PromptReader):
         return {"prompt_embeds": embeds, "prompt_embeds_mask": torch.ones(embeds.shape[:2], dtype=torch.long)}
 
 
-class InstructedReader(PromptReader):
-    """JoyImage-Edit-Plus: Qwen3-VL reads the pictures, then the prompt, in a turn; the prompt's tokens count."""
-
-    sees = True
-    asked = "encode_prompt_multiple_images"
-
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
-        """Return embeddings of shape (1, S, D), S with the pictures' tokens, and their mask, (1, S)."""
-        import torch
-
-        fit, size = pipe.image_processor.resize_center_crop, pipe.image_processor.get_default_height_width
-        shown = [fit(picture, size(picture)) for picture in pictures]
-        turn = "<|im_start|>user\n" + "<image>\n" * len(shown) + f"{prompt}<|im_end|>\n"
-        with torch.no_grad(), unwarned("transformers"):
-            embeds, mask = pipe.encode_prompt_multiple_images(prompt=[turn], images=shown or None)
-        return {"prompt_embeds": embeds, "prompt_embeds_mask": mask}
-
-
-class InterleavedReader(PromptReader):
-    """Qwen-Image 2.1: Qwen3-VL reads pictures and prompt, and the denoiser puts each picture's latents where it stands
-    among their tokens; the prompt's tokens count."""
-
-    sees = True
-    asked = "encode_prompt"
-    tokenizer_folder = "processor"
-
-    def read(self, pipe: Any, prompt: str, pictures: Sequence[Image]) -> Encoded:
-        """Return embeddings of shape (1, S, D), S with the pictures' tokens, and where those stand, (1, S)."""
-        import torch
-        from diffusers.pipelines.qwenimage21 import pipeline_qwenimage21 as theirs
-
-        shown = []
-        for picture in pictures:
-            width, height, _ = theirs.calculate_dimensions(_QWEN_SIDE**2, picture.width / picture.height)
-            shown.append(pipe.image_processor.resize(picture.convert("RGBA"), width=width, height=height))
-        with torch.no_grad(), unwarned("transformers"):
-            embeds, _, places = pipe.encode_prompt(prompt=prompt, image=shown or None)
-        return {"prompt_embeds": embeds, "image_pad_mask": places}
-
-    def answer(self, read: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
-        """Return embeddings, no mask (prompts of a batch are of one length), and where pictures stand."""
-        embeds, places = read.values()
-        return embeds, None, places
-
-
-@contextmanager
-def answering(pipe: Any, reader: PromptReader, read: Mapping[str, Any]) -> Iterator[None]:
-    """Context manager: `pipe` is answered with what was `read` when it asks its text encoder, which need not be on the
-    device then: for the prompt, and then for the negative one, as every pipeline asks."""
-    wanted = {name: value for name, value in read.items() if not name.startswith("negative_")}
-    unwanted = {name: value for name, value in read.items() if name.startswith("negative_")}
-    answers = iter([reader.answer(each) for each in (wanted, unwanted) if each])
-    setattr(pipe, reader.asked, lambda *_, **__: next(answers))
-    try:
-        yield
-    finally:
-        delattr(pipe, reader.asked)  # the class's own again
-
-
-def on_white(images: Tensor) -> Tensor:
-    """Return images of shape (B, 3, H, W): those with a fourth channel, opacity, on white."""
-    if images.shape[1] == 3:
-        return images
-    colours, opacity = images[:, :3], images[:, 3:]
-    return colours * opacity + (1 - opacity)
-
-
 _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
     "FluxPipeline": T5Reader,
     "FluxKontextPipeline": T5Reader,
@@ -242,8 +166,6 @@ _READERS: Mapping[str, Callable[[Checkpoint, int], PromptReader]] = {
     "Flux2KleinKVPipeline": ChatReader,
     "ZImagePipeline": TurnReader,
     "QwenImageEditPlusPipeline": SeeingReader,
-    "QwenImage21Pipeline": InterleavedReader,
-    "JoyImageEditPlusPipeline": InstructedReader,
 }
 
 
@@ -305,8 +227,6 @@ class FluxRenderer(DiffusionRenderer):
         if wanted is not None and not 1 <= wanted <= own:
             raise UsageError(f"prompt_tokens is 1 to {own} for this model, not {wanted}.")
         self.prompt_tokens = wanted or own
-        if self.calling.licence:
-            self._remarks.append(f"The weights of {self.checkpoint.name!r}: {self.calling.licence}.")
         if self.options.true_cfg != 1 and self.calling.away != "true_cfg":
             raise UsageError("true_cfg is for FLUX.1 models.", hint="This one has guidance only.")
         if (negative := self.options.negative) and not self._guided_away(negative):
@@ -318,8 +238,6 @@ class FluxRenderer(DiffusionRenderer):
         room = max(1, self.prompt_tokens - self.wording_tokens)
         self.capabilities = replace(self.capabilities, prompt_tokens=room)
         self.reader = reader_of(self.checkpoint, self.prompt_tokens)
-        if self.options.steps is None and self.checkpoint.sigmas:
-            self.steps = len(self.checkpoint.sigmas)
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
@@ -334,7 +252,7 @@ class FluxRenderer(DiffusionRenderer):
 
     @cached_property
     def shortcuts(self) -> Shortcuts | None:
-        """What `speed=fast` does on this machine; None where every calculation is made."""
+        """Return what `speed=fast` does on this machine; None where every calculation is made."""
         options = self.options
         if options.speed == "exact":
             return None
@@ -379,30 +297,22 @@ class FluxRenderer(DiffusionRenderer):
         negative = super().negative_of(request)
         return (negative or self.calling.blank) if self._guided_away(negative) else None
 
-    def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
+    def guiding(self, jobs: Sequence[DrawingJob]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance, and for that away from the negative prompt."""
         twice = "negative_pooled_prompt_embeds" in jobs[0].encoded
         own = {self.calling.scale: self.guidance} if self.calling.scale else {}
         return own | ({"true_cfg_scale": self.options.true_cfg} if twice else {})
 
-    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+    def stacked(self, jobs: Sequence[DrawingJob], device: Any) -> dict[str, object]:
         """Return the pipeline's arguments for the jobs' embeddings: tensors, or lists of one for each job."""
-        if self.reader.asked:  # it asks for them itself: what it is given here only says how many
-            kinds = ("prompt", "negative_prompt")[: 1 + ("negative_prompt_embeds" in jobs[0].encoded)]
-            return {kind: [" "] * len(jobs) for kind in kinds}
         if not self.calling.listed:
             return super().stacked(jobs, device)
         return {name: [job.encoded[name][0].to(device) for job in jobs] for name in jobs[0].encoded}
 
-    def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+    def call(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
         """Return what the pipeline makes of the jobs, images of shape (B, 3, H, W)."""
-        if self.checkpoint.sigmas and self.options.steps is not None:  # else the pipeline takes its publisher's
-            more["sigmas"] = [1 - step / self.steps for step in range(self.steps)]
-        with one_frame(pipe, getattr(pipe, self.family.denoiser)), ExitStack() as held:
-            if self.reader.asked:
-                read = super().stacked(jobs, pipe._execution_device)
-                held.enter_context(answering(pipe, self.reader, read))
-            return on_white(super().call(pipe, jobs, **more))
+        with one_frame(pipe, getattr(pipe, self.family.denoiser)):
+            return super().call(pipe, jobs, **more)
 
     def _guided_away(self, negative: str | None) -> bool:
         away = self.calling.away

@@ -18,12 +18,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from katha.artifacts import LockTaken, file_lock
 from katha.errors import InputFileError, KathaError, UsageError, first_line
 from katha.models.checkpoints import check_device, device_models
 from katha.renderers.diffusion.checkpoint import Checkpoint, files_sha256, part_numbers, read_header, read_part
 from katha.renderers.diffusion.options import diffusion_data
 from katha.renderers.diffusion.placement import Parking
+from katha.sqlite_index import LockTaken, file_lock
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,7 +54,7 @@ class Lora:
 
 def find_loras(given: Sequence[str]) -> tuple[Lora, ...]:
     """Find the adapters behind `FILE`, `FILE@WEIGHT` or `OWNER/NAME/FILE.safetensors@WEIGHT` (of the hub's cache);
-    a file that is none, a weight that is no number, or the same adapter twice is a UsageError."""
+    a file that is none, a weight that is not a number, or the same adapter twice is a UsageError."""
     found = [_find(item) for item in given]
     twice = next((item for at, item in enumerate(found) if item.sha256 in {other.sha256 for other in found[:at]}), None)
     if twice is not None:
@@ -66,7 +66,7 @@ def _find(given: str) -> Lora:
     named, at, number = given.rpartition("@")
     if not at or not re.fullmatch(r"-?\d*\.?\d+", number):
         if at and not Path(given).exists():
-            raise UsageError(f"The weight of the LoRA {given!r} is no number.", hint="Write FILE@0.8.")
+            raise UsageError(f"The weight of the LoRA {given!r} is not a number.", hint="Write FILE@0.8.")
         named, number = given, "1"
     path = Path(named).expanduser()
     if not path.is_file() and (match := _HUB_FILE.fullmatch(named)):
@@ -342,7 +342,7 @@ def _own_folder() -> Path:
     """Return a folder for this user's locks in the machine's temporary folder, where anybody may have made its name.
 
     Raises:
-        UsageError: it is a link, or somebody else's.
+        UsageError: it is a link, or belongs to another user.
     """
     user = os.getuid() if hasattr(os, "getuid") else None
     folder = Path(tempfile.gettempdir()) / f"katha-{'user' if user is None else user}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -22,18 +23,23 @@ DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
 @dataclass(frozen=True)
 class Variant:
     """Settings of one kind of checkpoint: the facts that tell it (`when`), steps, guidance, prompt limit in tokens, the
-    family of prompts that it reads, and what sides are multiples of, where that is not the family's."""
+    family of prompts that it reads, and the scheduler that it was trained with, where its files bring another."""
 
     when: Mapping[str, str | bool]
     steps: int
     guidance: float
     prompt_tokens: int
     prompt_family: str = "paragraph"
-    size_multiple: int | None = None
+    scheduler: str | None = None
+
+    def fits(self, facts: Mapping[str, object]) -> bool:
+        """Return whether a checkpoint's facts are these; `name` is a pattern of its file's or folder's name."""
+        named = re.search(str(self.when.get("name", "")), str(facts.get("name", "")), re.IGNORECASE)
+        return named is not None and all(facts.get(key) == want for key, want in self.when.items() if key != "name")
 
 
 @dataclass(frozen=True)
-class Family:
+class CheckpointFamily:
     """One family of checkpoints; the fields are explained in the data file."""
 
     name: str
@@ -49,7 +55,7 @@ class Family:
 
     def variant(self, facts: Mapping[str, object]) -> Variant:
         """Return the settings for a checkpoint with `facts` (pipeline class, guidance embedding)."""
-        return next(row for row in self.variants if all(facts.get(key) == want for key, want in row.when.items()))
+        return next(row for row in self.variants if row.fits(facts))
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,6 @@ class Calling:
     blank: str = ""
     unseeing: str | None = None
     listed: bool = False
-    licence: str = ""
     first_block: bool = False
     layout: str = ""
     strength: float = 0.0
@@ -76,7 +81,7 @@ class Calling:
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """What a single file holds; the fields are explained in the data file."""
 
     starts: str
@@ -95,8 +100,6 @@ class Packing:
     device: str | None = None
     dtype: str | None = None
     adapters: bool = False
-    extra: str = "packed"
-    trust: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,9 @@ class DiffusionData:
     """What is known of model families; the fields are explained in the data file."""
 
     packages: tuple[str, ...]
-    families: Mapping[str, Family]
+    families: Mapping[str, CheckpointFamily]
     calls: Mapping[str, Calling]
-    single_files: tuple[Kind, ...]
+    single_files: tuple[FileKind, ...]
     packed: tuple[str, ...]
     packings: Mapping[str, Packing]
     schedulers: Mapping[str, Scheduler]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -23,7 +23,7 @@ _SKIPPED = (
     r"double_blocks\.\d+\.\w+_mod$",
 )
 """Layers that stay in the compute dtype: small ones that matter, those whose dtype a model takes for its own (T5's
-`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye), and JoyImage's tables."""
+`wo`, embeddings and the head that shares their weights, the first layer of Mistral's eye)."""
 _TILE = 512
 _LIVE_MAPS = 3
 _UNET_ATTENTION, _UNET_RESNET, _UNET_FREEU = 20, 3, 28
@@ -37,7 +37,7 @@ _IMAGE_COPIES = 3
 
 
 @dataclass(frozen=True)
-class Need:
+class MemoryNeed:
     """Bytes that drawing needs on the device and in host memory: on a rung, or beyond weights and the decoder, what
     frames that are denoised together hold. resident: on the device, where no component is ever set aside."""
 
@@ -62,7 +62,7 @@ class Frames:
     pictures: int = 0
     tokens: int = 512
     tiling: bool = False
-    work: Need | None = None
+    work: MemoryNeed | None = None
 
 
 def needs_of(
@@ -74,7 +74,7 @@ def needs_of(
     loaded: Rung | None = None,
     added: Sequence[Path] = (),
     read: Sequence[Path] = (),
-) -> dict[Rung, Need]:
+) -> dict[Rung, MemoryNeed]:
     """Return what drawing `frames` needs on each rung; nothing is loaded.
 
     Beyond weights a frame needs what denoising holds or what decoding does, whichever is more: frames are decoded
@@ -83,7 +83,7 @@ def needs_of(
     while it is used; rungs on which they cannot be kept are left out. loaded: the rung on which the weights are in
     their place already; there, what is needed beside them.
     """
-    width, beyond, packing = DTYPES[dtype], frames.work or Need(), checkpoint.packing
+    width, beyond, packing = DTYPES[dtype], frames.work or MemoryNeed(), checkpoint.packing
     headers = {name: [read_header(file) for file in found] for name, found in checkpoint.weights().items()}
     if added:
         headers[denoiser] = [*headers[denoiser], *map(read_header, added)]
@@ -105,11 +105,11 @@ def needs_of(
     host = {rung: aside + (0 if rung == loaded else total) for rung in get_args(Rung)}
     whole = 0 if loaded == "full" else total
     kept = [diffusion_data().packings[method].rungs for method in packing.values()]
-    needs: dict[Rung, Need] = {
-        "full": Need(frame + whole, aside, frame + whole),
-        "model-offload": Need(_widest(parts, denoiser, frame), host["model-offload"], total + frame),
-        "sequential-offload": Need(2 * largest + frame, host["sequential-offload"], total + frame),
-        "quantized": Need(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),
+    needs: dict[Rung, MemoryNeed] = {
+        "full": MemoryNeed(frame + whole, aside, frame + whole),
+        "model-offload": MemoryNeed(_widest(parts, denoiser, frame), host["model-offload"], total + frame),
+        "sequential-offload": MemoryNeed(2 * largest + frame, host["sequential-offload"], total + frame),
+        "quantized": MemoryNeed(_widest(light, denoiser, frame), host["quantized"], sum(light.values()) + frame),
     }
     return {rung: need for rung, need in needs.items() if all(rung in rungs for rungs in kept)}
 
@@ -164,10 +164,7 @@ def _denoising_bytes(checkpoint: Checkpoint, width: int, frames: Frames, denoise
     heads = config.get("num_attention_heads") or config.get("n_heads") or 1
     inner = config.get("attention_head_dim", 0) * heads or config.get("hidden_size") or config.get("dim") or 0
     tokens = math.ceil(frames.pixels / _PATCH**2) * (1 + frames.pictures) + frames.tokens
-    # A denoiser to which prompt and pictures are the same at every step keeps their keys and values in each block.
-    kept = 2 * config.get("num_layers", 0) if config.get("causal_condition") else 0
-    told = tokens - math.ceil(frames.pixels / _PATCH**2)
-    return int(rows * (_BLOCK * tokens + kept * told) * inner * width)
+    return int(rows * _BLOCK * tokens * inner * width)
 
 
 def unet_row_bytes(config: Mapping[str, Any], latent: tuple[int, int], width: int) -> int:
@@ -196,14 +193,14 @@ def halvings(latent: tuple[int, int], count: int) -> list[tuple[int, int]]:
     return grids
 
 
-def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
+def check_fits(needs: Mapping[Rung, MemoryNeed], rung: Rung, device: str, free: tuple[int, int] | None = None) -> str:
     """Return a sentence that `rung` fits, or refuse (UsageError) with the number of bytes missing and a rung that fits.
 
     free: bytes on the device and on the host; looked up unless told.
     """
     on_device, on_host = free or (free_bytes(device) or 0, free_bytes("cpu") or 0)
 
-    def lacking(need: Need) -> tuple[int, str]:
+    def lacking(need: MemoryNeed) -> tuple[int, str]:
         return max((need.on(device) - on_device, repr(device)), (need.host - on_host, "the host"))
 
     wanted, (missing, where) = needs[rung].on(device), lacking(needs[rung])
@@ -218,7 +215,7 @@ def check_fits(needs: Mapping[Rung, Need], rung: Rung, device: str, free: tuple[
 
 
 @dataclass(frozen=True)
-class Move:
+class ComponentMove:
     """One transfer of a component: its name, whether it came to the device or left it, and its bytes over the bus."""
 
     name: str
@@ -239,7 +236,7 @@ class Parking:
         import torch
         from accelerate.hooks import add_hook_to_module
 
-        self.moves: list[Move] = []
+        self.moves: list[ComponentMove] = []
         self._drawers, self._device = frozenset(drawers), torch.device(device)
         self._parts = {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
         self._kept: dict[str, list[tuple[Tensor, Tensor]]] = {}
@@ -255,30 +252,43 @@ class Parking:
         for other in [other for other in self._kept if (other in self._drawers) != draws]:
             self._set_aside(other)
         part = self._parts[name]
-        kept = [(tensor, tensor.data) for tensor in _tensors(part)]
+        # Of a packed tensor (torchao) `data` is the shell alone: its numbers are held by a tensor that shares them.
+        kept = [(tensor, tensor.detach() if _packed(tensor) else tensor.data) for tensor in _tensors(part)]
         try:
             part.to(self._device)
         except Exception:  # no room: what of it is there already gives its room back
             part.to("cpu")
             raise
         self._kept[name] = kept
-        self.moves.append(Move(name, True, sum(data.nbytes for _, data in kept)))
+        self.moves.append(ComponentMove(name, True, sum(data.nbytes for _, data in kept)))
 
     def _set_aside(self, name: str) -> None:
+        import torch
+
         changed = 0
         for tensor, data in self._kept.pop(name):
-            if tensor.dtype == data.dtype:
+            if _packed(tensor):
+                swap: Callable[[Tensor, Tensor], None] = torch.utils.swap_tensors
+                swap(tensor, torch.nn.Parameter(data, requires_grad=tensor.requires_grad))
+            elif tensor.dtype == data.dtype:
                 tensor.data = data
             else:
                 changed += tensor.nbytes
         self._parts[name].to("cpu")  # what was made or made anew meanwhile
-        self.moves.append(Move(name, False, changed))
+        self.moves.append(ComponentMove(name, False, changed))
 
 
 def _tensors(part: Any) -> Iterator[Tensor]:
     """Yield parameters and buffers, shared ones once."""
     yield from part.parameters()
     yield from part.buffers()
+
+
+def _packed(tensor: Tensor) -> bool:
+    """Return whether a tensor is a shell around tensors that hold its numbers."""
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    return bool(is_traceable_wrapper_subclass(tensor))
 
 
 def _hook(parking: Parking, name: str, device: Any) -> Any:
@@ -323,9 +333,11 @@ def apply_rung(
     except (RuntimeError, AssertionError) as error:
         reason = first_line(error)
         raise UsageError(f"The model cannot be put on {device!r}: {reason}", hint="Choose another device.") from error
-    pipe.vae.enable_slicing()
-    if tiling:
-        pipe.vae.enable_tiling()
+    vae: Any = getattr(pipe, "vae", None)
+    if hasattr(vae, "enable_slicing"):
+        vae.enable_slicing()
+    if tiling and hasattr(vae, "enable_tiling"):
+        vae.enable_tiling()
     return parking
 
 

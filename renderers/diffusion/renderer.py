@@ -34,8 +34,8 @@ from katha.renderers.diffusion.memory import (
     sibling,
     unwarned,
 )
-from katha.renderers.diffusion.options import Calling, DiffusionOptions, Family, Rung, diffusion_data
-from katha.renderers.diffusion.placement import Frames, Need, apply_rung, check_fits, needs_of
+from katha.renderers.diffusion.options import Calling, CheckpointFamily, DiffusionOptions, Rung, Variant, diffusion_data
+from katha.renderers.diffusion.placement import Frames, MemoryNeed, apply_rung, check_fits, needs_of
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,7 @@ def ahead(items: Generator[T, None, None], hurry: Callable[[], None] = lambda: N
         try:
             while (item := coming.result()) is not _END:
                 coming = maker.submit(next, items, _END)
-                yield item  # type: ignore[misc]  # the end is no item
+                yield item  # type: ignore[misc]  # the end is not an item
         finally:
             if not coming.done():
                 hurry()
@@ -88,7 +88,7 @@ def token_count(tokenizer: Any, text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Job:
+class DrawingJob:
     """One frame ready to be drawn: its request and its encoded prompt. Jobs with the same `kind` may share a batch."""
 
     request: FrameRequest
@@ -121,19 +121,21 @@ class DiffusionRenderer(Renderer):
         """
         require_local(f"The renderer {self.renderer_name!r}", diffusion_data().packages)
         self.options = options or self.options_class()
-        self.family: Family = diffusion_data().families[self.family_name]
+        self.family: CheckpointFamily = diffusion_data().families[self.family_name]
         self.checkpoint: Checkpoint = find_checkpoint(self.family, argument, self.options)
+        if self.family.denoiser not in self.checkpoint.components and "unet" in self.checkpoint.components:
+            self.family = replace(self.family, denoiser="unet")
         self.packings = packings_of(self.checkpoint, self.options)
         self._check_device()
         self.loras: tuple[Lora, ...] = find_loras(self.options.lora)
         with sound_configuration(self.checkpoint.name):
             self.facts = self.checkpoint.facts(self.family.denoiser)
-            own, side = self.family.variant(self.facts), self._native_side()
-        self.family = replace(self.family, size_multiple=own.size_multiple or self.family.size_multiple)
+            own, side = self.variant(), self._native_side()
         self.steps = own.steps if self.options.steps is None else self.options.steps
         self.guidance = own.guidance if self.options.guidance is None else self.options.guidance
+        self.scheduler = self.options.scheduler or own.scheduler
         self.prompt_tokens = own.prompt_tokens
-        self.calling: Calling = diffusion_data().calls[self.checkpoint.pipeline]
+        self.calling: Calling = self.calling_of()
         self.capabilities = replace(
             type(self).capabilities,
             size_multiple=self.family.size_multiple,
@@ -143,17 +145,28 @@ class DiffusionRenderer(Renderer):
         )
         self._pool: PipelinePool = process_pool()
         self._remarks: list[str] = []
+        if own.when.keys() & {"name", "trailing"} and (self.options.steps, self.options.guidance) == (None, None):
+            told = f"{self.steps} steps and guidance {self.guidance:g}"
+            self._remarks.append(f"{self.checkpoint.name!r} is drawn with {told}, as a checkpoint of its kind.")
         self._told: set[str] = set()
+
+    def variant(self) -> Variant:
+        """Return the settings of the checkpoint's kind."""
+        return self.family.variant(self.facts)
+
+    def calling_of(self) -> Calling:
+        """Return how the pipeline's class is called."""
+        return diffusion_data().calls[self.checkpoint.pipeline]
 
     @cached_property
     def device(self) -> str:
-        """Where it draws."""
+        """Return where it draws."""
         return self.options.device or best_device()
 
     @cached_property
     def dtype(self) -> str:
-        """What it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it; packed
-        weights may have a dtype of their own."""
+        """Return what it computes in: float32 on a CPU, else bfloat16, and float16 for SDXL, which was published in it;
+        packed weights may have a dtype of their own."""
         own = "float16" if self.family_name == "sdxl" else "bfloat16"
         packed = next((packing.dtype for packing in self.packings if packing.dtype), None)
         return self.options.dtype or packed or ("float32" if self.device.startswith("cpu") else own)
@@ -174,7 +187,7 @@ class DiffusionRenderer(Renderer):
             "vae_tiling": options.vae_tiling,
             "steps": self.steps,
             "guidance": self.guidance,
-            "scheduler": options.scheduler,
+            "scheduler": self.scheduler,
             "lora": [dict(lora.spec()) for lora in self.loras],
             "batch": options.batch,
             "versions": {name: version(name) for name in packages},
@@ -219,7 +232,7 @@ class DiffusionRenderer(Renderer):
         for request in requests:
             self.check(request)
         with self.pipeline(requests) as loaded:
-            jobs = [Job(request, self.encode(loaded, request)) for request in requests]
+            jobs = [DrawingJob(request, self.encode(loaded, request)) for request in requests]
         groups = list(_grouped(jobs, self.options.batch))
         images = self._images(requests, groups)
         with closing(images if len(groups) == 1 else ahead(images, self._pool.interrupt)) as drawn:
@@ -228,7 +241,7 @@ class DiffusionRenderer(Renderer):
                     yield self.png(image, job.request)
 
     def _images(
-        self, requests: Sequence[FrameRequest], groups: Sequence[Sequence[Job]]
+        self, requests: Sequence[FrameRequest], groups: Sequence[Sequence[DrawingJob]]
     ) -> Generator[Tensor, None, None]:
         """Yield the images of each group, on the CPU."""
         for group in groups:
@@ -247,11 +260,11 @@ class DiffusionRenderer(Renderer):
     def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the pipeline's arguments for the frame's prompts, each of shape (1, ...), on the CPU."""
 
-    def draw(self, pipe: Any, jobs: Sequence[Job]) -> Tensor:
+    def draw(self, pipe: Any, jobs: Sequence[DrawingJob]) -> Tensor:
         """Draw one batch: images of shape (B, 3, H, W) with values 0 to 1."""
         return self.call(pipe, jobs)
 
-    def call(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+    def call(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
         """Return what the pipeline makes of the jobs' embeddings, each frame with its own noise: images of shape
         (B, 3, H, W) with values 0 to 1. more: arguments of the pipeline."""
         request = jobs[0].request
@@ -267,7 +280,7 @@ class DiffusionRenderer(Renderer):
         images: Tensor = called.images
         return images
 
-    def _layouts(self, jobs: Sequence[Job]) -> dict[str, object]:
+    def _layouts(self, jobs: Sequence[DrawingJob]) -> dict[str, object]:
         """The arguments by which frames begin with their layouts: pictures of their size, under so much noise."""
         from PIL import Image, ImageOps
 
@@ -275,13 +288,13 @@ class DiffusionRenderer(Renderer):
         shown = [ImageOps.fit(decode(one.guide or b""), size, Image.Resampling.LANCZOS) for one, size in sized]
         return {"image": shown, "strength": self.calling.begun(self.steps, self.strength)[1]}
 
-    def stacked(self, jobs: Sequence[Job], device: Any) -> dict[str, object]:
+    def stacked(self, jobs: Sequence[DrawingJob], device: Any) -> dict[str, object]:
         """Return the pipeline's arguments for the jobs' embeddings, on `device`: each of shape (B, ...)."""
         import torch
 
         return {name: torch.cat([job.encoded[name] for job in jobs]).to(device) for name in jobs[0].encoded}
 
-    def guiding(self, jobs: Sequence[Job]) -> dict[str, float]:
+    def guiding(self, jobs: Sequence[DrawingJob]) -> dict[str, float]:
         """Return the pipeline's arguments for guidance."""
         return {"guidance_scale": self.guidance}
 
@@ -341,7 +354,7 @@ class DiffusionRenderer(Renderer):
                 )
 
     @contextmanager
-    def pipeline(self, requests: Sequence[FrameRequest], work: Need | None = None) -> Iterator[Loaded]:
+    def pipeline(self, requests: Sequence[FrameRequest], work: MemoryNeed | None = None) -> Iterator[Loaded]:
         """Context manager: the pipeline in memory and on its rung, for nobody else meanwhile (UsageError where these
         frames do not fit). work: what denoising holds beyond weights."""
         pixels = max(request.width * request.height for request in requests)
@@ -355,7 +368,7 @@ class DiffusionRenderer(Renderer):
 
     @property
     def at_once(self) -> int:
-        """How many frames are denoised at once; they are decoded one by one."""
+        """Return how many frames are denoised at once; they are decoded one by one."""
         return self.options.batch
 
     @property
@@ -365,7 +378,7 @@ class DiffusionRenderer(Renderer):
 
     @property
     def pictures(self) -> int:
-        """How many pictures a frame is drawn from, at most."""
+        """Return how many pictures a frame is drawn from, at most."""
         return 0
 
     @property
@@ -387,7 +400,7 @@ class DiffusionRenderer(Renderer):
                 hint="Give a lower --memory rung, vae_tiling=true, a smaller batch or smaller frames.",
             ) from error
 
-    def _check_memory(self, pixels: int, work: Need | None, *, loaded: bool) -> Mapping[Rung, Need]:
+    def _check_memory(self, pixels: int, work: MemoryNeed | None, *, loaded: bool) -> Mapping[Rung, MemoryNeed]:
         """Say that drawing fits into memory, other models let go if need be, or refuse; gives what each rung needs."""
         options = self.options
         frames = Frames(
@@ -415,11 +428,11 @@ class DiffusionRenderer(Renderer):
         self._remarks.append(fits)
         return needs
 
-    def _load(self, pixels: int, work: Need | None) -> Loaded:
+    def _load(self, pixels: int, work: MemoryNeed | None) -> Loaded:
         options, device = self.options, self.device
         needs = self._check_memory(pixels, work, loaded=False)[options.memory]
         stays = needs.resident <= (free_bytes(device) or 0)
-        pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=options.scheduler)
+        pipe = load_pipeline(self.checkpoint, dtype=self.dtype, scheduler=self.scheduler)
         apply_loras(pipe, self.loras)
         self.prepare(pipe)
         denoiser, tiling = self.family.denoiser, options.vae_tiling
@@ -441,7 +454,7 @@ class DiffusionRenderer(Renderer):
         """Return what a pipeline in memory must have in common with this renderer to be shared, hashed."""
         options, checkpoint = self.options, self.checkpoint
         weights = [checkpoint.pipeline, checkpoint.revision, str(checkpoint.file or checkpoint.folder), options.variant]
-        place = [self.device, self.dtype, options.memory, options.vae_tiling, options.scheduler]
+        place = [self.device, self.dtype, options.memory, options.vae_tiling, self.scheduler]
         return digest([*weights, *place, [dict(lora.spec()) for lora in self.loras], self.spec().get("speed")])
 
     def _native_side(self) -> int:
@@ -452,7 +465,7 @@ class DiffusionRenderer(Renderer):
         return side << self.checkpoint.latent_halvings
 
 
-def _grouped(jobs: Sequence[Job], size: int) -> Iterator[list[Job]]:
+def _grouped(jobs: Sequence[DrawingJob], size: int) -> Iterator[list[DrawingJob]]:
     """Yield neighbouring jobs that may share a batch, at most `size` together."""
     for _, alike in groupby(jobs, key=lambda job: job.kind):
         group = list(alike)

@@ -16,7 +16,7 @@ from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
 from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
 from katha.renderers.diffusion.options import DiffusionOptions, between
-from katha.renderers.diffusion.renderer import DiffusionRenderer, Job, frame_prompt, token_count
+from katha.renderers.diffusion.renderer import DiffusionRenderer, DrawingJob, frame_prompt, token_count
 from katha.renderers.references import CharacterPictures
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def find_ip_adapter(
     """Return the adapter with its pictures; None where there are no pictures.
 
     Raises:
-        UsageError: pictures without an adapter, an adapter without pictures, or a file that is no adapter.
+        UsageError: pictures without an adapter, an adapter without pictures, or a file that is not an adapter.
         InputFileError: a file or a picture cannot be read.
     """
     pictures = CharacterPictures(characters, reference)
@@ -293,14 +293,14 @@ class SdxlRenderer(DiffusionRenderer):
 
         self.check(request)
         with self.pipeline([request]) as loaded, self.device_failures(), unwarned("diffusers"):
-            job, pipe = Job(request, self.encode(loaded, request)), loaded.pipe
+            job, pipe = DrawingJob(request, self.encode(loaded, request)), loaded.pipe
             other = sibling(pipe, "StableDiffusionXLInpaintPipeline")
             hole = Image.open(io.BytesIO(mask)).convert("L")
             image = self.draw(other, [job], image=decode(picture), mask_image=hole, strength=1.0)[0].cpu()
             pipe.maybe_free_model_hooks()
         return self.png(image, request)
 
-    def draw(self, pipe: Any, jobs: Sequence[Job], **more: object) -> Tensor:
+    def draw(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
         """Draw one batch, its characters' pictures beside the prompts: images of shape (B, 3, H, W), values 0 to 1.
         more: arguments of the pipeline."""
         import torch
@@ -310,7 +310,9 @@ class SdxlRenderer(DiffusionRenderer):
         halves = (_NEGATIVE, _POSITIVE) if self.guidance > 1 else (_POSITIVE,)
         shown = torch.cat([job.encoded[name] for name in halves for job in jobs])
         plain = [
-            Job(job.request, {name: value for name, value in job.encoded.items() if name not in (_NEGATIVE, _POSITIVE)})
+            DrawingJob(
+                job.request, {name: value for name, value in job.encoded.items() if name not in (_NEGATIVE, _POSITIVE)}
+            )
             for job in jobs
         ]
         shown = shown.to(pipe._execution_device, pipe.unet.dtype)

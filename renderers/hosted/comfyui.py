@@ -22,6 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from katha.addresses import url_problem
 from katha.errors import InputFileError, MissingExtraError, RenderError, TransientRenderError, UsageError
+from katha.installing import install_line
 from katha.jsonio import digest, read_json, read_yaml, sha256_hex
 from katha.models.client import Backoff, Fault, ProviderClient, Vendor
 from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
@@ -32,7 +33,6 @@ from katha.schema import Character
 if TYPE_CHECKING:
     from httpx import Client, Response
 
-_EXTRA = "pip install 'katha[comfyui]'"
 _LISTEN = 2.0
 """Seconds of silence after which the history is looked into, too: a message may have been lost."""
 _OURS = "katha"
@@ -90,7 +90,7 @@ class ComfyClient(ProviderClient):
         try:
             from httpx import Client, Limits
         except ImportError as error:
-            raise MissingExtraError("The renderer 'comfyui' needs httpx.", hint=_EXTRA) from error
+            raise MissingExtraError("The renderer 'comfyui' needs httpx.", hint=install_line("comfyui")) from error
         # A frame takes seconds, a connection none: nothing stays open between two calls.
         return Client(base_url=self.vendor.url, timeout=self.timeout, limits=Limits(max_keepalive_connections=0))
 
@@ -123,7 +123,7 @@ class ComfyClient(ProviderClient):
             from websockets.exceptions import WebSocketException
             from websockets.sync.client import connect
         except ImportError as error:
-            raise MissingExtraError("The renderer 'comfyui' needs websockets.", hint=_EXTRA) from error
+            raise MissingExtraError("The renderer 'comfyui' needs websockets.", hint=install_line("comfyui")) from error
         client_id = f"{_OURS}-{uuid.uuid4().hex}"
         address = "ws" + self.vendor.url.removeprefix("http") + f"/ws?clientId={client_id}"
         try:
@@ -370,7 +370,7 @@ def _read_workflow(folder: Path, wiring: Wiring) -> dict[str, Any]:
     if isinstance(read, dict) and "nodes" in read and "links" in read:
         raise InputFileError(f"{str(path)!r} is a workflow as it is edited.", hint="Save it with Export (API).")
     if not isinstance(read, dict) or not all(isinstance(node, dict) and "class_type" in node for node in read.values()):
-        message = f"{str(path)!r} is no workflow in ComfyUI's API format."
+        message = f"{str(path)!r} is not a workflow in ComfyUI's API format."
         raise InputFileError(message, hint="Save it with Export (API).")
     fields = ("prompt", "negative", "seed", "width", "height", "characters", "neighbours")
     for place in (item for name in fields for item in getattr(wiring, name)):

@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from katha.errors import MissingExtraError
+from katha.installing import install_line
 from katha.models.batches import LOOKED_AT, BatchApi, BatchResult, Sent
 from katha.models.client import Fault, ProviderClient
 from katha.protocols import Capabilities
-from katha.renderers.hosted.service import Drawn, HostedRenderer
+from katha.renderers.hosted.service import HostedRenderer, ServicePicture
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -36,7 +37,7 @@ class GeminiClient(ProviderClient):
         try:
             from google.genai import Client, types
         except ImportError as error:
-            hint = "pip install 'katha[gemini]'"
+            hint = install_line("gemini")
             raise MissingExtraError("The renderer 'gemini' needs google-genai.", hint=hint) from error
         once = types.HttpRetryOptions(attempts=1)
         options = types.HttpOptions(base_url=self.vendor.url, timeout=int(self.timeout * 1000), retry_options=once)
@@ -72,7 +73,7 @@ class GeminiBatches:
         return str(job.name)
 
     def ended(self, batch_id: str) -> bool:
-        """Whether it has succeeded, failed, expired or been cancelled."""
+        """Return whether it has succeeded, failed, expired or been cancelled."""
         return bool(self._client.batches.get(name=batch_id).done)
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:
@@ -143,7 +144,7 @@ class GeminiRenderer(HostedRenderer):
 
         return types.GenerateContentResponse.model_validate_json(json.dumps(body))
 
-    def _read(self, answer: Any) -> Drawn:
+    def _read(self, answer: Any) -> ServicePicture:
         parts, usage, tokens = answer.parts or [], answer.usage_metadata, {}
         pictures = [part for part in parts if part.inline_data and part.inline_data.data]
         if not pictures:
@@ -156,7 +157,7 @@ class GeminiRenderer(HostedRenderer):
             text, output = usage.prompt_token_count - images, usage.candidates_token_count or 0
             thoughts = {"thoughts": usage.thoughts_token_count} if usage.thoughts_token_count else {}
             tokens = {"text": text, "image": images, "output": output, **thoughts}
-        return Drawn(data, answer.model_version or self._vendor.model, tokens)
+        return ServicePicture(data, answer.model_version or self._vendor.model, tokens)
 
 
 def _without_picture(answer: Any, parts: Sequence[Any]) -> Fault:

@@ -13,7 +13,7 @@ from katha.models.batches import BatchApi, OpenAIBatches
 from katha.models.client import Fault, OpenAIClient
 from katha.pictures import as_png
 from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.hosted.service import Drawn, HostedRenderer
+from katha.renderers.hosted.service import HostedRenderer, ServicePicture
 
 _ENDPOINTS = {"from words": "/v1/images/generations", "from pictures": "/v1/images/edits"}
 """What draws in batches; a batch has one of them."""
@@ -75,7 +75,7 @@ class OpenAIRenderer(HostedRenderer):
 
         return ImagesResponse.model_validate(body)
 
-    def _read(self, answer: Any) -> Drawn:
+    def _read(self, answer: Any) -> ServicePicture:
         picture = answer.data[0].b64_json if answer.data else None
         if not picture:
             raise Fault("broken", "the reply holds no picture")
@@ -83,7 +83,7 @@ class OpenAIRenderer(HostedRenderer):
         if answer.usage is not None:
             sent = answer.usage.input_tokens_details
             tokens = {"text": sent.text_tokens, "image": sent.image_tokens, "output": answer.usage.output_tokens}
-        return Drawn(b64decode(picture), getattr(answer, "model", None) or self._vendor.model, tokens)
+        return ServicePicture(b64decode(picture), getattr(answer, "model", None) or self._vendor.model, tokens)
 
 
 def _see_through(mask: bytes) -> bytes:

@@ -40,7 +40,7 @@ _PICTURES_SENT = 4
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ServicePicture:
     """What a service sent: the picture's bytes, the model that says it drew it, and tokens by kind."""
 
     data: bytes
@@ -60,7 +60,8 @@ class _Asked:
 
 class HostedRenderer(DrawsInBatches):
     """One frame a call. `SERVICE` names its section of `configs/providers.yaml`, `SHAPES` what the service calls the
-    sizes that it draws; what comes in another size (newer models do so by a few pixels) is scaled and cut."""
+    sizes that it draws: all that it has, unless the model draws any size (`free_sizes`), and longer by its `sides` at a
+    quality that is a size. What comes in another size (newer models do so by a few pixels) is scaled and cut."""
 
     SERVICE: ClassVar[str]
     CLIENT: ClassVar[type[ProviderClient]]
@@ -106,7 +107,8 @@ class HostedRenderer(DrawsInBatches):
             self._vendor, timeout=timeout, backoff=backoff, patience=patience, at_once=self.concurrency
         )
         self._quality, self._frame_dollars, self._portraits = quality, price, portraits
-        self.frame_price = self._reckoned()
+        self._shapes = self._sized()
+        self.frame_price = self.price_of(_PICTURES_SENT)
         highest = self._vendor.card["fidelity"]
         if fidelity is not None and highest is None:
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
@@ -117,6 +119,7 @@ class HostedRenderer(DrawsInBatches):
             pictures=self._vendor.card["references"] > 0,
             guide=self._vendor.card["references"] > 1,
             prompt_family=_FAMILY,
+            **self._drawn_sizes(),
         )
         self._own = threading.local()
         self._remarks: list[str] = []
@@ -126,7 +129,7 @@ class HostedRenderer(DrawsInBatches):
         """Make one call with pictures to draw from; the SDK's own errors pass through."""
 
     @abstractmethod
-    def _read(self, answer: Any) -> Drawn:
+    def _read(self, answer: Any) -> ServicePicture:
         """Return what the SDK's object for an answer holds.
 
         Raises:
@@ -201,15 +204,49 @@ class HostedRenderer(DrawsInBatches):
         around = context.images[max(0, context.position - 1) : context.position + 1]
         return self._draw(request, "image/inserted", around)
 
-    def _reckoned(self) -> float | None:
-        """US dollars that one frame is expected to cost at most: the largest picture of its quality, the prompt and
-        four pictures sent with it; None when unknown."""
-        sizes: Mapping[str, int] = self._vendor.card["picture_tokens"]
-        if self._frame_dollars is not None or not sizes:
+    def price_of(self, pictures: int, size: tuple[int, int] | None = None) -> float | None:
+        """Return the US dollars of a frame: the prompt, so many pictures that are sent, and one of this quality and
+        size; the dearest quality, and the largest of the fixed sizes, where they are not told."""
+        card = self._vendor.card
+        qualities: Mapping[str, int] = card["picture_tokens"]
+        if self._frame_dollars is not None or not qualities:
             return self._frame_dollars
-        largest = max(sizes.values())
-        sent = {"text": _PROMPT_TOKENS, "image": _PICTURES_SENT * largest}
-        return self._vendor.cost({**sent, "output": sizes.get(self._quality or "", largest)})
+        tokens = float(qualities.get(self._quality or "", max(qualities.values())))
+        if card["picture_pixels"]:
+            width, height = size or max(self._shapes.values(), key=lambda one: one[0] * one[1])
+            tokens *= max(1.0, width * height / card["picture_pixels"])
+        sent = min(pictures, card["references"]) * card["sent_tokens"]
+        return self._vendor.cost({"text": _PROMPT_TOKENS, "image": sent, "output": round(tokens)})
+
+    def _sized(self) -> Mapping[str, tuple[int, int]]:
+        """Return what the service calls each size of this quality."""
+        times = self._vendor.card["sides"].get(self._quality or "", 1)
+        return {name: (width * times, height * times) for name, (width, height) in self.SHAPES.items()}
+
+    def _drawn_sizes(self) -> dict[str, Any]:
+        """Return the capabilities' fields about sizes."""
+        free, times = self._vendor.card["free_sizes"], self._vendor.card["sides"].get(self._quality or "", 1)
+        if free is not None:
+            return {"sizes": None, "size_multiple": int(free["multiple"])}
+        width, height = self.capabilities.default_size
+        return {"sizes": tuple(self._shapes.values()), "default_size": (width * times, height * times)}
+
+    def _shape(self, size: tuple[int, int]) -> str:
+        """Return what the service calls a size.
+
+        Raises:
+            UsageError: it does not draw it.
+        """
+        free = self._vendor.card["free_sizes"]
+        known = next((name for name, fixed in self._shapes.items() if fixed == size), None)
+        if known is not None or free is None:
+            return known or "x".join(map(str, size))
+        long, short, pixels = max(size), min(size), size[0] * size[1]
+        if long > free["side"] or long > free["ratio"] * short or not free["fewest"] <= pixels <= free["most"]:
+            able = f"sides to {free['side']}, one at most {free['ratio']} times the other, {free['fewest']:,} to"
+            who = f"{self.SERVICE}:{self._vendor.model}"
+            raise UsageError(f"{who} does not draw {size[0]}x{size[1]}.", hint=f"Use {able} {free['most']:,} pixels.")
+        return f"{size[0]}x{size[1]}"
 
     def receipt(self) -> Mapping[str, Any]:
         """About this thread's last frame: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
@@ -267,10 +304,9 @@ class HostedRenderer(DrawsInBatches):
         if len(prompt) > most:
             limit = f"{len(prompt):,} letters; {self.SERVICE} takes {most:,}"
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
-        shape = next(name for name, known in self.SHAPES.items() if known == (request.width, request.height))
-        return _Asked(prompt, shape, [*references, *layout], what)
+        return _Asked(prompt, self._shape((request.width, request.height)), [*references, *layout], what)
 
-    def _received(self, drawn: Drawn, request: FrameRequest, share: float | None = None) -> bytes:
+    def _received(self, drawn: ServicePicture, request: FrameRequest, share: float | None = None) -> bytes:
         """Return the PNG and keep the receipt. share: of the usual price, where a batch brought it."""
         size, each, cost = (request.width, request.height), self._frame_dollars, self._vendor.cost(drawn.tokens)
         png, delivered = as_frame(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
@@ -287,7 +323,7 @@ class HostedRenderer(DrawsInBatches):
         }
         return png
 
-    def _call(self, send: Callable[[], Any], what: str) -> Drawn:
+    def _call(self, send: Callable[[], Any], what: str) -> ServicePicture:
         try:
             answer = self._client.patiently(send)
             # Outside of the tries: an answer without a picture has been paid for.

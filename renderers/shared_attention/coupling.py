@@ -194,7 +194,7 @@ class SharingRules:
 
 
 @dataclass(frozen=True)
-class Member:
+class SharingFrame:
     """One frame's part in the sharing: the subjects that it reads, those that it shows as a source, for each subject
     the positions of its words in the prompt, its number among the sources, and what its draws are keyed by."""
 
@@ -215,7 +215,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Group:
+class TokenGroup:
     """Tokens of one frame, indices of shape (Q,) or None for every one, with the same keys: all of the frame's own, and
     those that they read, by source positions among what it offers."""
 
@@ -224,7 +224,7 @@ class Group:
 
 
 def make_offer(
-    member: Member, rules: SharingRules, step: int, grid: Grid, labels: Tensor | None, device: torch.device
+    member: SharingFrame, rules: SharingRules, step: int, grid: Grid, labels: Tensor | None, device: torch.device
 ) -> Offer | None:
     """Return what the source `member` shows on `grid` at `step`, or None where that is nothing.
 
@@ -244,7 +244,7 @@ def make_offer(
     return Offer(places, subjects[places]) if places.numel() else None
 
 
-def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | None = None) -> tuple[Group, ...]:
+def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | None = None) -> tuple[TokenGroup, ...]:
     """Return the groups of one frame with the subjects `present`, bool of shape (S,); empty where it reads nothing.
 
     A token that shows some of the frame's subjects reads those subjects only, any other token reads all of them, so
@@ -259,9 +259,9 @@ def group_tokens(present: Tensor, offers: Mapping[int, Offer], labels: Tensor | 
         wanted = torch.where(wanted.any(1, keepdim=True), wanted, present)
         kinds, kind_of = torch.unique(wanted, dim=0, return_inverse=True)
     if kind_of is None or len(kinds) == 1:
-        groups = [Group(None, _reads(kinds[0], offers))]
+        groups = [TokenGroup(None, _reads(kinds[0], offers))]
     else:
-        groups = [Group((kind_of == at).nonzero()[:, 0], _reads(kind, offers)) for at, kind in enumerate(kinds)]
+        groups = [TokenGroup((kind_of == at).nonzero()[:, 0], _reads(kind, offers)) for at, kind in enumerate(kinds)]
     return tuple(groups) if any(group.reads for group in groups) else ()
 
 
@@ -366,7 +366,7 @@ class Coupling:
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[SharingFrame],
         rules: SharingRules,
         latent: Grid,
         maps: SubjectMaps | None = None,
@@ -380,7 +380,7 @@ class Coupling:
         self._rules = rules
         self._record: StepRecord | None = None
         self._step, self._steps = 0, 1
-        self._groups: dict[Grid, list[tuple[Group, ...]]] = {}
+        self._groups: dict[Grid, list[tuple[TokenGroup, ...]]] = {}
         self._queries: dict[str, Tensor] = {}
         self._weight: float | None = None
 
@@ -391,7 +391,7 @@ class Coupling:
         self._record, self._step, self._steps = record, step, steps
         self._groups = {grid: self._plan(record, grid, device) for grid in grids} if record is not None else {}
 
-    def _plan(self, record: StepRecord, grid: Grid, device: torch.device) -> list[tuple[Group, ...]]:
+    def _plan(self, record: StepRecord, grid: Grid, device: torch.device) -> list[tuple[TokenGroup, ...]]:
         """Add what this call's sources show on `grid` to `record`, and return who reads what of all that is shown."""
         import torch
 
@@ -437,7 +437,7 @@ class Coupling:
         own: Tensor = attn.to_q(hidden)
         return self._weight * self._queries.pop(layer) + (1 - self._weight) * own
 
-    def groups(self, layer: str, tokens: int) -> list[tuple[Group, ...]] | None:
+    def groups(self, layer: str, tokens: int) -> list[tuple[TokenGroup, ...]] | None:
         """Return the groups of every frame in a layer, or None where it shares nothing."""
         if self._record is None or self.watching or not self._groups:
             return None
@@ -446,7 +446,7 @@ class Coupling:
             return None
         return self._groups.get(grid_of(tokens, self.latent))
 
-    def shown(self, layer: str, hidden: Tensor, groups: Sequence[tuple[Group, ...]]) -> dict[int, Tensor]:
+    def shown(self, layer: str, hidden: Tensor, groups: Sequence[tuple[TokenGroup, ...]]) -> dict[int, Tensor]:
         """Return, by source, the hidden states (halves, K, C) that `groups` read; this call's sources are recorded."""
         record = self._record
         if record is None:

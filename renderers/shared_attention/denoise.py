@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from katha.renderers.diffusion.placement import halvings
 from katha.renderers.diffusion.renderer import generator_of
-from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, Group, StepRecord, grid_of
+from katha.renderers.shared_attention.coupling import Bank, Coupling, Grid, StepRecord, TokenGroup, grid_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 FREEU: Mapping[str, float] = {"s1": 0.6, "s2": 0.4, "b1": 1.1, "b2": 1.2}
 """FreeU's factors for SDXL, used by both methods."""
 _SHARED = re.compile(r"up_blocks\.\d+\..*\.attn1\.processor")
-_OWN = (Group(None, {}),)
+_OWN = (TokenGroup(None, {}),)
 
 
 def gathered_attention(
     attn: Any,
     hidden: Tensor,
-    frames: Sequence[tuple[Group, ...]],
+    frames: Sequence[tuple[TokenGroup, ...]],
     shown: Mapping[int, Tensor],
     query: Tensor | None = None,
 ) -> Tensor:
@@ -129,7 +129,7 @@ class SharedSelfAttnProcessor:
         coupling, layer = self._hub.coupling, self._layer
         query: Tensor | None = None
         shown: dict[int, Tensor] = {}
-        groups: list[tuple[Group, ...]] | None = None
+        groups: list[tuple[TokenGroup, ...]] | None = None
         if coupling is not None and self._shares:
             groups = coupling.groups(layer, hidden_states.shape[1])
             shown = coupling.shown(layer, hidden_states, groups) if groups is not None else {}
@@ -321,7 +321,7 @@ class Conditioning:
     pooled: Tensor
 
 
-class Trajectory:
+class SharedLatents:
     """F frames denoised together: `latents` (F, C, h, w), their text, and the state that their layers share.
 
     embeds: (halves * F, L, D); short ones are continued with zeros that no layer reads. pooled: (halves * F, P).
@@ -380,8 +380,8 @@ class Denoiser:
 
     def run(
         self,
-        sources: Sequence[Trajectory],
-        readers: Sequence[Trajectory],
+        sources: Sequence[SharedLatents],
+        readers: Sequence[SharedLatents],
         bank: Bank,
         phase: str,
         features_at: int | None = None,
@@ -397,7 +397,7 @@ class Denoiser:
                 self._advance(run, step, record if step else None, features=step == features_at)
             bank.close(phase, step, record)
 
-    def _advance(self, run: Trajectory, step: int, record: StepRecord | None, features: bool) -> None:
+    def _advance(self, run: SharedLatents, step: int, record: StepRecord | None, features: bool) -> None:
         import torch
 
         coupling, timestep = run.coupling, self.scheduler.timesteps[step]
@@ -421,7 +421,7 @@ class Denoiser:
             run.features = self.hub.features[-len(coupling.members) :]
         self.hub.features, self.hub.wants_features = None, False
 
-    def _ask(self, run: Trajectory, timestep: Tensor) -> Tensor:
+    def _ask(self, run: SharedLatents, timestep: Tensor) -> Tensor:
         """Return the UNet's noise (halves * F, C, h, w)."""
         import torch
 

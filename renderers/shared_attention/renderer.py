@@ -20,7 +20,7 @@ from katha.pictures import decode as open_picture
 from katha.protocols import BoardContext, FrameRequest, Renderer
 from katha.renderers.diffusion.memory import Encoded, Loaded, unwarned
 from katha.renderers.diffusion.options import at_least
-from katha.renderers.diffusion.placement import Need, halvings, unet_row_bytes
+from katha.renderers.diffusion.placement import MemoryNeed, halvings, unet_row_bytes
 from katha.renderers.diffusion.renderer import ahead, frame_prompt
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.references import CharacterPictures
@@ -29,7 +29,7 @@ from katha.renderers.shared_attention.coupling import (
     Bank,
     Coupling,
     Grid,
-    Member,
+    SharingFrame,
     SharingRules,
     SubjectMaps,
     token_positions,
@@ -37,7 +37,7 @@ from katha.renderers.shared_attention.coupling import (
 from katha.renderers.shared_attention.denoise import (
     Conditioning,
     Denoiser,
-    Trajectory,
+    SharedLatents,
     attention_layers,
     decode,
     encode,
@@ -52,7 +52,7 @@ from katha.schema import Character
 if TYPE_CHECKING:
     from torch import Tensor
 
-Part = tuple[FrameRequest, Member]
+Part = tuple[FrameRequest, SharingFrame]
 """A frame and its part in the sharing."""
 VIEWS = ("full body, from the front", "close-up of the face", "full body, from the side", "walking")
 """The views of a character's portraits, in order; more portraits than views repeat them with other noise."""
@@ -83,7 +83,7 @@ def board_of(requests: Sequence[FrameRequest]) -> StoryBoard:
     subjects: dict[str, Character] = {}
     for request in ordered:
         subjects.update({item.name: item for item in request.characters if item.name not in subjects})
-    seeded = [replace(request, seed=seed) for request in ordered]
+    seeded = [replace(request, seed=seed, pictures=()) for request in ordered]
     distinct = {frame_key(request): request for request in reversed(seeded)}
     return StoryBoard(tuple(reversed(distinct.values())), tuple(subjects.values()))
 
@@ -134,7 +134,7 @@ class Session:
     bank: Bank
     finished: dict[str, Tensor] = field(default_factory=dict)
 
-    def trajectory(self, parts: Sequence[Part]) -> Trajectory:
+    def trajectory(self, parts: Sequence[Part]) -> SharedLatents:
         """Return `parts` from their first noise, to be denoised together and, where the places of subjects in their
         prompts are known, watched for where these are in the frame."""
         import torch
@@ -149,7 +149,7 @@ class Session:
         dtype = texts[0].embeds.dtype
         noise = [noise_of(self.pipe, request.seed, grid, dtype) for request, _ in parts]
         given = {at: self._read(request, dtype) for at, (request, _) in enumerate(parts) if request.pictures}
-        return Trajectory(torch.cat(noise), texts, coupling, given)
+        return SharedLatents(torch.cat(noise), texts, coupling, given)
 
     def _read(self, request: FrameRequest, dtype: Any) -> Tensor:
         """Return the latents of the picture that stands for a frame, scaled and cut at its centre to the frame."""
@@ -159,14 +159,14 @@ class Session:
         fitted = ImageOps.fit(picture, (request.width, request.height), Image.Resampling.LANCZOS)
         return encode(self.pipe, fitted, dtype)
 
-    def first_pass(self, features_at: int | None = None) -> tuple[list[Trajectory], list[Trajectory]]:
+    def first_pass(self, features_at: int | None = None) -> tuple[list[SharedLatents], list[SharedLatents]]:
         """Denoise sources (none where the bank has them) and readers, sources first at every step; both as they are."""
         sources = [] if self.bank.complete else [self.trajectory(parts) for parts in self.sources]
         readers = [self.trajectory(parts) for parts in self.readers]
         self.denoiser.run(sources, readers, self.bank, "first", features_at)
         return sources, readers
 
-    def finish(self, sources: Sequence[Trajectory], readers: Sequence[Trajectory]) -> None:
+    def finish(self, sources: Sequence[SharedLatents], readers: Sequence[SharedLatents]) -> None:
         """Take the latents of the last pass; of the sources only where they were denoised."""
         groups = [*(self.sources if sources else ()), *self.readers]
         for parts, run in zip(groups, [*sources, *readers], strict=True):
@@ -187,7 +187,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Load:
+class SharingLoad:
     """How much one drawing shares.
 
     sources: how many frames that others read are denoised together, group by group. readers: how many frames only read,
@@ -223,7 +223,7 @@ def shown_share(tokens: int, keep: float) -> float:
     return float(min(1.0, keep + 2 / tokens**0.5)) if keep < 1 else 1.0
 
 
-def sharing_work(unet: Any, latent: Grid, load: Load) -> Need:
+def sharing_work(unet: Any, latent: Grid, load: SharingLoad) -> MemoryNeed:
     """Return the bytes of `load` on frames of the grid `latent`; of `unet` only shapes and dtype count."""
     layers, width = shared_layers(unet, latent).values(), unet.dtype.itemsize
     grids = {grid: math.prod(grid) for grid, _ in layers}
@@ -242,10 +242,10 @@ def sharing_work(unet: Any, latent: Grid, load: Load) -> Need:
     held += frames * (maps + int(2 * load.halves * _WORDS * unet.config.cross_attention_dim * width))
     device = held + max(call + record + queries + outputs, matching)
     kept = (1 + load.injection) * load.steps * (record + outputs)
-    return Need(device, min(load.keep_bytes + record + outputs, kept) if load.keep_bytes else 0)
+    return MemoryNeed(device, min(load.keep_bytes + record + outputs, kept) if load.keep_bytes else 0)
 
 
-def _injection(unet: Any, latent: Grid, load: Load, width: int) -> tuple[int, int, int]:
+def _injection(unet: Any, latent: Grid, load: SharingLoad, width: int) -> tuple[int, int, int]:
     """Return the bytes of outputs that anchors show at one step, of features held between passes, and of matching."""
     levels = halvings(latent, len(unet.up_blocks) - 1)
     count = math.prod(levels[max(0, len(levels) - 2)])
@@ -321,8 +321,8 @@ class SharedRenderer(SdxlRenderer):
         """Return the frames that others read, in groups that are denoised together."""
 
     @abstractmethod
-    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> Member:
-        """Return what a frame reads that is no source."""
+    def member(self, request: FrameRequest, board: StoryBoard, pipe: Any) -> SharingFrame:
+        """Return what a frame reads that is not a source."""
 
     @abstractmethod
     def source_counts(self, board: StoryBoard) -> tuple[int, ...]:
@@ -330,17 +330,17 @@ class SharedRenderer(SdxlRenderer):
 
     @property
     def rounds(self) -> int:
-        """How often the frames of a board are denoised."""
+        """Return how often the frames of a board are denoised."""
         return 1
 
     def passes(self, session: Session) -> None:
         """Denoise sources and readers."""
         session.finish(*session.first_pass())
 
-    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Load:
+    def load(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> SharingLoad:
         """Return how much a drawing of `wanted` shares, at most."""
         groups = self.source_counts(board) if self.options.sharing else ()
-        return Load(
+        return SharingLoad(
             sources=groups,
             readers=len(wanted),
             batch=self.options.batch,
@@ -351,7 +351,7 @@ class SharedRenderer(SdxlRenderer):
             keep_bytes=int((self.options.keep_gib or 0) * _GIB) if groups else 0,
         )
 
-    def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Need:
+    def work(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> MemoryNeed:
         """Return the bytes that drawing `wanted` holds beyond weights, at most."""
         return sharing_work(self.shapes, self.grid(wanted[0]), self.load(board, wanted))
 
@@ -401,7 +401,9 @@ class SharedRenderer(SdxlRenderer):
         the sources are denoised once for all."""
         yield from self._draw(board_with(requests[0], context), requests)
 
-    def _draw(self, board: StoryBoard, wanted: Sequence[FrameRequest]) -> Iterator[bytes]:
+    def _draw(self, board: StoryBoard, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Yield the PNGs. Pictures that a request carries are not drawn from: the renderer has its own of the cast."""
+        wanted = [replace(request, pictures=()) for request in requests]
         for request in (*board.scenes, *wanted):
             self.check(request)
         sizes = sorted({(request.width, request.height) for request in (*board.scenes, *wanted)})

@@ -24,7 +24,7 @@ _SMALL = frozenset({"the", "a", "an", "of", "old", "young", "little"})
 
 
 @dataclass(frozen=True)
-class Part:
+class CastPart:
     """One of the cast or a prop: its name, the prefix of its ids, how it looks, its moods, its states."""
 
     name: str
@@ -35,7 +35,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Group:
+class DrawnGroup:
     """Something that must be seen, and the id of the group that shows it."""
 
     id: str
@@ -51,15 +51,15 @@ def slug(text: str) -> str:
     return found or "thing"
 
 
-def groups_of(must_show: Sequence[str]) -> list[Group]:
+def groups_of(must_show: Sequence[str]) -> list[DrawnGroup]:
     """Return the groups of a frame, no id twice."""
-    found: dict[str, Group] = {}
+    found: dict[str, DrawnGroup] = {}
     for what in must_show:
         name, number = slug(what), 2
         name = name if name[0].isalpha() else f"x-{name}"
         while name in found:
             name, number = f"{slug(what)}-{number}", number + 1
-        found[name] = Group(name, what)
+        found[name] = DrawnGroup(name, what)
     return list(found.values())
 
 
@@ -79,17 +79,17 @@ class Brief:
         return found
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CastPart]:
         """The cast and the props, each with a prefix of its own."""
         prefixes = set(_TAKEN)
         found = []
         for person in self.plan.characters:
             prefix = _prefix(person.name, prefixes)
-            found.append(Part(person.name, prefix, person.appearance or person.kind, self._moods(person.name)))
+            found.append(CastPart(person.name, prefix, person.appearance or person.kind, self._moods(person.name)))
         known = {part.name.lower() for part in found}
         for prop in self.plan.visual.props if self.plan.visual is not None else ():
             if prop.name.lower() not in known:
-                found.append(Part(prop.name, _prefix(prop.name, prefixes), prop.looks, (), tuple(prop.states)))
+                found.append(CastPart(prop.name, _prefix(prop.name, prefixes), prop.looks, (), tuple(prop.states)))
         return found
 
     @cached_property
@@ -157,7 +157,7 @@ class Brief:
             prompt=request.prompt,
             place=place,
             time=time,
-            light=panel.light if panel is not None else "",
+            light="; ".join(filter(None, (panel.light if panel is not None else "", request.weather))),
             shot=", ".join(
                 part for part in (request.shot_size, request.shot_angle, panel.camera if panel else "") if part
             ),
@@ -205,8 +205,8 @@ class Brief:
                 yield f"How the change to frame {item.to_scene} will be seen ({means}): {item.shown}"
 
 
-def _work(part: Part) -> int:
-    """Return about how many drawings a part of the cast is: heads and bodies of somebody, states of a thing."""
+def _work(part: CastPart) -> int:
+    """Return about how many drawings a part of the cast is: heads and bodies of a character, states of a thing."""
     return len(part.heads) + 3 if part.heads else max(1, len(part.states))
 
 

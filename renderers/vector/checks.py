@@ -180,7 +180,7 @@ def _colour_faults(drawing: Drawing) -> Iterator[str]:
         if name in COLOURS and not _is_colour(value)
     )
     for name, value in list(wrong)[:_NAMED]:
-        yield f'{name}="{value[:40]}" is no colour: write # and 3 or 6 digits, a CSS name, or url(#paint).'
+        yield f'{name}="{value[:40]}" is not a colour: write # and 3 or 6 digits, a CSS name, or url(#paint).'
 
 
 def _is_colour(value: str) -> bool:

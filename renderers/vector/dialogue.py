@@ -72,7 +72,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class CheckedDrawing:
     """A drawing that passed: its own code, read; what a program still finds wrong; the turns that led to it."""
 
     source: str
@@ -83,7 +83,7 @@ class Drawn:
     """How often the checks sent it back."""
 
 
-Check = Callable[[str], Drawn]
+Check = Callable[[str], CheckedDrawing]
 """Reads a source and finds its faults; raises `DrawingFault` for one that cannot be drawn."""
 
 
@@ -103,12 +103,12 @@ class Dialogue:
         shares: int = 1,
     ) -> None:
         """who: the model's name in messages. rounds: looks at most. eyes: whether the model is shown pictures. sparing:
-        a drawing that could not be read has used up a round, because somebody carries every reply. letters: finds
+        a drawing that could not be read has used up a round, because a person carries every reply. letters: finds
         what can be read in a frame, where nothing may be. shares: in how many the cast is drawn, side by side."""
         self._model, self.brief, self._who, self._rounds, self._eyes = model, brief, who, rounds, eyes
         self._sparing, self._letters, self._shares = sparing, letters, shares
 
-    def cast(self) -> Drawn:
+    def cast(self) -> CheckedDrawing:
         """Return the cast sheet.
 
         Raises:
@@ -133,7 +133,7 @@ class Dialogue:
 
     def frame(
         self,
-        cast: Drawn,
+        cast: CheckedDrawing,
         request: FrameRequest,
         variation: str = "",
         *,
@@ -141,7 +141,7 @@ class Dialogue:
         before: str = "",
         after: str = "",
         heard: Callable[[FrameRequest, bytes], None] | None = None,
-    ) -> Drawn:
+    ) -> CheckedDrawing:
         """Return one frame. earlier: turns about frames before it. before, after: the neighbours of an added one.
         heard: is given each picture that the model looks at.
 
@@ -151,7 +151,7 @@ class Dialogue:
         asked = Turn("user", self.brief.asks(request, variation, before, after))
         show = self._shower(cast)
 
-        def shown(drawn: Drawn) -> bytes:
+        def shown(drawn: CheckedDrawing) -> bytes:
             png = show(drawn)
             if heard is not None:
                 heard(request, png)
@@ -161,7 +161,9 @@ class Dialogue:
         turns = [*self._cast_turns(cast), *earlier, asked]
         return self._settle(turns, partial(self._frame_check, cast, request), shown, "frame", what)
 
-    def amend(self, cast: Drawn, request: FrameRequest, source: str, words: str, part: str = "") -> Drawn:
+    def amend(
+        self, cast: CheckedDrawing, request: FrameRequest, source: str, words: str, part: str = ""
+    ) -> CheckedDrawing:
         """Return a finished frame with the change that a person asks for. source: its own code. part: the id of the
         group that the words are about.
 
@@ -186,12 +188,14 @@ class Dialogue:
         turns = [*turns, Turn("assistant", reply)]
         return self._looked(turns, replace(best, spent=spent), check, self._shower(cast), "frame", what)
 
-    def _shower(self, cast: Drawn) -> Callable[[Drawn], bytes]:
+    def _shower(self, cast: CheckedDrawing) -> Callable[[CheckedDrawing], bytes]:
         """Return what makes the picture of a frame that the model looks at."""
         size = _side(self.brief.canvas, load_config("vector.yaml")["look_side"])
         return lambda drawn: rasterise(self_contained(drawn.drawing, cast.drawing), *size, seconds=SECONDS_PASSED)
 
-    def packed(self, cast: Drawn, requests: Sequence[FrameRequest], variation: str = "") -> list[Drawn]:
+    def packed(
+        self, cast: CheckedDrawing, requests: Sequence[FrameRequest], variation: str = ""
+    ) -> list[CheckedDrawing]:
         """Return frames, several in one reply; those that are missing or faulty are asked for again, so often at most
         as there are rounds, and what can be drawn is taken.
 
@@ -202,7 +206,7 @@ class Dialogue:
         parts = [requests[start : start + most] for start in range(0, len(requests), most)]
         return [drawn for part in parts for drawn in self._pack(cast, part, variation)]
 
-    def _pack(self, cast: Drawn, requests: Sequence[FrameRequest], variation: str) -> list[Drawn]:
+    def _pack(self, cast: CheckedDrawing, requests: Sequence[FrameRequest], variation: str) -> list[CheckedDrawing]:
         spent, mended = Spent(), 0
         wanted = {request.scene or place: request for place, request in enumerate(requests, 1)}
         asks = [
@@ -211,7 +215,7 @@ class Dialogue:
         ]
         what = f"frames {', '.join(map(str, wanted))}"
         turns = [*self._cast_turns(cast), Turn("user", self._packed_turn(asks=asks))]
-        best: dict[int, Drawn] = {}
+        best: dict[int, CheckedDrawing] = {}
         problems: dict[int, list[str]] = {}
         open_ones = list(wanted)
         for left in range(self._rounds + 1, 0, -1):
@@ -250,7 +254,9 @@ class Dialogue:
             again=bool(faults), asks=list(asks), faults=list(faults), width=width, height=height
         )
 
-    def _frame_of(self, cast: Drawn, request: FrameRequest, reply: str | None) -> tuple[Drawn | None, list[str]]:
+    def _frame_of(
+        self, cast: CheckedDrawing, request: FrameRequest, reply: str | None
+    ) -> tuple[CheckedDrawing | None, list[str]]:
         """Return a frame out of a reply that has several, and what is wrong with it."""
         source = find_svg(reply) if reply is not None else None
         if source is None:
@@ -261,13 +267,13 @@ class Dialogue:
             return None, [str(fault)]
         return drawn, list(drawn.faults)
 
-    def turns_of(self, request: FrameRequest, variation: str, drawn: Drawn) -> list[Turn]:
+    def turns_of(self, request: FrameRequest, variation: str, drawn: CheckedDrawing) -> list[Turn]:
         """Return a finished frame as turns, for those that are drawn after it."""
         return [Turn("user", self.brief.asks(request, variation)), Turn("assistant", _fenced(drawn.source))]
 
     def sheet(
-        self, cast: Drawn, requests: Sequence[FrameRequest], frames: Sequence[Drawn]
-    ) -> tuple[list[Drawn], Spent]:
+        self, cast: CheckedDrawing, requests: Sequence[FrameRequest], frames: Sequence[CheckedDrawing]
+    ) -> tuple[list[CheckedDrawing], Spent]:
         """Let the model look at the whole board once; return the frames, patched where the patches hold."""
         spent = Spent()
         if not self._eyes or len(frames) < 2:
@@ -294,11 +300,13 @@ class Dialogue:
 
     # One drawing: asked for, checked, looked at, patched.
 
-    def _settle(self, turns: list[Turn], check: Check, show: Callable[[Drawn], bytes], kind: str, what: str) -> Drawn:
+    def _settle(
+        self, turns: list[Turn], check: Check, show: Callable[[CheckedDrawing], bytes], kind: str, what: str
+    ) -> CheckedDrawing:
         best = self._readable(turns, check, what)
         return self._looked([*turns, Turn("assistant", _fenced(best.source))], best, check, show, kind, what)
 
-    def _readable(self, turns: list[Turn], check: Check, what: str) -> Drawn:
+    def _readable(self, turns: list[Turn], check: Check, what: str) -> CheckedDrawing:
         """Have a drawing made that can be read; one that cannot goes back with the fault."""
         spent, best, mended = Spent(), None, 0
         reply = self._ask(turns, spent, what)
@@ -318,8 +326,14 @@ class Dialogue:
         return replace(best, spent=spent, mended=mended)
 
     def _looked(
-        self, turns: list[Turn], best: Drawn, check: Check, show: Callable[[Drawn], bytes], kind: str, what: str
-    ) -> Drawn:
+        self,
+        turns: list[Turn],
+        best: CheckedDrawing,
+        check: Check,
+        show: Callable[[CheckedDrawing], bytes],
+        kind: str,
+        what: str,
+    ) -> CheckedDrawing:
         """Have the model look at a drawing that its last turn gave, and patch it."""
         spent, mended = best.spent, best.mended
         lost: tuple[str, ...] = ()
@@ -347,7 +361,7 @@ class Dialogue:
             last_whole=False,
         )
 
-    def _patched(self, drawn: Drawn, reply: str, check: Check) -> tuple[Drawn, tuple[str, ...]]:
+    def _patched(self, drawn: CheckedDrawing, reply: str, check: Check) -> tuple[CheckedDrawing, tuple[str, ...]]:
         """Return the drawing with the patches that match, and why others were not taken; the old one where the new one
         is no better than broken."""
         whole = find_svg(reply)
@@ -362,15 +376,15 @@ class Dialogue:
             return drawn, ()
         return replace(after, spent=drawn.spent, mended=drawn.mended), patched.problems
 
-    def _share_check(self, source: str) -> Drawn:
-        return Drawn(source, read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2))
+    def _share_check(self, source: str) -> CheckedDrawing:
+        return CheckedDrawing(source, read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2))
 
-    def _cast_check(self, source: str) -> Drawn:
+    def _cast_check(self, source: str) -> CheckedDrawing:
         drawing = read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2)
         faults = cast_faults(drawing, prefixes=self.brief.prefixes, moods=self.brief.moods)
-        return Drawn(source, drawing, tuple(faults))
+        return CheckedDrawing(source, drawing, tuple(faults))
 
-    def _frame_check(self, cast: Drawn, request: FrameRequest, source: str) -> Drawn:
+    def _frame_check(self, cast: CheckedDrawing, request: FrameRequest, source: str) -> CheckedDrawing:
         drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
         names = [one.name for one in request.characters]
         if request.scene is None:  # between two panels not everybody of both has to be
@@ -390,13 +404,13 @@ class Dialogue:
                 rasterise(whole, *_side(self.brief.canvas, load_config("vector.yaml")["look_side"]))
             )
             faults += [f'Something can be read as "{word}": no letters and nothing like them.' for word in words]
-        return Drawn(source, drawing, tuple(faults))
+        return CheckedDrawing(source, drawing, tuple(faults))
 
-    def _cast_turns(self, cast: Drawn) -> list[Turn]:
+    def _cast_turns(self, cast: CheckedDrawing) -> list[Turn]:
         """Return the beginning of every branch: the same bytes, so that a vendor's prompt cache holds it."""
         return [Turn("user", self.brief.opening()), Turn("assistant", _fenced(cast.source))]
 
-    def _raster(self, drawn: Drawn, size: tuple[int, int]) -> bytes:
+    def _raster(self, drawn: CheckedDrawing, size: tuple[int, int]) -> bytes:
         return rasterise(self_contained(drawn.drawing, None), *size, seconds=SECONDS_PASSED)
 
     def _ask(self, turns: Sequence[Turn], spent: Spent, what: str) -> str:

@@ -34,7 +34,7 @@ _SHOWN = (896, 300)
 
 
 @dataclass(frozen=True)
-class Entrance:
+class DrawingTest:
     """What a model showed. contract: what may be asked of it; None where it cannot draw. sees: whether it read its own
     picture rightly; None where it was shown none. faults: what was wrong with its last drawing."""
 
@@ -51,7 +51,7 @@ class Entrance:
         return ", ".join(part for part in (able, sight) if part)
 
 
-def enter(model: TextModel, *, eyes: bool = True) -> Entrance:
+def enter(model: TextModel, *, eyes: bool = True) -> DrawingTest:
     """Return what a model can be asked for. eyes: also show it what it drew. Two to three calls, about 4,000 tokens."""
     spent = Spent()
     turns = [Turn("user", load_prompt("renderers/vector/entrance").render(again=False, shown=False))]
@@ -60,16 +60,16 @@ def enter(model: TextModel, *, eyes: bool = True) -> Entrance:
         reply = model.complete(turns, None)
         spent.add(reply.usage)
         if reply.status != "ok":
-            return Entrance(None, faults=(_failed(reply),), spent=spent)
+            return DrawingTest(None, faults=(_failed(reply),), spent=spent)
         pair, faults = _drawn(reply.text)
         if not faults and pair is not None:
-            return Entrance(contract, _sees(model, pair[0], spent) if eyes else None, spent=spent)
+            return DrawingTest(contract, _sees(model, pair[0], spent) if eyes else None, spent=spent)
         if last:
             break
         contract = "small"
         again = load_prompt("renderers/vector/entrance").render(again=True, shown=False, faults=faults)
         turns = [*turns, Turn("assistant", reply.text), Turn("user", again)]
-    return Entrance(None, faults=tuple(faults), spent=spent)
+    return DrawingTest(None, faults=tuple(faults), spent=spent)
 
 
 def _failed(reply: Completion) -> str:

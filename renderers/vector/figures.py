@@ -49,7 +49,8 @@ def figure(source: str, cast: Drawing, prefix: str) -> bytes | None:
 
 
 def _neck(source: str, body: str, prefix: str) -> tuple[int, int] | None:
-    """Where the comment before a body, or before other parts of the character, or one in it, says that its head is."""
+    """Return where the comment before a body, or before other parts of the character, or one in it, says that its head
+    is."""
     before, _, after = source.partition(f'id="{body}"')
     head, end, between = before.rpartition("-->")
     own = all(name.startswith(f"{prefix}-") for name in _ID.findall(between))

@@ -90,7 +90,7 @@ def rasterise(svg: str, width: int, height: int, *, seconds: float = SECONDS) ->
     picture of a million pixels; a larger one has as many times more.
 
     Raises:
-        DrawingFault: it takes too long or too much memory, or is no SVG.
+        DrawingFault: it takes too long or too much memory, or is not an SVG.
         RenderError: no process can be begun.
     """
     return as_png(decode(_drawn([(svg, width, height)], seconds)[0], "The drawing"))

@@ -20,8 +20,8 @@ from katha.models.client import ChatClient, TalksInBatches
 from katha.models.registry import make_model
 from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 from katha.renderers.vector.brief import Brief
-from katha.renderers.vector.dialogue import Dialogue, Drawn, Spent
-from katha.renderers.vector.entrance import Entrance, enter
+from katha.renderers.vector.dialogue import CheckedDrawing, Dialogue, Spent
+from katha.renderers.vector.entrance import DrawingTest, enter
 from katha.renderers.vector.figures import figure
 from katha.renderers.vector.options import VectorOptions
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
@@ -49,6 +49,7 @@ class VectorRenderer(Renderer):
         default_size=(1280, 720),
         deterministic=False,
         panel=True,
+        sky=True,
     )
 
     options_class = VectorOptions
@@ -81,9 +82,9 @@ class VectorRenderer(Renderer):
         self._letters = WordScanner("--renderer-option letters=true", shortest=2) if asked.letters else None
         self._shares = 1 if self._draw == "packed" else asked.shares or int(load_config("vector.yaml")["cast_shares"])
         self._contract = asked.contract or ("full" if served or by_hand else "tried")
-        self._entered: Entrance | None = None
+        self._entered: DrawingTest | None = None
         self._given = _read_cast(asked.cast) if asked.cast is not None else None
-        self._casts: dict[str, Drawn] = {}
+        self._casts: dict[str, CheckedDrawing] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._own = threading.local()
@@ -246,7 +247,7 @@ class VectorRenderer(Renderer):
             )
         return found.contract, self._eyes if self._seeing is not None else found.sees is not False and self._eyes
 
-    def _cast(self, dialogue: Dialogue) -> Drawn:
+    def _cast(self, dialogue: Dialogue) -> CheckedDrawing:
         """Return the cast of a plan, drawn once however many threads ask for it."""
         if self._given is not None:
             return self._given
@@ -258,14 +259,16 @@ class VectorRenderer(Renderer):
                 self._casts[key] = dialogue.cast()
             return self._casts[key]
 
-    def _abreast(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+    def _abreast(
+        self, dialogue: Dialogue, cast: CheckedDrawing, requests: Sequence[FrameRequest]
+    ) -> list[CheckedDrawing]:
         """Draw all frames as branches from the cast; those that succeed are kept where one fails."""
         hear, drafts = self._hearing(), SimpleQueue[tuple[FrameRequest, bytes] | None]()
 
         def heard(request: FrameRequest, png: bytes) -> None:
             drafts.put((request, png))
 
-        def draw(request: FrameRequest) -> Drawn:
+        def draw(request: FrameRequest) -> CheckedDrawing:
             try:
                 return dialogue.frame(
                     cast, request, _variation(request.seed), heard=heard if hear is not None else None
@@ -292,10 +295,14 @@ class VectorRenderer(Renderer):
     def _hearing(self) -> Callable[[FrameRequest, bytes], None] | None:
         return getattr(self._own, "hear", None)
 
-    def _packed(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+    def _packed(
+        self, dialogue: Dialogue, cast: CheckedDrawing, requests: Sequence[FrameRequest]
+    ) -> list[CheckedDrawing]:
         return dialogue.packed(cast, requests, _variation(requests[0].seed))
 
-    def _in_turn(self, dialogue: Dialogue, cast: Drawn, requests: Sequence[FrameRequest]) -> list[Drawn]:
+    def _in_turn(
+        self, dialogue: Dialogue, cast: CheckedDrawing, requests: Sequence[FrameRequest]
+    ) -> list[CheckedDrawing]:
         earlier: list[Turn] = []
         frames = []
         for request in requests:
@@ -304,7 +311,7 @@ class VectorRenderer(Renderer):
             earlier += dialogue.turns_of(request, variation, frames[-1])
         return frames
 
-    def _finished(self, cast: Drawn, request: FrameRequest, drawn: Drawn, spent: Spent) -> bytes:
+    def _finished(self, cast: CheckedDrawing, request: FrameRequest, drawn: CheckedDrawing, spent: Spent) -> bytes:
         svg = self_contained(drawn.drawing, cast.drawing)
         self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
         self._own.receipt = self._spent(drawn, spent)
@@ -315,7 +322,7 @@ class VectorRenderer(Renderer):
         except DrawingFault as fault:
             raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
 
-    def _spent(self, drawn: Drawn, spent: Spent) -> dict[str, Any]:
+    def _spent(self, drawn: CheckedDrawing, spent: Spent) -> dict[str, Any]:
         return {
             "service": "vector",
             "model": self._name,
@@ -330,20 +337,20 @@ class VectorRenderer(Renderer):
         }
 
 
-def _read_cast(path: Path) -> Drawn:
+def _read_cast(path: Path) -> CheckedDrawing:
     try:
         text = path.expanduser().read_text(encoding="utf-8")
-        return Drawn(text, read_svg(text, most_bytes=1_000_000, lenient=True))
+        return CheckedDrawing(text, read_svg(text, most_bytes=1_000_000, lenient=True))
     except OSError as error:
         raise InputFileError(f"The cast {str(path)!r} cannot be read: {error.strerror}.") from error
     except (DrawingFault, UnicodeDecodeError) as error:
-        raise InputFileError(f"The cast {str(path)!r} is no drawing that can be used: {error}") from error
+        raise InputFileError(f"The cast {str(path)!r} is not a drawing that can be used: {error}") from error
 
 
-def _known_cast(source: bytes) -> Drawn:
+def _known_cast(source: bytes) -> CheckedDrawing:
     """Return the cast of a board that is there already."""
     text = source.decode("utf-8")
-    return Drawn(text, read_svg(text, most_bytes=1_000_000))
+    return CheckedDrawing(text, read_svg(text, most_bytes=1_000_000))
 
 
 def _style(wished: str) -> str:
@@ -370,6 +377,7 @@ def _plan_of(request: FrameRequest) -> Plan:
         must_show=list(request.must_show),
         place=request.place,
         time_of_day=request.time_of_day,
+        light=request.light,
     )
     return Plan(
         story_id=request.story_id or "frame", planner="none", characters=list(request.characters), panels=[panel]

@@ -1,4 +1,4 @@
-"""SVG that somebody else wrote, a model or a person: the one place where it is read, within limits that are counted.
+"""SVG written by a model or a person: the one place where it is read, within limits that are counted.
 
 Nothing reaches the rasteriser but elements and attributes of a list, references to ids of the same picture, and finite
 numbers. What references multiply (`use` within `use`, masks, patterns) is counted on the graph, never expanded. What is
@@ -143,7 +143,7 @@ def read_svg(text: str | bytes, *, most_bytes: int, lenient: bool = False) -> Dr
     """Return an SVG as a drawing that is safe to rasterise. lenient: leave out what an editor's file has beside it.
 
     Raises:
-        DrawingFault: it is no SVG, holds what is not on the list, refers outside itself, or is over a limit.
+        DrawingFault: it is not an SVG, holds what is not on the list, refers outside itself, or is over a limit.
     """
     whole = _decoded(text, most_bytes)
     if lenient:

@@ -35,15 +35,21 @@ from pydantic import (
 
 from katha.addresses import NO_URL, is_loopback, private_folder, url_problem
 from katha.configs import load_chosen
-from katha.errors import STAND_IN, KathaError, UsageError
+from katha.errors import KathaError, UsageError
+from katha.installing import stand_in_line
 from katha.protocols import Span
 from katha.registry import Family, default_registry, offered, read_options
 from katha.schema import CompassSettings
+from katha.usual import matching_note, usual_answers, usual_matching
 
 _DRAWERS = ("renderer", "bridge_renderer", "guide")
 _WITH_OPTIONS = ("planner", *_DRAWERS)
 _WHO: Mapping[str, str] = {"planner": "planner", "renderer": "renderer", "judges": "judge"}
 """Settings without which nobody plans, draws or judges, and what one of them is called."""
+_FOLLOWS = ("answers", "matching")
+"""Settings whose default follows from who judges."""
+_NOBODY = "none"
+"""The judge that judges nothing: a run with it draws one board, unless a mode is named."""
 UNMEASURED = "none"
 """The similarity that measures nothing but whether two pictures are the same one."""
 MOST_PANELS = 60
@@ -68,12 +74,6 @@ Options = dict[str, Any]
 Choose = Callable[[str, Sequence[Any]], Any]
 """Given the name of a setting and what a preset proposes for it (`first_of`), returns one of the proposals; None leaves
 it to the default."""
-
-
-def usual_rule() -> str:
-    """Return the rule for free answers where none is named and no model is there to match them: that of the first
-    installed matcher, else `exact-set`."""
-    return next(iter(default_registry("matchers").names()), "exact-set")
 
 
 class Settings(BaseModel):
@@ -112,7 +112,8 @@ class Settings(BaseModel):
         default=(), description="Who judges: see `katha judges`. Several make an ensemble."
     )
     steering_judges: Annotated[tuple[str, ...], Flag("--steering-judge", many=True)] = Field(
-        default=(), description="Who chooses boards, if not --judge: whoever chose is no fair judge of the choice."
+        default=(),
+        description="Judges that choose boards, if not --judge: a judge that chose does not judge its choice fairly.",
     )
     judge_options: Annotated[Options, Flag("--judge-option", many=True)] = Field(
         default={}, description="KEY=VALUE for the judges; `katha judges` lists the keys."
@@ -120,6 +121,12 @@ class Settings(BaseModel):
     mode: str = Field(default="full", description="The repair mode: full, base, rerank_only, bridge_only, ...")
     seeds: tuple[int, ...] = Field(
         default=(42, 123, 2026), description="One candidate board a seed, for example 42,123,2026."
+    )
+    writer: str | None = Field(
+        default=None, description="Which model proposes repairs: anthropic:MODEL, openai:MODEL, ...; the planner's."
+    )
+    moves: int = Field(
+        default=4, ge=1, le=16, description="How many frames a repair by moves may draw with each seed, in all."
     )
     panels: Annotated[int | None, Flag(text=True)] = Field(
         default=None,
@@ -129,23 +136,30 @@ class Settings(BaseModel):
     )
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
-    answers: Literal["choice", "free"] = Field(default="choice", description="How questions are asked: choice or free.")
+    base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    answers: Literal["choice", "free"] = Field(
+        default_factory=lambda told: usual_answers(_asked(told)),
+        description="How questions are asked: free, or choice, as judges are that cannot write.",
+    )
     ask: Literal["together", "singly"] = Field(
         default="together",
         description="API judges report on a board's questions together (one call), or singly, to the paper's letter.",
     )
     matching: str = Field(
-        default_factory=usual_rule, description="How free answers are matched: exact-set, nli:MODEL, llm:JUDGE, ..."
+        default_factory=lambda told: usual_matching(_asked(told), told["base_url"]),
+        description="How free answers are matched: llm:JUDGE, nli:MODEL, exact-set, ...; another model than the judge.",
     )
     variant: str = Field(
         default="strict", description="How judges are instructed: strict (unless told), uncertain, neutral or paper."
     )
-    base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
     patience: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
         description="Seconds that a server may refuse or fail without one answer before it is given up; 120.",
+    )
+    keep_going: bool = Field(
+        default=False, description="Go on asking a judge of whom 20 replies in a row could not be read."
     )
     verify_reuse: float | None = Field(
         default=None, ge=0, le=1, description="`local:` asks this share (0 to 1) again without a shared prefix."
@@ -240,6 +254,11 @@ class Settings(BaseModel):
             raise ValueError("a size is WIDTHxHEIGHT in pixels, for example 768x512")
         return (int(match[1]), int(match[2]))
 
+    @property
+    def matching_note(self) -> str:
+        """Return what a reader has to know of who matches free answers; "" where another model than the judges does."""
+        return matching_note(_asked(dict(self)), self.answers, self.matching, self.base_url)
+
     def with_plugins(self, **names: Any) -> Settings:
         """Return these settings with other plug-ins (`renderer="flux"`, `renderer_options={"steps": 4}`).
 
@@ -248,9 +267,20 @@ class Settings(BaseModel):
         Raises:
             ValidationError: a value cannot be.
         """
-        merged = dict(self)
+        merged = _said(self)
         _lay_over(merged, names)
         return type(self).model_validate(merged)
+
+
+def _asked(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the judges whose answers count: those that steer where the board is drawn without a judge."""
+    judges, steering = tuple(told["judges"]), tuple(told["steering_judges"])
+    return steering if judges == (UNMEASURED,) and steering else judges
+
+
+def _said(settings: Settings) -> dict[str, Any]:
+    """Return settings without what follows from who judges, where nobody said it: it is found again."""
+    return {name: value for name, value in settings if name not in _FOLLOWS or name in settings.model_fields_set}
 
 
 def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,7 +290,7 @@ def identity_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     another value. What a mapping reads is in the stories themselves, and pictures of characters are in the renderers'
     specifications.
     """
-    loose = ("memory", "patience", "mapping", "characters")
+    loose = ("memory", "patience", "keep_going", "mapping", "characters")
     told = {name: value for name, value in settings.items() if name not in loose and not name.endswith("_options")}
     for name in ("steering_judges", "guide"):  # nobody apart: what was made before there was a choice is the same
         if not told.get(name, True):
@@ -311,7 +341,7 @@ def require_chosen(settings: Settings, names: Collection[str] = tuple(_WHO)) -> 
         flags = " and ".join(f"--{what}" for what in missing)
         raise UsageError(
             f"No {' and no '.join(missing)} is chosen, and none is installed that works without a model.",
-            hint=f"Set a key (see `katha doctor`), name one with {flags}, or install the stand-in: {STAND_IN}.",
+            hint=f"Set a key (see `katha doctor`), name one with {flags}, or install the stand-in: {stand_in_line()}.",
         )
 
 
@@ -333,6 +363,10 @@ def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False
         for given in _proposed(values.get(name)) or (values.get(name),):
             for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
                 default_registry(family).refuse_code(spec, where)
+    for given in _proposed(values.get("matching")) or (values.get("matching"),):
+        rule, _, argument = str(given).partition(":")
+        if rule == "llm":
+            default_registry("judges").refuse_code(argument, where)
     options = (values.get(f"{name}_options") for name in ("planner", *_DRAWERS, "judge"))
     urls = [values.get("base_url"), *(item.get("base_url") for item in options if isinstance(item, dict))]
     for url in filter(None, urls) if received else ():
@@ -395,10 +429,12 @@ def resolve(
     that is replayed, over the environment's. choose: takes one of what a preset proposes (`judges: {first_of: [...]}`)
     where neither a flag nor the environment names one; the first unless told.
 
+    Where nobody judges and no mode is named, the mode is `base`: one board is drawn.
+
     Raises:
         UsageError: a setting is unknown or has a value it cannot have (the setting and the reason are named).
     """
-    merged: dict[str, Any] = dict(base or ())
+    merged: dict[str, Any] = _said(base) if base is not None else {}
     told: dict[str, Any] = {}
     if base is None:
         given = os.environ if environment is None else environment
@@ -414,7 +450,11 @@ def resolve(
         layer = _chosen(layer, {*merged, *(name for name, value in flags.items() if value is not None)}, choose)
         _lay_over(merged, layer)
     _lay_over(merged, {key: value for key, value in flags.items() if value is not None})
-    return read_settings(Settings, merged, {name for name, value in told.items() if merged[name] is value})
+    variables = {name for name, value in told.items() if merged[name] is value}
+    config = read_settings(Settings, merged, variables)
+    if config.judges == (_NOBODY,) and not config.steering_judges and "mode" not in merged:
+        return read_settings(Settings, {**merged, "mode": "base"}, variables)  # nothing could choose a second board
+    return config
 
 
 def _chosen(layer: Mapping[str, Any], named: set[str], choose: Choose | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@
     |   +-- RefusedFrameError     a service would not draw it
     +-- BudgetError            --max-cost or --max-calls is reached; what was paid for is kept
     +-- ModelError             a language model cannot be used (not on this machine, too little memory, no credit)
-    |   +-- ReplyError         what it wrote is no plan, question or variant, even after one repair
+    |   +-- ReplyError         what it wrote is not a plan, question or variant, even after one repair
     +-- JudgeError             a judge could not be asked at all
     |   +-- TransientJudgeError   worth another try
 
@@ -26,9 +26,6 @@ A message names the file, record and field and says what to do; `hint` holds the
 """
 
 from __future__ import annotations
-
-STAND_IN = "pip install katha[sketch]"
-"""What installs the stand-in, which plans, draws and judges without a model: told where nobody else is chosen."""
 
 
 class KathaError(Exception):
@@ -107,10 +104,6 @@ class BlankFrameError(RenderError):
     """A frame that is one colour all over (what NaN latents end as); it is tried once more with the next seed."""
 
 
-class SplitFrameError(RenderError):
-    """A frame that came out as several pictures put together, with every seed that was tried."""
-
-
 class RefusedFrameError(RenderError):
     """A service would not draw the frame (a safety filter); asking again does not help, another prompt may."""
 
@@ -144,7 +137,7 @@ _WHY_UNREADABLE = {
 
 
 def unreadable(path: object, error: OSError) -> InputFileError:
-    """What to say of a file that the system does not let us read, and what to do about it."""
+    """Return what to say of a file that the system does not let us read, and what to do about it."""
     reason = error.strerror or type(error).__name__
     return InputFileError(f"Cannot read {str(path)[:200]!r}: {reason}.", hint=_WHY_UNREADABLE.get(type(error)))
 

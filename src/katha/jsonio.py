@@ -87,7 +87,7 @@ def loads(text: str) -> Any:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except UnicodeEncodeError as error:
-        raise ValueError("it holds half of a surrogate pair, which is no text") from error
+        raise ValueError("it holds half of a surrogate pair, which is not text") from error
     return value
 
 
@@ -109,7 +109,7 @@ def open_input(path: Path, *, limit: int | None = None) -> BufferedReader:
             raise unreadable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
         if not stat.S_ISREG(found.st_mode):
             raise InputFileError(
-                f"{str(path)!r} is no regular file, but a pipe, a device or a socket.",
+                f"{str(path)!r} is not a regular file, but a pipe, a device or a socket.",
                 hint="Save what it gives as a file, and give that.",
             )
         if limit is not None and found.st_size > limit:
@@ -202,7 +202,7 @@ def parse_table(text: str) -> Any:
     tree of nodes is made on the way, and a word that comes again is not looked at again.
 
     Raises:
-        yaml.YAMLError: it is no YAML. ValueError: it has a tag.
+        yaml.YAMLError: it is not YAML. ValueError: it has a tag.
     """
     import yaml
 
@@ -361,7 +361,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     rest = file.readline(MOST_LINE + 1)
                     skipped += len(rest)
                     if skipped > _MOST_SKIPPED:
-                        said = f"does not end within {_MOST_SKIPPED:,} bytes, so it is no file of lines"
+                        said = f"does not end within {_MOST_SKIPPED:,} bytes, so it is not a file of lines"
                         raise InputFileError(f"{str(path)!r}, line {number}, {said}.")
                 yield number, line
         except OSError as error:

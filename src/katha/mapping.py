@@ -78,7 +78,7 @@ class RecordMapping:
         path: A mapping of the user's own, tried before what is built in.
 
     Raises:
-        InputFileError: it cannot be read, or is no mapping; the field is named.
+        InputFileError: it cannot be read, or is not a mapping; the field is named.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -224,7 +224,7 @@ class RecordMapping:
             if not isinstance(row, Mapping) and not at.lossy:
                 raise _UnreadableError
             if not isinstance(row, Mapping):
-                at.note(f"{kind!r} holds something that is no object; it is left out")
+                at.note(f"{kind!r} holds something that is not an object; it is left out")
                 continue
             named = self._renamed(dict(row), kind, _ITEMS[kind], at)
             self._label(named, "answerability", at)
@@ -279,7 +279,7 @@ class RecordMapping:
                 item["from_scene"], item["to_scene"] = position, position + 1
             else:
                 item["from_scene"], item["to_scene"] = (end + at.shift for end in ends if end is not None)
-            self._label(item, "transition_type", at, lost="it is read as 'cause_effect'")
+            self._label(item, "transition_type", at, lost="it is left open")
             if item.get("transition_type") is None:
                 item.pop("transition_type", None)
             self._label(item, "moral_target", at, lost="no moral of the twelve is known")
@@ -386,7 +386,7 @@ def _read_tables(path: Path) -> _Tables:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise InputFileError(
-            f"{str(path)!r} is no mapping: field {where!r}: {first['msg']}.",
+            f"{str(path)!r} is not a mapping: field {where!r}: {first['msg']}.",
             hint="It has `keys` and `values`; see the documentation of `katha bench convert`.",
         ) from error
 

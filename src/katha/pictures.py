@@ -1,8 +1,9 @@
-"""Pictures that somebody else made: the one place where they are decoded, within the same limits for every way in.
+"""Pictures made elsewhere: the one place where they are decoded, within the same limits for every way in.
 
 A decoder is handed bytes that nobody vouches for, and Pillow's raise whatever comes up in them (IndexError, TypeError,
 struct.error and more): all of it is an `InputFileError` here. What survives is 8-bit RGB, upright, transparency on
-white. Only single pictures of a format that boards come in are read; pixels are counted before anything is decoded.
+white. Only single pictures of a format that boards come in are read; of a photograph that a camera wrote with a second
+picture (MPO), the first. Pixels are counted before anything is decoded.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ MAX_PIXELS = 40_000_000
 MAX_BYTES = 120_000_000
 """A larger file is refused before it is read."""
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
+ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".jfif", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".mpo"))
+"""The endings of pictures that boards come in."""
+READ_AS = "PNG, JPEG, WebP, TIFF, BMP or GIF"
 _GREY_16 = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _NAME = "The picture"
+_FLAT_LEVELS = 2
+"""Steps of 256 that a picture of one colour may differ by."""
 
 
 def read_picture(path: Path, what: str) -> bytes:
@@ -57,7 +63,7 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
 
     if not 0 < len(data) <= MAX_BYTES:
         said = "is empty (0 bytes)" if not data else f"holds {len(data):,} bytes; at most {MAX_BYTES:,} are read"
-        raise InputFileError(f"{name} {said}.", hint="Give a PNG, JPEG or WebP picture.")
+        raise InputFileError(f"{name} {said}.", hint=f"Give a {READ_AS} picture.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large and odd files; size is checked here, damage raises.
         try:
@@ -67,14 +73,14 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
             said = f"{name} has far more pixels than the {MAX_PIXELS:,} that are read."
             raise InputFileError(said, hint="Scale it down.") from error
         except Exception as error:
-            hint = "Give a PNG, JPEG or WebP."
+            hint = f"Give a {READ_AS} picture."
             raise InputFileError(f"{name} is not a picture that can be read.", hint=hint) from error
         with image:
             try:
                 if width * height > MAX_PIXELS:
                     message = f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
                     raise InputFileError(message, hint="Scale it down.")
-                if getattr(image, "n_frames", 1) > 1:
+                if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
                     hint = "Give one still picture."
                     raise InputFileError(f"{name} is animated or has several pages.", hint=hint)
                 image.load()
@@ -105,6 +111,18 @@ def _flatten(image: Image) -> Image:
     return image.convert("RGB")
 
 
+def is_blank(image: Image) -> bool:
+    """Return whether an RGB picture is of one colour all over."""
+    bands = image.getextrema()
+    return all(high - low <= _FLAT_LEVELS for low, high in bands)  # type: ignore[misc]
+
+
+def is_ink_on_nothing(data: bytes) -> bool:
+    """Return whether a picture that is blank on white paper has something on it where it is transparent."""
+    low, high = decode(data, alpha=True).getchannel("A").getextrema()
+    return int(high) - int(low) > _FLAT_LEVELS  # type: ignore[arg-type]
+
+
 def as_png(image: Image) -> bytes:
     """Return an RGB picture as PNG bytes without metadata."""
     out = io.BytesIO()
@@ -118,7 +136,8 @@ def png_size(png: bytes) -> tuple[int, int]:
 
 
 def png_problem(png: object) -> str | None:
-    """Return why `png` is no whole PNG, or None: its chunks follow one another, each with its checksum, to the end."""
+    """Return why `png` is not a whole PNG, or None: its chunks follow one another, each with its
+    checksum, to the end."""
     if not isinstance(png, bytes) or not png.startswith(_PNG):
         return "is no PNG"
     if len(png) > MAX_BYTES:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from katha.addresses import shown
-from katha.artifacts import Record, keep_broken, patiently
 from katha.errors import MissingExtraError, StoreError, UsageError, first_line
+from katha.installing import install_line
 from katha.jsonio import sha256_hex
+from katha.sqlite_index import IndexRecord, keep_broken, retry_while_locked
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -66,7 +67,7 @@ class PostgresIndex:
         *,
         lease: float = 60.0,
         patience: float = 30.0,
-        outbox: Callable[[Record], None] | None = None,
+        outbox: Callable[[IndexRecord], None] | None = None,
     ) -> None:
         """outbox: where a record goes that the database does not take. lease, patience: seconds; see `StoreAddress`.
 
@@ -112,7 +113,7 @@ class PostgresIndex:
             )
         except StoreError:
             if self._outbox is not None:
-                self._outbox(Record(kind, key, whose, value))
+                self._outbox(IndexRecord(kind, key, whose, value))
             raise
 
     def drop(self, kind: str, key: str) -> None:
@@ -126,11 +127,11 @@ class PostgresIndex:
         counted = self._run("SELECT COUNT(*) FROM katha_entries WHERE kind = %s AND owner = %s", kind, self._owner)
         return int(counted[0][0])
 
-    def records(self, kind: str = "") -> Iterator[Record]:
+    def records(self, kind: str = "") -> Iterator[IndexRecord]:
         """Yield the records (of one kind) in the order of their keys; broken ones are left out."""
         for of, key, owner, sha256, value in self._rows(kind):
             if sha256_hex(value) == sha256:
-                yield Record(of, key, owner, bytes(value))
+                yield IndexRecord(of, key, owner, bytes(value))
 
     def check(self) -> tuple[int, int]:
         """Look at every record; return how many there are, and how many were broken (they are in quarantine now)."""
@@ -201,7 +202,7 @@ class PostgresIndex:
     def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement; a database that is away is waited for. Each may be given twice."""
         try:
-            return patiently(lambda: self._once(statement, *values), self._patience, _passes)
+            return retry_while_locked(lambda: self._once(statement, *values), self._patience, _passes)
         except self._error as error:
             raise explained(self.place, error) from error
 
@@ -258,12 +259,12 @@ def connector(url: str) -> tuple[Callable[..., Connection[Any]], type[Exception]
     """Return what connects to a database (with more arguments of psycopg's), and the errors that it may raise.
 
     Raises:
-        MissingExtraError: psycopg is not installed. UsageError: `url` is no address of a database.
+        MissingExtraError: psycopg is not installed. UsageError: `url` is not an address of a database.
     """
     try:
         import psycopg
     except ImportError as error:
-        raise MissingExtraError("PostgreSQL needs psycopg.", hint="pip install 'katha[cluster]'") from error
+        raise MissingExtraError("PostgreSQL needs psycopg.", hint=install_line("cluster")) from error
     try:
         where = {**_LINE, **psycopg.conninfo.conninfo_to_dict(url)}
     except psycopg.ProgrammingError as error:

@@ -22,7 +22,6 @@ from katha.schema import (
     Character,
     Condition,
     Confidence,
-    ContrastiveVariant,
     Coverage,
     Dimension,
     FrameKind,
@@ -98,7 +97,7 @@ class PlanRequest:
     """What a plan is made for: the number of panels, a style phrase, and the renderer's prompt limit in tokens.
 
     most_panels: a planner that chooses its scenes may take from `panels` up to so many; None: exactly `panels`.
-    questions: what a viewer of the pictures will be asked, with the answers, written from the text by somebody else; a
+    questions: what a viewer of the pictures will be asked, with the answers, written from the text by another model; a
     planner that can plans for them. heard: told in words how far a plan is that takes long.
     """
 
@@ -162,6 +161,7 @@ class Capabilities:
     sizes: allowed (width, height) pairs, or None for any multiple of `size_multiple`. prompt_tokens: the prompt limit,
     None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
+    sky: its `weather` and `light` do, too; without it the prompt says the weather, and nothing the light.
     pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
     guide: the composition follows the picture that a request brings (`FrameRequest.guide`).
     prompt_family: how its model reads a prompt (`configs/composing.yaml`); without `panel` prompts are composed for it.
@@ -176,6 +176,7 @@ class Capabilities:
     prompt_tokens: int | None = None
     deterministic: bool = True
     panel: bool = False
+    sky: bool = False
     pictures: bool = False
     guide: bool = False
     prompt_family: str = "paragraph"
@@ -189,9 +190,9 @@ class FrameRequest:
     those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has drawn (PNG,
     of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
 
-    `place`, `time_of_day`, `light`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and `contacts`
-    are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone, as most
-    draw from the prompt. `composed`: the prompt says all of these, the characters' looks and the style already
+    `place`, `time_of_day`, `light`, `weather`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and
+    `contacts` are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone,
+    as most draw from the prompt. `composed`: the prompt says all of these, the characters' looks and the style already
     (`katha.composing`), but for what is `dropped`. `plan` is the whole plan, for renderers whose identity is `sources`,
     and `transition` the pair of scenes that an inserted frame stands between.
     """
@@ -214,6 +215,7 @@ class FrameRequest:
     shot_angle: str = ""
     must_show: tuple[str, ...] = ()
     light: str = ""
+    weather: str = ""
     camera: str = ""
     state: tuple[Seen, ...] = ()
     gaze: tuple[Gaze, ...] = ()
@@ -245,12 +247,22 @@ class BoardContext:
 
 @dataclass(frozen=True)
 class PanelWords:
-    """What somebody wrote beside a found picture. duration: how long it stands, in seconds."""
+    """The words beside a found picture. duration: how long it stands, in seconds. sound: what is heard; place
+    to camera: as in a plan's panel."""
 
     dialogue: str = ""
     action: str = ""
     notes: str = ""
     duration: float | None = None
+    caption: str = ""
+    sound: str = ""
+    place: str = ""
+    time_of_day: str = ""
+    shot_size: str = ""
+    shot_angle: str = ""
+    camera: str = ""
+    camera_move: str = ""
+    weather: str = ""
 
 
 class Renderer(ABC):
@@ -266,9 +278,14 @@ class Renderer(ABC):
     frame_price: float | None = 0.0
     """US dollars that one frame is expected to cost at most; None when unknown."""
 
+    def price_of(self, pictures: int, size: tuple[int, int] | None = None) -> float | None:
+        """Return the US dollars that one frame of `size`, drawn from so many pictures, is expected to cost at most;
+        None when unknown. What it costs whatever it is drawn from is `frame_price`."""
+        return self.frame_price
+
     @property
     def metered(self) -> bool:
-        """Whether its frames are calls that a budget counts, made by the command and not by its workers."""
+        """Return whether its frames are calls that a budget counts, made by the command and not by its workers."""
         return self.frame_price != 0.0
 
     @abstractmethod
@@ -384,7 +401,7 @@ class Renderer(ABC):
         return ()
 
     def left_out(self, story_id: str) -> Sequence[str]:
-        """Return a sentence that names what was found beside a board and is no frame of it; nothing where all is."""
+        """Return a sentence that names what was found beside a board and is not a frame of it; nothing where all is."""
         return ()
 
 
@@ -395,6 +412,20 @@ class Evidence:
     condition: Condition
     images: tuple[bytes, ...] = ()
     text: str | None = None
+
+
+@dataclass(frozen=True)
+class PictureLimits:
+    """What a judge is shown of pictures: larger ones are made smaller before it is asked. None is no limit.
+
+    side: longest side in pixels. bytes: of one picture, and request: of all of a call, as they are sent (base64).
+    count: pictures of a call.
+    """
+
+    side: int | None = None
+    bytes: int | None = None
+    request: int | None = None
+    count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -413,7 +444,7 @@ class JudgePrompt:
 
 
 @dataclass(frozen=True)
-class Example:
+class PromptExample:
     """One worked example that comes before a plain prompt: what was shown and asked, and the answer that is right."""
 
     parts: tuple[str | int, ...]
@@ -431,7 +462,7 @@ class PlainPrompt:
     """
 
     parts: tuple[str | int, ...]
-    examples: tuple[Example, ...] = ()
+    examples: tuple[PromptExample, ...] = ()
     system: str = ""
     words: tuple[str, ...] = ()
     temperature: float | None = 0.0
@@ -473,11 +504,17 @@ class Judge(ABC):
     """Whether it holds a model beside which no other fits into memory: such judges are asked one after the other."""
     price: Mapping[str, float] | None = _NOTHING
     """US dollars per million tokens by kind (`input`, `output`); empty where it is free, None when unknown."""
+    thoughts: int = 0
+    """Tokens that it is reckoned to think for a call beside the answers; they are paid for as output."""
     picture_side: int | None = None
     """The longest side in pixels of the pictures that it is sent; None: they go as they are."""
+    picture_limits: PictureLimits | None = None
+    """What its vendor takes and shows of pictures, by which a packet is made for it; None: all of them."""
     asks_together: bool = False
     """Whether all questions of a packet may be put to it in one call (`ask_together`), which carries the pictures once;
     otherwise each question is a call of its own."""
+    caveat: str = ""
+    """What there is to know of its answers, in a sentence that stands beside its numbers."""
     amended: Mapping[str, Any] = _NOTHING
     """What of `spec()` does not hold for calls from now on, where a server can make it ask in another way."""
 
@@ -507,6 +544,15 @@ class Judge(ABC):
         order, its text as `answer`; failures are replies, as in `ask`."""
         raise _unable(self, "answers katha's own questions only")
 
+    def read_back(self, images: Sequence[bytes], meant: Sequence[str]) -> Sequence[bool] | None:
+        """Return of each picture of a board whether it shows what it was drawn from (`meant`), and better than those
+        that were drawn from something else; None where this is not read from pictures.
+
+        A judge that has this method reads no language well enough to be asked questions that were made by rule: of a
+        story without questions of its own the board is measured by this alone.
+        """
+        return None
+
     def recall(self, method: str | None, story_id: str, question_id: str, condition: Condition) -> JudgeReply | None:
         """Return the reply that an archive has to what was asked about whose board; None where it can only be told from
         what is shown."""
@@ -519,6 +565,11 @@ class Judge(ABC):
 
     def require_served(self) -> None:
         """Refuse (UsageError) a model that its vendor is known to have taken away; nothing is called for this."""
+        return
+
+    def require_room(self) -> None:
+        """Refuse (UsageError) a model that this machine's memory cannot hold, before anything is drawn for it; nothing
+        is loaded for this."""
         return
 
     def close(self) -> None:
@@ -581,17 +632,13 @@ class StoryReader:
         return ()
 
     def felt(self, text: str) -> str | None:
-        """Return how somebody feels in a sentence, as a plain sentence; None where it tells of no feeling."""
+        """Return a feeling that a sentence tells, as a plain sentence; None where it tells none."""
         return None
 
     def accepts(self, text: str, question: Question) -> bool:
         """Return whether `text` could stand for an accepted answer, so that it can be no wrong option beside it."""
         said = (question.gold_answer, *question.accepted_answers)
         return " ".join(text.lower().split()) in {" ".join(one.lower().split()) for one in said}
-
-    def variants(self, record: StoryRecord, most: int) -> list[ContrastiveVariant]:
-        """Return the record's story with one transition changed (Table 31), at most so many times; unchecked."""
-        return []
 
 
 class Similarity(ABC):

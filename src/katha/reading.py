@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from katha.border import checked
-from katha.errors import STAND_IN, UsageError
+from katha.errors import UsageError
+from katha.installing import stand_in_line
+from katha.plugin_boundary import checked
 from katha.protocols import StoryReader
 from katha.registry import default_registry
 
@@ -17,7 +18,7 @@ def require_reader(what: str) -> StoryReader:
     if not default_registry("readers").names():
         raise UsageError(
             f"{what} by rule need a reader of plain texts, and none is installed.",
-            hint=f"Name a model with --by (openai:MODEL), or install the stand-in: {STAND_IN}.",
+            hint=f"Name a model with --by (openai:MODEL), or install the stand-in: {stand_in_line()}.",
         )
     return story_reader()
 

@@ -4,8 +4,8 @@ The cache (`Store`) has content-addressed images, an index of answers and frames
 folder of this machine, or where `StoreAddress` says, so that many machines share it.
 
 Every command that writes a folder (run, redo, eval, ablate, compare, tune, train) writes it through a `Workspace`. Its
-`Kind` names the state file, which is the first file of the folder and says what the others were made from; a folder
-without it belongs to somebody else and is left alone.
+`StoreKind` names the state file, which is the first file of the folder and says what the others were made from; a
+folder without it belongs to another program and is left alone.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from katha.addresses import StoreAddress, shown, store_address
-from katha.artifacts import Index, LockTaken, Record, SqliteIndex, file_lock, set_aside
+from katha.blob_store import Blobs, Objects, RemoteObjects
+from katha.environment import environment
 from katha.errors import InputFileError, OutputFolderError, StoreError, UsageError
 from katha.jsonio import PARTIAL, canonical, digest, file_sha256, loads, read_json, sha256_hex, write_json
-from katha.objects import Blobs, Objects, RemoteObjects
 from katha.postgres import PostgresIndex
-from katha.schema import Answer
+from katha.schema import Answer, Plan
+from katha.sqlite_index import Index, IndexRecord, LockTaken, SqliteIndex, file_lock, set_aside
 
 
 class AnswerCache:
@@ -59,9 +60,9 @@ class AnswerCache:
 
 
 class FrameIndex:
-    """Which image a request to a renderer gave. A hit whose bytes are gone or corrupted is no hit.
+    """Which image a request to a renderer gave. A hit whose bytes are gone or corrupted is not a hit.
 
-    looked_up: the keys that were asked for since somebody cleared it: what a board needs, drawn now or before.
+    looked_up: the keys that were asked for since it was cleared: what a board needs, drawn now or before.
     """
 
     def __init__(self, index: Index, blobs: Objects, keep: Callable[[str, str, bytes], None]) -> None:
@@ -156,8 +157,30 @@ class CallIndex:
         return self._index.paid(CALL)
 
 
+class PlanIndex:
+    """Plans by the hash of everything that they are made of."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def get(self, key: str) -> Plan | None:
+        """Return the plan of that key, or None when it has to be made."""
+        data = self._index.get(PLAN, key)
+        if data is None:
+            return None
+        try:
+            return Plan.model_validate_json(data)
+        except ValidationError:
+            self._index.drop(PLAN, key)  # written by an older katha
+            return None
+
+    def put(self, key: str, plan: Plan) -> None:
+        """Keep a plan."""
+        self._index.put(PLAN, key, canonical(plan.model_dump(mode="json")))
+
+
 FRAME, ANSWER, RECEIPT, SOURCE, PLACE = "frame", "answer", "receipt", "source", "objects"
-CALL, CALL_PART = "call", "call part"
+CALL, CALL_PART, PLAN = "call", "call part", "plan"
 """The kinds of records that the index has; the last says which place its pictures are in."""
 _OBJECT = "object"
 """In the outbox, a picture to send."""
@@ -204,13 +227,14 @@ class Store:
             raise
         self.answers = AnswerCache(self.index)
         self.calls = CallIndex(self.index)
+        self.plans = PlanIndex(self.index)
         self.frames = FrameIndex(
-            self.index, self.blobs, lambda kind, key, value: self._keep(Record(kind, key, owner, value))
+            self.index, self.blobs, lambda kind, key, value: self._keep(IndexRecord(kind, key, owner, value))
         )
 
     @property
     def place(self) -> str:
-        """Where the store is, to be shown: without names and passwords."""
+        """Return where the store is, to be shown: without names and passwords."""
         places = (shown(self.address.index) or str(self.folder), shown(self.address.objects))
         return " and ".join(filter(None, places))
 
@@ -232,7 +256,7 @@ class Store:
         if not where.objects:
             return local
         return RemoteObjects(
-            where.objects, local, lambda sha256: self._keep(Record(_OBJECT, sha256, "", b"")), where.patience
+            where.objects, local, lambda sha256: self._keep(IndexRecord(_OBJECT, sha256, "", b"")), where.patience
         )
 
     def _check_place(self) -> None:
@@ -249,7 +273,7 @@ class Store:
                 hint="Name the same KATHA_OBJECTS on every machine.",
             )
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: IndexRecord) -> None:
         """Keep what a shared place did not take, until it does."""
         with closing(SqliteIndex(self._outbox, self._quarantine)) as box:
             box.put(record.kind, record.key, record.value, record.owner)
@@ -332,6 +356,8 @@ class State(BaseModel):
     """The sha256 of each result file, as the command left them."""
     sizes: Mapping[str, int] = {}
     """Their bytes: a file that has become a terabyte is not read to its end to find out that it was changed."""
+    environment: Mapping[str, object] = Field(default={}, exclude_if=lambda value: not value)
+    """Where the command that ended it ran (`katha.environment`): no part of what makes two folders the same."""
 
     def identity(self) -> Mapping[str, object]:
         """Return what makes two folders the same: what must be equal, by the words for a difference (`other prompts`).
@@ -342,7 +368,7 @@ class State(BaseModel):
 
     @property
     def subject(self) -> str:
-        """What the folder is about, as it follows its kind in a sentence (` of 'the_lion'`), or nothing."""
+        """Return what the folder is about, as it follows its kind in a sentence (` of 'the_lion'`), or nothing."""
         return ""
 
 
@@ -350,7 +376,7 @@ S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True)
-class Kind(Generic[S]):
+class StoreKind(Generic[S]):
     """What the folders of one command have in common.
 
     name: what they hold, as in "a katha run". file: the state file's name. state: what it holds. early: names that may
@@ -371,7 +397,7 @@ class Kind(Generic[S]):
 class Workspace(Generic[S]):
     """The folder `path` of one command."""
 
-    def __init__(self, path: Path, kind: Kind[S]) -> None:
+    def __init__(self, path: Path, kind: StoreKind[S]) -> None:
         self.path = path
         self.kind = kind
         self.state_file = path / kind.file
@@ -458,7 +484,8 @@ class Workspace(Generic[S]):
         for torn in self.path.rglob(f".*{PARTIAL}"):
             torn.unlink(missing_ok=True)
         sizes = {name: path.stat().st_size for name, path in self._results()}
-        return self.write(state.model_copy(update={"status": status, "files": self._hashes(), "sizes": sizes}))
+        told = {"status": status, "files": self._hashes(), "sizes": sizes, "environment": dict(environment())}
+        return self.write(state.model_copy(update=told))
 
     def _results(self) -> Iterator[tuple[str, Path]]:
         """Yield every result file by its path in the folder; what a link leads out of the folder is none."""
@@ -510,5 +537,5 @@ class Workspace(Generic[S]):
             for path in self.path.glob(pattern):
                 path.unlink(missing_ok=True)
         for folder in (*early, self.path):
-            with suppress(OSError):  # it is gone already, or somebody put a file into it
+            with suppress(OSError):  # it is gone already, or holds another file
                 folder.rmdir()

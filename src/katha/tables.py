@@ -23,19 +23,24 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "†": r"\textdagger{}",
 }
 _ARROWS = {"higher": r" $\uparrow$", "lower": r" $\downarrow$"}
 _ABSENT = "--"
+_MOST_COLUMNS = 6
+"""A table of more columns is set over both columns of a page that has two."""
+_DAGGER = "{\\textsuperscript{\\textdagger}}"
 
 
-class Estimate(NamedTuple):
-    """A number with its 95% interval, both None where there is none."""
+class NumberWithInterval(NamedTuple):
+    """A number with its 95% interval, both None where there is none. dagger: LaTeX marks it (a note says for what)."""
 
     value: float | None
     ci95: Interval | None = None
+    dagger: bool = False
 
 
-Cell = str | int | float | Estimate | None
+Cell = str | int | float | NumberWithInterval | None
 
 
 class Column(BaseModel):
@@ -52,7 +57,8 @@ class Column(BaseModel):
 class DataTable(BaseModel):
     """A table: `name` is that of its files, `title` its caption, a row has one cell a column.
 
-    notes: sentences that a reader needs beside it. best: whether LaTeX sets the best number of a column in bold.
+    notes: sentences that a reader needs beside it. best: whether LaTeX sets in bold what is shown to be
+    the best of a column.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,7 +82,7 @@ class DataTable(BaseModel):
     def csv(self) -> str:
         """Return it as CSV: numbers in full, an empty cell where there is none, and `HEADING low` and `HEADING high`
         behind a column that has intervals."""
-        spans = [any(isinstance(row[at], Estimate) for row in self.rows) for at in range(len(self.columns))]
+        spans = [any(isinstance(row[at], NumberWithInterval) for row in self.rows) for at in range(len(self.columns))]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         ends = ("low", "high")
@@ -92,46 +98,85 @@ class DataTable(BaseModel):
         return out.getvalue()
 
     def latex(self) -> str:
-        """Return it as a LaTeX table (`\\usepackage{booktabs}`): rounded, intervals in brackets, the best in bold."""
-        shown = [self._shown(at) for at in range(len(self.columns))]
-        numeric = [not any(isinstance(row[at], str) for row in self.rows) for at in range(len(self.columns))]
-        heads = (f"{_tex(column.heading)}{_ARROWS.get(column.better or '', '')}" for column in self.columns)
+        """Return it as a LaTeX table (`booktabs`, `siunitx`, `graphicx`): rounded, numbers by their decimal point,
+        intervals under their numbers, no wider than a column.
+
+        A number is in bold where its interval holds none of the others' and theirs not it: a best point alone is no
+        finding.
+        """
+        places = range(len(self.columns))
+        numeric = [not any(isinstance(row[at], str) for row in self.rows) for at in places]
+        shown = [self._shown(at, number) for at, number in zip(places, numeric, strict=True)]
+        spans = [[_tex_span(row[at], self.columns[at]) for row in self.rows] for at in places]
+        heads = (
+            f"{{{told}}}" if number else told
+            for number, column in zip(numeric, self.columns, strict=True)
+            for told in [f"{_tex(column.heading)}{_ARROWS.get(column.better or '', '')}"]
+        )
+        kind, body = "table*" if len(self.columns) > _MOST_COLUMNS else "table", []
+        for row in range(len(self.rows)):
+            below = any(column[row] for column in spans)
+            body.append(f"{' & '.join(column[row] for column in shown)} \\\\{'[-0.5ex]' if below else ''}")
+            if below:
+                body.append(f"{' & '.join(column[row] for column in spans)} \\\\")
         lines = [
-            "% \\usepackage{booktabs}",
-            "\\begin{table}",
+            "% \\usepackage{booktabs,siunitx,graphicx} \\sisetup{detect-all}",
+            f"\\begin{{{kind}}}",
             "\\centering",
             f"\\caption{{{_tex(self.title)}}}",
             f"\\label{{tab:{self.name}}}",
-            f"\\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
+            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            f"\\begin{{tabular}}{{{''.join(self._format(at) if numeric[at] else 'l' for at in places)}}}",
             "\\toprule",
             f"{' & '.join(heads)} \\\\",
             "\\midrule",
-            *(f"{' & '.join(column[at] for column in shown)} \\\\" for at in range(len(self.rows))),
+            *body,
             "\\bottomrule",
-            "\\end{tabular}",
+            "\\end{tabular}}",
             *(f"\\par\\smallskip{{\\footnotesize {_tex(note)}}}" for note in self.notes),
-            "\\end{table}",
+            f"\\end{{{kind}}}",
         ]
         return "\n".join(lines) + "\n"
 
-    def _shown(self, at: int) -> list[str]:
+    def _shown(self, at: int, number: bool) -> list[str]:
         """Return one column's cells as LaTeX."""
         column, cells = self.columns[at], [row[at] for row in self.rows]
-        values = [None if isinstance(cell, str) else number_of(cell) for cell in cells]
-        known = [round(value, column.digits) for value in values if value is not None]
-        ranked = sorted(known, reverse=column.better == "higher")
-        best = ranked[0] if column.better is not None and self.best and len(known) > 1 else None
-        shown = []
-        for cell, value in zip(cells, values, strict=True):
-            text = _tex_cell(cell, column)
-            wins = best is not None and value is not None and round(value, column.digits) == best
-            shown.append(f"\\textbf{{{text}}}" if wins else text)
-        return shown
+        best = _shown_best(cells, column) if self.best else None
+        told = [_tex_cell(cell, column, number) for cell in cells]
+        return [f"\\bfseries {text}" if at == best else text for at, text in enumerate(told)]
+
+    def _format(self, at: int) -> str:
+        """Return the `S` column of siunitx for one column's numbers: signs, digits before and behind the point."""
+        column, cells = self.columns[at], [row[at] for row in self.rows]
+        told = [text for cell in cells if (text := _tex_number(cell, column)) is not None]
+        whole = max((len(text.lstrip("+-").split(".")[0]) for text in told), default=1)
+        behind = max((len(text.partition(".")[2]) for text in told), default=0)
+        sign = "+" if any(text[0] in "+-" for text in told) else ""
+        plus = ",retain-explicit-plus" if column.signed else ""
+        space = f",table-space-text-post={_DAGGER}" if any(_daggered(cell) for cell in cells) else ""
+        return f"S[table-format={sign}{whole}.{behind}{plus}{space}]"
+
+
+def _shown_best(cells: Sequence[Cell], column: Column) -> int | None:
+    """Return where the number is that is better than all others by intervals that do not meet; None where none is."""
+    known = [(at, cell) for at, cell in enumerate(cells) if not isinstance(cell, str) and number_of(cell) is not None]
+    if column.better is None or len(known) < 2:
+        return None
+    sign = 1.0 if column.better == "higher" else -1.0
+    at = max(known, key=lambda item: sign * (number_of(item[1]) or 0.0))[0]
+    spans = {
+        place: cell.ci95 for place, cell in known if isinstance(cell, NumberWithInterval) and cell.ci95 is not None
+    }
+    if len(spans) < len(known):
+        return None
+    low = min(sign * end for end in spans[at])
+    apart = all(max(sign * end for end in span) < low for place, span in spans.items() if place != at)
+    return at if apart else None
 
 
 def number_of(cell: Cell) -> float | None:
     """Return the number in a cell; None for a text or where there is none."""
-    value = cell.value if isinstance(cell, Estimate) else cell
+    value = cell.value if isinstance(cell, NumberWithInterval) else cell
     return None if value is None or isinstance(value, str) else float(value)
 
 
@@ -148,7 +193,7 @@ def write_tables(folder: Path, tables: Iterable[DataTable]) -> list[Path]:
 
 def _parts(cell: Cell) -> tuple[str | float | None, Interval | None]:
     """Return what a cell holds, and its interval."""
-    return (cell.value, cell.ci95) if isinstance(cell, Estimate) else (cell, None)
+    return (cell.value, cell.ci95) if isinstance(cell, NumberWithInterval) else (cell, None)
 
 
 def _fields(cell: Cell, *, with_ends: bool) -> Sequence[str]:
@@ -163,18 +208,34 @@ def _tex(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 
-def _tex_cell(cell: Cell, column: Column) -> str:
-    value, ends = _parts(cell)
+def _tex_cell(cell: Cell, column: Column, number: bool) -> str:
+    """Return a cell for LaTeX; in a column of numbers what is none is in braces."""
+    value, _ = _parts(cell)
     if isinstance(value, str):
         return _tex(value)
-    if value is None:
-        return _ABSENT
-    told = str(value) if isinstance(value, int) and not column.signed else _tex_number(value, column)
-    if ends is None:
-        return told
-    return f"{told} {{\\scriptsize [{', '.join(_tex_number(end, column) for end in ends)}]}}"
+    told = _tex_number(cell, column)
+    if told is None:
+        return f"{{{_ABSENT}}}" if number else _ABSENT
+    return f"{told}{_DAGGER}" if _daggered(cell) else told
 
 
-def _tex_number(value: float, column: Column) -> str:
-    told = f"{value:{'+' if column.signed else ''}.{column.digits}f}"
-    return f"${told}$" if told[0] in "+-" else told
+def _tex_span(cell: Cell, column: Column) -> str:
+    """Return a cell's interval for the line under its number; nothing where there is none."""
+    ends = _parts(cell)[1]
+    return "" if ends is None else f"{{\\scriptsize [{', '.join(_rounded(end, column) for end in ends)}]}}"
+
+
+def _tex_number(cell: Cell, column: Column) -> str | None:
+    """Return a cell's number, rounded; None of a text or where there is none."""
+    value, _ = _parts(cell)
+    if value is None or isinstance(value, str):
+        return None
+    return str(value) if isinstance(value, int) and not column.signed else _rounded(value, column)
+
+
+def _rounded(value: float, column: Column) -> str:
+    return f"{value:{'+' if column.signed else ''}.{column.digits}f}"
+
+
+def _daggered(cell: Cell) -> bool:
+    return isinstance(cell, NumberWithInterval) and cell.dagger

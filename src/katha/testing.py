@@ -42,7 +42,7 @@ from katha.protocols import (
     PlanRequest,
     Renderer,
 )
-from katha.schema import CONDITIONS, AnswerStatus, Character, Condition, Plan, Scene, StoryRecord
+from katha.schema import ASKED, AnswerStatus, Character, Condition, Plan, Scene, StoryRecord
 from katha.schema.metrics import MetricCard, MetricValue
 
 __all__ = [
@@ -213,6 +213,7 @@ _SCENES = (
     "The red fox looks at a crow with a piece of cheese.",
 )
 _FOX = Character(name="fox", kind="fox", appearance="a red fox", anchor_prompt="a red fox, alone")
+_CROW = Character(name="crow", kind="crow", appearance="a black crow", anchor_prompt="a black crow, alone")
 _OPTIONS = ("The fox asks for the cheese.", "The crow sleeps.", "The fox runs away.", "Unclear")
 _QUESTIONS = ("What does the fox do?", "What comes of it?")
 _TEXT = "A fox saw a crow with a cheese. The fox asked for the cheese, and the crow let it fall."
@@ -267,7 +268,7 @@ def _check_spec(first: Any, second: Any) -> None:
 
 
 def _random_states() -> dict[str, Any]:
-    """Return where the global random numbers are; torch's only if somebody has imported it."""
+    """Return where the global random numbers are; torch's only if it is imported."""
     state = [value.tolist() if isinstance(value, np.ndarray) else value for value in np.random.get_state()]
     states: dict[str, Any] = {"random": random.getstate(), "numpy.random": state}
     torch = sys.modules.get("torch")
@@ -303,10 +304,18 @@ def _other_random_numbers(seed: int) -> Iterator[None]:
 
 
 def sample_requests(size: tuple[int, int], seed: int = 42) -> list[FrameRequest]:
-    """Return three scenes with one character, as the state machine would ask for them."""
+    """Return three scenes, the last with a second character, as the state machine would ask for them."""
     width, height = size
     return [
-        FrameRequest(prompt, seed, width, height, scene=place, characters=(_FOX,), story_id="contract")
+        FrameRequest(
+            prompt,
+            seed,
+            width,
+            height,
+            scene=place,
+            characters=(_CROW, _FOX) if "crow" in prompt else (_FOX,),
+            story_id="contract",
+        )
         for place, prompt in enumerate(_SCENES, 1)
     ]
 
@@ -314,7 +323,7 @@ def sample_requests(size: tuple[int, int], seed: int = 42) -> list[FrameRequest]
 def check_renderer(
     make: Callable[[], Renderer], *, requests: Sequence[FrameRequest] | None = None, size: tuple[int, int] | None = None
 ) -> list[str]:
-    """Try everything that katha expects of a renderer, with about 16 frames; return the names of the checks.
+    """Try everything that katha expects of a renderer, with about 20 frames; return the names of the checks.
 
     Args:
         make: gives a renderer, a new one each time (a heavy one may share its weights).
@@ -336,6 +345,8 @@ def check_renderer(
         "order": trial.minds_the_order,
         "sizes": trial.draws_another_size,
         "insertion": trial.inserts,
+        "panel": trial.draws_the_panel,
+        "pictures": trial.draws_from_pictures,
         **({"layout": trial.follows_layouts} if getattr(renderer.capabilities, "guide", False) else {}),
     }
     return _run_checks(f"The renderer {type(renderer).__name__}", checks)
@@ -355,7 +366,7 @@ class _Trial:
 
     @property
     def stands_alone(self) -> bool:
-        """Whether a frame does not depend on the others of its board."""
+        """Return whether a frame does not depend on the others of its board."""
         return self.able.identity in ("none", "bank")
 
     @cached_property
@@ -375,7 +386,7 @@ class _Trial:
             _need(able.default_size in able.sizes, f"the default size {able.default_size} is none of `sizes`")
         else:
             fits = all(side > 0 and side % able.size_multiple == 0 for side in able.default_size)
-            _need(fits, f"the default size {able.default_size} is no multiple of {able.size_multiple}")
+            _need(fits, f"the default size {able.default_size} is not a multiple of {able.size_multiple}")
 
     def draws(self) -> None:
         _need(len(self.board) == len(self.requests), f"{len(self.requests)} requests gave {len(self.board)} frames")
@@ -441,6 +452,40 @@ class _Trial:
             moved = self.renderer.insert_frame(request, BoardContext((), (), 0))
             _need(moved == png, "the inserted frame depends on the board; declare insertion='bank' or 'reference'")
 
+    def draws_the_panel(self) -> None:
+        """Without `panel` the prompt is composed, and says these fields already."""
+        if not self.able.deterministic or self.able.source != "drawn":
+            return
+        first = replace(self.requests[0], composed=not self.able.panel)
+        told = replace(
+            first, place="a cave", time_of_day="night", shot_size="close-up", shot_angle="low", must_show=("a lantern",)
+        )
+        same = self._draw(self.renderer, [first]) == self._draw(self.renderer, [told])
+        if self.able.panel and self.able.sky:
+            sky = replace(first, weather="snow", light="moonlight")
+            _need(
+                self._draw(self.renderer, [first]) != self._draw(self.renderer, [sky]),
+                "weather and light change nothing; declare sky=False",
+            )
+        if self.able.panel:
+            _need(not same, "place, hour, shot and what must be seen change nothing; declare panel=False")
+        else:
+            _need(same, "place, hour, shot or what must be seen change the picture; declare panel=True")
+
+    def draws_from_pictures(self) -> None:
+        if not self.able.deterministic or self.able.source != "drawn":
+            return
+        size, first = (self.requests[0].width, self.requests[0].height), self.requests[0]
+        shown = [
+            replace(first, pictures=tuple((who.name, picture(f"{key} {who.name}", size)) for who in first.characters))
+            for key in ("one", "two")
+        ]
+        one, two = (self._draw(self.renderer, [request]) for request in shown)
+        if self.able.pictures:
+            _need(one != two, "two pictures of a character gave the same frame; declare pictures=False")
+        else:
+            _need(one == two, "a character's picture changes the frame; declare pictures=True")
+
     def follows_layouts(self) -> None:
         if not self.able.deterministic:
             return
@@ -505,7 +550,7 @@ def check_metric(make: Callable[[], Metric]) -> list[str]:
     def describes() -> None:
         metric = make()
         _need(isinstance(metric, Metric), "it lacks `card`, `spec` or `measure`")
-        _need(isinstance(metric.card, MetricCard), "`card` is no MetricCard")
+        _need(isinstance(metric.card, MetricCard), "`card` is not a MetricCard")
         _need(bool(metric.card.parts), "its card names no part")
         _check_spec(metric, make())
 
@@ -539,19 +584,19 @@ def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = No
     shown = images or (picture("one", (96, 64)), picture("two", (96, 64)))
 
     def answers(condition: Condition, options: tuple[str, ...] | None) -> None:
-        evidence = Evidence(condition, () if condition == "text" else shown, None if condition == "image" else _TEXT)
+        evidence = Evidence(condition, shown if "image" in condition else (), _TEXT if "text" in condition else None)
         schema = reply_schema(condition, options)
         prompts = [JudgePrompt(question, "action_visibility", "Answer.", options, schema) for question in _QUESTIONS]
         replies = list(judge.ask(evidence, prompts))
         _need(len(replies) == 2, f"two questions under {condition} gave {len(replies)} replies")
         for reply in replies:
-            _need(reply.status in get_args(AnswerStatus), f"{reply.status!r} is no status")
+            _need(reply.status in get_args(AnswerStatus), f"{reply.status!r} is not a status")
             _need(reply.status != "ok" or bool(reply.answer), "a reply is `ok` and has no answer")
             if options is not None and reply.status == "ok":
                 _need(reply.answer in options, f"the answer {reply.answer!r} is none of the options")
 
     def chooses() -> None:
-        for condition in CONDITIONS:
+        for condition in ASKED:
             answers(condition, _OPTIONS)
 
     def answers_freely() -> None:

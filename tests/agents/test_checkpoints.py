@@ -10,9 +10,9 @@ from doubles import plugins, story
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from katha.agents.run import run_story
-from katha.agents.state import CHECKPOINTED, Place, ReviewChoice
+from katha.agents.state import CHECKPOINTED, InsertionPlace, ReviewChoice
 from katha.config import Settings
-from katha.schema import CompassSettings
+from katha.schema import CompassSettings, Evidence, Missed, Move, Panel, Tried
 
 
 def test_every_record_of_the_state_comes_back_from_a_checkpoint(
@@ -22,12 +22,17 @@ def test_every_record_of_the_state_comes_back_from_a_checkpoint(
     config = Settings(planner="scenes", renderer="block", judges=("pixel",), compass={"repair_threshold": 1.0})
     found = run_story(story(), config, tmp_path / "out", plugins=plugins()).candidates
     candidate = found.candidates[-1]
+    move = Move(kind="again", pair=(1, 2), panels=[Panel(index=1, prompt="A lion.")], reason="Why not.")
+    missed = Missed(question_id="q", question="Who?", dimension="causal", wanted="A lion", answered={"pixel": "A cat"})
     values = [
         candidate,
         candidate.board,
         found.decision,
-        Place(pair=(1, 2), reason="weak", insert=True),
+        InsertionPlace(pair=(1, 2), reason="weak", insert=True),
         ReviewChoice("edit", prompt="The lion sits."),
+        move,
+        Evidence(pair=(1, 2), asked=1, missed=[missed], seen={"pixel": "A lion."}),
+        Tried(round=1, move=move, candidates=["move.1.1:42"], best="move.1.1:42", gain=0.1, accepted=True, reason="."),
     ]
     assert {type(value) for value in values} == set(CHECKPOINTED)
     serializer = JsonPlusSerializer(allowed_msgpack_modules=CHECKPOINTED)

@@ -16,30 +16,45 @@ from doubles import BlockRenderer, plugins, story
 from PIL import Image
 
 from katha.agents import folder, graph
-from katha.agents.editor import names, steps
-from katha.agents.editor.editing import draw_takes, edit_board, keep_picture, propose_bridge, read_board
+from katha.agents.editor import edit_session, names
+from katha.agents.editor.edit_session import Edited
+from katha.agents.editor.editing import (
+    copied_from,
+    draw_takes,
+    edit_board,
+    find_frames,
+    keep_own,
+    keep_picture,
+    propose_bridge,
+    read_board,
+)
 from katha.agents.editor.edits import (
     EDIT,
+    AddCharacter,
     AddFrame,
     ChangeCharacter,
     ChangeFrame,
     ChangeTransition,
+    DuplicateFrame,
     Edit,
+    GivePicture,
     InsertBridge,
     LockFrame,
+    MergeCharacters,
     MoveFrame,
+    RemoveCharacter,
     RemoveFrame,
     ReplacePlan,
     SplitFrame,
     TakeFrame,
 )
 from katha.agents.editor.rewording import recast, resettled
-from katha.agents.editor.steps import Edited
 from katha.agents.editor.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.agents.folder import RunFolder
 from katha.agents.pictures import unfollowed
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
+from katha.compass.effects import is_stale
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
@@ -226,6 +241,34 @@ def test_a_character_gets_another_name(out: Path) -> None:
     assert "Leander sleeps. Leander: a lion." in [request.prompt for request in made.renderer.drawn]
 
 
+def test_a_character_is_added_shown_made_one_with_another_and_taken_off(out: Path) -> None:
+    before = prompts(out)
+    done = edit(out, AddCharacter(name="Mia", kind="girl", age="young", appearance="a girl with red hair"))
+    assert (done.drawn, prompts(out)) == ((), before)
+    assert list_versions(out)[-1].says == "the character Mia was added"
+    (lion, mia) = read_board(out).plan.characters
+    assert (lion.name, mia.name, mia.kind, (mia.model_extra or {})["age"]) == ("lion", "Mia", "girl", "young")
+    assert mia.appearance == "a young girl with red hair"
+    for wrong, said in (("mia", "already"), ("  ", "no name")):
+        with pytest.raises(UsageError, match=said):
+            edit(out, AddCharacter(name=wrong))
+    edit(out, ChangeFrame(frame=2, prompt="Mia walks past tree number 2.", characters=("lion", "Mia")))
+    done = edit(out, MergeCharacters(name="Mia", into="lion"))
+    assert prompts(out)[1] == "The lion walks past tree number 2."
+    view = read_board(out)
+    assert [item.name for item in view.plan.characters] == ["lion"]
+    assert view.plan.panels[1].characters == ["lion"]
+    with pytest.raises(UsageError, match="cannot be made one with itself"):
+        edit(out, MergeCharacters(name="lion", into="lion"))
+    with pytest.raises(UsageError, match=r"no character 'Mia'.*Known: lion"):
+        edit(out, RemoveCharacter(name="Mia"))
+    undo(out)
+    done = edit(out, RemoveCharacter(name="Mia"))
+    assert "frame 2 may still name Mia" in " ".join(done.remarks)
+    assert read_board(out).plan.panels[1].characters == ["lion"]
+    assert prompts(out)[1] == "Mia walks past tree number 2."
+
+
 def test_a_character_s_picture_goes_to_renderers_that_draw_from_one(out: Path) -> None:
     made = plugins(renderer=BlockRenderer(Capabilities(default_size=(64, 48), pictures=True)))
     sha256 = keep_picture(out, picture_file((40, 30), "JPEG"))
@@ -272,7 +315,7 @@ def test_a_picture_that_the_run_does_not_keep_is_refused(out: Path, sha256: str)
     before = contents(out)
     plan = json.loads((out / "plan.json").read_text())
     plan["characters"][0]["reference"] = sha256
-    with pytest.raises(UsageError, match="is no picture that this run keeps"):
+    with pytest.raises(UsageError, match="is not a picture that this run keeps"):
         edit(out, ReplacePlan(plan=Plan.model_validate(plan)))
     assert contents(out) == before
     for data, said in ((b"<svg/>", "not a picture"), (picture_file((9, 9), "PNG"), "9x9 pixels"), (b"", "empty")):
@@ -729,7 +772,7 @@ def test_a_kill_while_lost_files_are_made_again_loses_no_edit(out: Path, monkeyp
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for module in (graph, steps):
+    for module in (graph, edit_session):
         with monkeypatch.context() as patch:
             patch.setattr(module, "judge_boards", die)
             with pytest.raises(KeyboardInterrupt):
@@ -847,7 +890,7 @@ def test_another_mask_is_another_picture_and_a_lost_cache_draws_it_again(out: Pa
     [
         (mask_file(white=None), "Nothing of the mask is white"),
         (mask_file((64, 64), (0, 0, 9, 9)), "64x64 pixels, and the frame 64x48"),
-        (None, "no picture that this run keeps"),
+        (None, "not a picture that this run keeps"),
     ],
     ids=("black", "square", "stray"),
 )
@@ -870,3 +913,117 @@ def test_a_locked_frame_and_a_renderer_without_masks_refuse_one(out: Path) -> No
     edit(out, LockFrame(frame=2))
     with pytest.raises(UsageError, match="locked"):
         edit(out, TakeFrame(frame=2, seed=9, mask=mask))
+
+
+# A person's own pictures, several frames at once, and what is said of a shot.
+
+
+def test_a_picture_of_one_s_own_stays_until_the_frame_is_drawn_again(out: Path) -> None:
+    own = keep_own(out, picture_file((640, 480), "JPEG"))
+    done = edit(out, GivePicture(frame=2, picture=own))
+    assert done.drawn == (2,)
+    assert read_board(out).board.frames[1].sha256 == own
+    said = edit(out, ChangeFrame(frame=2, prompt="The lion sleeps."))
+    assert said.remarks[0] == "Frame 2 is a picture of your own: it stays, although its words have changed."
+    assert read_board(out).board.frames[1].sha256 == own
+    assert edit(out, TakeFrame(frame=2, seed=9)).drawn == (2,)
+    frame = read_board(out).board.frames[1]
+    assert (frame.sha256 != own, (frame.model_extra or {})["own"]) == (True, None)
+    undo(out)
+    assert read_board(out).board.frames[1].sha256 == own
+
+
+def test_a_scene_is_doubled_with_its_picture_and_a_bridge_is_not(out: Path) -> None:
+    made = plugins()
+    before = read_board(out).board.frames
+    edit(out, DuplicateFrame(frame=2), plugins=made)
+    after = read_board(out)
+    assert made.renderer.drawn == []
+    assert [frame.sha256 for frame in after.board.frames] == [
+        frame.sha256 for at in (0, 1, 1, 2, 3, 4) for frame in [before[at]]
+    ]
+    assert [panel.index for panel in after.plan.panels] == [1, 2, 3, 4, 5, 6]
+    edit(out, InsertBridge(pair=(1, 2), prompt="Between."))
+    with pytest.raises(UsageError, match="Frame 2 was inserted and cannot be doubled"):
+        edit(out, DuplicateFrame(frame=2))
+
+
+def test_a_frame_comes_from_another_board_with_its_words(out: Path, tmp_path: Path) -> None:
+    shutil.copytree(out, tmp_path / "other")
+    edit(tmp_path / "other", ChangeFrame(frame=3, prompt="A ship sails.", caption="A ship.", weather="storm"))
+    theirs = read_board(tmp_path / "other").board.frames[2]
+    edit(out, *copied_from(out, tmp_path / "other", 3, at=2))
+    ours = read_board(out)
+    assert ours.board.frames[1].sha256 == theirs.sha256
+    panel = ours.plan.panels[1]
+    assert (panel.prompt, panel.caption, panel.weather) == ("A ship sails.", "A ship.", "storm")
+    edit(out, *copied_from(out, tmp_path / "other", 3))
+    assert read_board(out).board.frames[-1].sha256 == theirs.sha256
+    with pytest.raises(UsageError, match="no frame 9 in"):
+        copied_from(out, tmp_path / "other", 9)
+
+
+def test_frames_are_found_by_any_words_that_are_said_of_them(out: Path) -> None:
+    edit(out, ChangeFrame(frame=2, place="Kitchen", camera_move="pan left"), ChangeFrame(frame=4, sound="Pan lids"))
+    assert find_frames(out, "kitchen") == (2,)
+    assert find_frames(out, "PAN") == (2, 4)
+    assert find_frames(out, "pan kitchen") == (2,)
+    assert find_frames(out, " ") == find_frames(out, "zeppelin") == ()
+
+
+def test_a_bridge_is_marked_when_a_picture_beside_it_changes_and_not_for_others(out: Path) -> None:
+    edit(out, InsertBridge(pair=(2, 3), prompt="Between."))
+    edit(out, TakeFrame(frame=1, seed=7), ChangeFrame(frame=2, caption="Other words."))
+    assert (stale(out), told_stale(out)) == ([], None)
+    edit(out, TakeFrame(frame=4, seed=7))
+    assert (stale(out), told_stale(out)) == ([3], [3])
+    edit(out, TakeFrame(frame=3, seed=8))
+    assert (stale(out), told_stale(out)) == ([], None)
+    undo(out)
+    assert told_stale(out) == [3]
+    edit(out, RemoveFrame(frame=3))
+    assert (stale(out), told_stale(out)) == ([], None)
+
+
+def stale(out: Path) -> list[int]:
+    return [frame.index for frame in read_board(out).board.frames if is_stale(frame)]
+
+
+def told_stale(out: Path) -> list[int] | None:
+    told: list[int] | None = json.loads((out / "run.json").read_text()).get("stale")
+    return told
+
+
+def test_the_words_of_a_shot_are_drawn_kept_and_compared(out: Path) -> None:
+    made = plugins()
+    done = edit(out, ChangeFrame(frame=1, weather="snow", light="moonlight", camera_move="pan left"), plugins=made)
+    assert done.drawn == (1,)
+    assert "in the snow" in made.renderer.drawn[0].prompt
+    assert "moonlight" in made.renderer.drawn[0].prompt
+    assert done.remarks == ("No still picture shows the camera move of frame 1: it stands in the shot list.",)
+    assert prompts(out)[0] == "The lion walks past tree number 1.", "the panel's own words stay"
+    found = {item.what: item.after for item in diff_versions(out)}
+    assert found["panel 1, camera move"] == "pan left"
+    edit(out, ChangeFrame(frame=1, sound="wind"), plugins=made)
+    assert len(made.renderer.drawn) == 1, "a sound draws nothing"
+
+
+def test_a_prompt_s_words_of_the_camera_go_to_its_fields(out: Path) -> None:
+    made = plugins()
+    edit(out, ChangeFrame(frame=1, prompt="Bird's eye view of the lion's tree"), plugins=made)
+    panel = read_board(out).plan.panels[0]
+    assert (panel.prompt, panel.shot_angle) == ("The lion's tree", "bird's eye")
+    assert "seen from straight above" in made.renderer.drawn[0].prompt
+    edit(out, ChangeFrame(frame=1, prompt="Insert."))
+    panel = read_board(out).plan.panels[0]
+    assert (panel.prompt, panel.shot_size) == ("The lion's tree", "insert")
+    edit(out, AddFrame(at=1, prompt="Low angle. A tree."))
+    assert (read_board(out).plan.panels[0].prompt, read_board(out).plan.panels[0].shot_angle) == (
+        "A tree.",
+        "low angle",
+    )
+
+
+def test_frames_that_get_the_same_words_are_told_together(out: Path) -> None:
+    edit(out, *(ChangeFrame(frame=at, weather="rain") for at in (2, 3, 4)), ChangeFrame(frame=5, weather="fog"))
+    assert list_versions(out)[-1].says == "frames 2, 3, 4 got another weather; frame 5 got another weather"

@@ -214,7 +214,7 @@ class ShortRenderer(BlockRenderer):
 
 
 class TextRenderer(BlockRenderer):
-    """Gives what is no picture."""
+    """Gives what is not a picture."""
 
     def _draw(self, request: Any) -> bytes:
         return b"a lion"

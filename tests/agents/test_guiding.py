@@ -328,12 +328,14 @@ def test_a_dry_run_counts_the_layouts_and_their_price(monkeypatch: pytest.Monkey
     led = needs_of_run(TEXT, guide="vector:anthropic:claude-haiku-4-5", **given)
     (layout,) = [need for need in led.needs if need.name.startswith("vector")]
     (frames,) = [need for need in plain.needs if need.kind == "pictures"]
-    assert frames in led.needs, "the board's renderer costs what it did"
+    (guided,) = [need for need in led.needs if need.kind == "pictures" and need is not layout]
+    assert guided.calls == frames.calls
+    assert (guided.cost or 0.0) > (frames.cost or 0.0), "each frame is drawn from its layout, too"
     portraits = frames.calls - layout.calls
     assert 0 <= portraits <= 4, "no portraits are drawn by a guide"
     assert layout.cost is not None
     assert layout.cost > 0
-    assert led.cost == pytest.approx((plain.cost or 0.0) + layout.cost)
+    assert led.cost == pytest.approx((plain.cost or 0.0) + layout.cost + (guided.cost or 0.0) - (frames.cost or 0.0))
 
 
 def test_a_station_of_a_cluster_has_the_guide_too(tmp_path: Path) -> None:

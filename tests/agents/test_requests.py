@@ -98,3 +98,21 @@ def test_a_sentence_with_a_stand_in_counts_as_lost() -> None:
     assert (known.whole, known.share, known.low) == (3, 75.0, True)
     assert known.warning() == "Only 3 of 4 sentences are wholly in this board."
     assert "1 with a plain stand-in for crack" in known.told()
+
+
+def test_the_weather_is_a_field_or_a_sentence_and_never_said_twice() -> None:
+    snow = replace(ASKED, weather="snow")
+    assert in_words(snow, Capabilities(panel=True)).prompt == "Theo plays the guitar. In the snow."
+    assert in_words(snow, Capabilities(panel=True, sky=True)) is snow
+    said = replace(snow, prompt="Theo plays the guitar in the snow.")
+    assert in_words(said, Capabilities(panel=True)) is said
+    assert _dump(snow, panel=True)["weather"] == "snow"
+    assert "weather" not in _dump(ASKED, panel=True)
+
+
+@pytest.mark.parametrize("weather", ["rain", "snow", "fog", "storm"])
+def test_the_sketch_draws_the_weather_of_the_field(weather: str) -> None:
+    sketch, outside = SketchRenderer(), replace(ASKED, width=256, height=192, place="park", must_show=())
+    requests = [in_words(one, sketch.capabilities) for one in (outside, replace(outside, weather=weather))]
+    plain, told = (list(sketch.render_board([request])) for request in requests)
+    assert plain != told

@@ -35,7 +35,7 @@ SCRIPT = Path(sys.executable).with_name("katha")
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL")
 TEXT = "A crow was thirsty. It found a jug with little water. It dropped stones into the jug. The water rose to it."
 RECORDS = (ROOT / "examples" / "fox_and_crow.json", ROOT / "examples" / "lion_and_mouse.json")
-INSTALL = "pip install katha[sketch]"
+INSTALL = f"{sys.executable} -m pip install {ROOT / 'sketch'}"
 STAND_IN = ("rule", "sketch", "sketch-reader", "lemma-set", "reader")
 
 
@@ -176,7 +176,7 @@ def test_doctor_says_what_to_do_next() -> None:
         (("run", "--planner", "direct", "--judge", "none", "--mode", "base"), "No renderer is chosen"),
         (("run", "--renderer", "folder:boards", "--judge", "none", "--mode", "base"), "No planner is chosen"),
         (("run", "--dry-run"), "No planner and no renderer and no judge is chosen"),
-        (("run", "--preset", "api"), "pip install katha[sketch]"),
+        (("run", "--preset", "api"), INSTALL),
     ],
 )
 def test_a_verb_that_lacks_somebody_says_whom(tmp_path: Path, words: tuple[str, ...], lacking: str) -> None:
@@ -194,7 +194,8 @@ def test_the_command_prints_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run([SCRIPT, *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == (
+    python = SCRIPT.read_text(encoding="utf-8").splitlines()[0].removeprefix("#!")  # the same program by another name
+    assert done.stderr.replace(python, sys.executable) == (
         "katha: No renderer is chosen, and none is installed that works without a model. "
         f"Set a key (see `katha doctor`), name one with --renderer, or install the stand-in: {INSTALL}.\n"
     )
@@ -202,10 +203,9 @@ def test_the_command_prints_one_sentence(tmp_path: Path) -> None:
 
 def test_what_needs_a_reader_says_so(tmp_path: Path) -> None:
     stories = records(tmp_path)
-    for what in ("questions", "variants"):
-        told = said("bench", what, stories, "--out", "made.jsonl", code=2)
-        assert "none is installed" in told
-        assert INSTALL in told
+    told = said("bench", "questions", stories, "--out", "made.jsonl", code=2)
+    assert "none is installed" in told
+    assert INSTALL in told
     assert not (tmp_path / "made.jsonl").exists()
     told = said("eval", stories, "--boards", boards(tmp_path), "--out", "out/eval", code=2)
     assert "No judge is chosen" in told
@@ -249,7 +249,7 @@ def test_a_judge_alone_chooses_boards_and_it_is_said_that_nothing_else_was_measu
     assert {item["score"]["coverage"] for item in candidates} == {0.0}
     assert {item["score"]["copy_penalty"] for item in candidates} == {0.0}
     assert any(item["score"]["recoverability"] is not None for item in candidates)
-    told = said("run", story, *who[:-4], "--judge", "none", "--out", "out/nobody", code=2)
+    told = said("run", story, *who[:-4], "--judge", "none", "--mode", "full", "--out", "out/nobody", code=2)
     assert "nobody judges and no similarity is chosen" in told
 
 

@@ -86,7 +86,18 @@ def lock(home: Path) -> Path:
 
 
 def test_the_suites_that_ship_can_be_read() -> None:
-    known = {"length", "terms", "heldout", "evidence", "components", "questions", "matching", "aggregation", "moral"}
+    known = {
+        "length",
+        "terms",
+        "heldout",
+        "evidence",
+        "conditions",
+        "components",
+        "questions",
+        "matching",
+        "aggregation",
+        "moral",
+    }
     assert known | {"dimensions", "planners", "renderers"} <= set(suite_names())
     for name in suite_names():
         assert load_suite(name).rows
@@ -107,7 +118,7 @@ def test_scoring_suites_draw_and_ask_what_the_plain_boards_need(home: Path) -> N
     rows = {row["mode"]: row for row in plain["rows"]}
     assert plain["budget"]["frames_distinct"] == plain["rows"][0]["frames_rendered"]
     assert rows["action"]["valid"] + rows["no_action_no_moral"]["valid"] == rows["all_dimensions"]["valid"]
-    evidence = ablate(home, "evidence", "--suite", "evidence", "--split", "test")["table"]
+    evidence = ablate(home, "conditions", "--suite", "conditions", "--split", "test")["table"]
     rows = {row["mode"]: row for row in evidence["rows"]}
     assert rows["image_only"]["text"] is None
     assert rows["image_only"]["stg"] is None

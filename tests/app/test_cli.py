@@ -17,6 +17,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.cli.options import GROUPS
 from katha.config import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,19 @@ def test_help_lists_every_verb_and_every_verb_has_help() -> None:
     for verb in VERBS:
         done = CliRunner().invoke(app, [verb, "--help"])
         assert done.exit_code == 0, verb
+
+
+def test_the_help_of_run_is_in_groups_and_names_the_environment() -> None:
+    done = CliRunner().invoke(app, ["run", "--help"], terminal_width=160)
+    assert [done.stdout.count(heading) for heading in GROUPS] == [1] * len(GROUPS)
+    fields = {name for names in GROUPS.values() for name in names.split()}
+    shown = {
+        name
+        for name, field in Settings.model_fields.items()
+        if not any(getattr(one, "hidden", 0) for one in field.metadata)
+    }
+    assert shown <= fields, "each option has a heading"
+    assert all(f"(KATHA_{name.upper()})" in done.stdout for name in shown)
 
 
 def test_the_script_knows_its_version_and_its_wrong_uses() -> None:
@@ -234,6 +248,17 @@ def test_report_writes_the_same_bytes_again_and_a_sheet(katha: Katha, tmp_path: 
     assert (tmp_path / "x" / "report.html").read_bytes() == report
     with Image.open(tmp_path / "board.png") as sheet:
         assert sheet.width > 1000
+
+
+def test_the_report_says_how_a_models_questions_were_made(katha: Katha, tmp_path: Path) -> None:
+    katha("run", TEXT, *DOUBLES, "--out", "x")
+    assert "questions written" not in (tmp_path / "x" / "report.html").read_text()
+    plan = json.loads((tmp_path / "x" / "plan.json").read_text())
+    plan["question_making"] = {"written": 12, "guessed": 2, "rewritten": 2, "dropped": 1, "kept": 11}
+    (tmp_path / "x" / "plan.json").write_text(json.dumps(plan))
+    katha("report", "x")
+    said = "12 questions written, 2 guessed without evidence; 2 rewritten, 1 dropped."
+    assert said in (tmp_path / "x" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("verb", "name"), [("renderers", "sketch"), ("planners", "rule"), ("judges", "sketch-reader")])

@@ -45,3 +45,19 @@ def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         assert heard is not None
         heard(event("plan", "started"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_bar_in_a_file_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_BAR_SECONDS", 0.01)
+    wrote, said = threading.Event(), list[str]()
+
+    def echo(line: str, err: bool) -> None:
+        assert err
+        said.append(line)
+        wrote.set()
+
+    monkeypatch.setattr(console.typer, "echo", echo)
+    with console.progress_bar("Running", "After {}", quiet=False) as heard:
+        heard("the_fox", 2, 12)
+        assert wrote.wait(5)
+    assert [line.split("] ")[1] for line in said] == ["Running: 2 of 12. After the_fox"]

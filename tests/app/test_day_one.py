@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from katha.app import day_one
 from katha.app.cli.main import app
 from katha.app.cli.plugins import _presets
-from katha.app.day_one import Server, choose, listed, settings_of, unfit
+from katha.app.day_one import LocalServer, choose, listed, settings_of, unfit
 from katha.config import Settings, resolve
 from katha.configs import load_config
 from katha.models.calls import calls_through
@@ -163,7 +163,7 @@ def test_where_no_model_sees_nobody_judges(machine: Machine) -> None:
 
 
 def test_a_model_that_sees_does_all() -> None:
-    found = settings_of(Server("vLLM", "http://127.0.0.1:8000/v1", ("google/gemma-3-27b-it",)))
+    found = settings_of(LocalServer("vLLM", "http://127.0.0.1:8000/v1", ("google/gemma-3-27b-it",)))
     assert found["judges"] == ("openai:google/gemma-3-27b-it",)
     assert found["renderer_options"] == {"base_url": "http://127.0.0.1:8000/v1", "contract": "tried"}, (
         "it may show that it sees"

@@ -37,6 +37,7 @@ from katha.agents.state import Emit
 from katha.app.cli.main import app
 from katha.app.desk import desk as desks
 from katha.app.desk.job import Reviewer, Worker
+from katha.app.desk.room import Room
 from katha.app.desk.server import make_application
 from katha.app.desk.view import in_frames, sentences
 from katha.app.needs import needs_of_run
@@ -142,8 +143,9 @@ def test_large_bodies_are_refused_with_and_without_a_length(desk: DeskProcess) -
         ("read", {"text": "   "}, "empty"),
         ("read", {"text": "x", "panels": 1}, "panels"),
         ("read", {"text": STORY, "other": 1}, "other"),
-        ("open", {"name": "../../etc"}, "no run"),
-        ("open", {"name": "."}, "no run"),
+        ("rename", {"title": "Fox"}, "no run"),
+        ("restore", {"key": "../../etc"}, "No board of that name"),
+        ("delete", {"key": "."}, "No board of that name"),
         ("choose", {"action": "accept"}, "Nothing waits"),
         ("edit", {"edits": [{"op": "remove", "frame": 1}], "base": "x"}, "No run is open"),
         ("edit", {"edits": [{"op": "explode"}], "base": "x"}, "edits.0"),
@@ -249,7 +251,7 @@ def test_a_folder_that_is_taken_away_is_told_and_the_desk_goes_on(tmp_path: Path
         page = desk.page()
         assert page["board"] is None
         assert run.name in page["remarks"][0]
-        assert "nothing to export" in desk.post("export", to="pdf").json["error"]
+        assert "There is no board called" in desk.post("export", to="pdf").json["error"]
         assert not run.exists()
         assert desk.done("draw", story=TOLD)["failed"] == ""
         assert (desk.page()["board"]["finished"], desk.page()["remarks"]) == (True, [])
@@ -268,12 +270,12 @@ def test_a_mistake_of_a_plug_in_ends_its_request_and_an_ended_desk_waits_for_non
 ) -> None:
     beside: list[bool] = []
 
-    def read(self: desks.Desk, told: desks.Told) -> desks.Draft:
+    def read(self: desks.Desk, told: desks.PastedStory) -> desks.StoryDraft:
         beside.append(threading.current_thread().daemon)
         raise ZeroDivisionError("of a plug-in")
 
     monkeypatch.setattr(desks.Desk, "read", read)
-    client = TestClient(make_application(desks.Desk(tmp_path, Settings())), raise_server_exceptions=False)
+    client = TestClient(make_application(Room(tmp_path, Settings())), raise_server_exceptions=False)
     reply = client.post("/api/read", json={"text": STORY})
     assert (reply.status_code, reply.json()["error"]) == (500, "Unexpected ZeroDivisionError: of a plug-in")
     assert beside == [True]  # reading a long text cannot be broken off: Ctrl-C leaves it
@@ -350,6 +352,37 @@ def test_what_is_no_picture_is_refused_in_a_sentence(
     reply = send(drawn, data, kind)
     assert (reply.status, said in reply.json["error"]) == (status, True), reply.body
     assert drawn.page()["board"]["finished"]
+
+
+def test_another_caption_loses_no_sentence_of_a_picture_that_stays(tmp_path: Path) -> None:
+    told = """A crow sat in a tree. "What a fine bird!" said the fox. "Surely you sing better than all others."
+The fox ate the cheese."""
+    words = ("--planner", "rule", "--renderer", "sketch", "--judge", "none", "--mode", "base", "--seeds", "42")
+    with DeskProcess(tmp_path, *words, doubles=False) as desk:
+        assert desk.done("draw", story={"text": told})["failed"] == ""
+        before = desk.page()
+        said = next(card for card in before["board"]["cards"] if "Surely" in card["story"])
+        edits = [{"op": "change", "frame": said["number"], "caption": "Fine words."}]
+        assert desk.done("edit", base=before["version"], edits=edits)["failed"] == ""
+        after = desk.page()
+        assert [one["lost"] for one in after["board"]["story"]] == [one["lost"] for one in before["board"]["story"]]
+        assert after["board"]["checks"][0] == before["board"]["checks"][0]
+        edits = [{"op": "change", "frame": said["number"], "prompt": "A tree."}]
+        assert desk.done("edit", base=after["version"], edits=edits)["failed"] == ""
+        assert "Surely" in str(desk.page()["board"]["checks"][0]["points"])  # another picture may
+
+
+def test_a_character_is_drawn_alone_where_that_is_free(drawn: DeskProcess, tmp_path: Path) -> None:
+    assert drawn.ask("GET", "api/portrait?name=lion").status == 404  # `block` draws no panel
+    words = ("--planner", "rule", "--renderer", "sketch", "--judge", "none", "--mode", "base", "--seeds", "42")
+    with DeskProcess(tmp_path, *words, doubles=False) as desk:
+        assert desk.done("draw", story=TOLD)["failed"] == ""
+        names = [member["name"] for member in desk.page()["board"]["cast"]]
+        found = [desk.ask("GET", f"api/portrait?name={name}").body for name in names]
+        assert len(set(found)) == len(names) >= 2
+        with Image.open(io.BytesIO(found[0])) as picture:
+            assert picture.size == (384, 384)
+        assert desk.ask("GET", "api/portrait?name=nobody").status == 404
 
 
 def test_an_animation_is_no_reference(drawn: DeskProcess) -> None:
@@ -441,7 +474,7 @@ def test_a_board_that_is_drawn_already_is_judged_and_gets_a_bridge(tmp_path: Pat
     project = file_of("a folder/fox tale.storyboarder", json.dumps({"boards": boards}).encode())
     with DeskProcess(tmp_path, *WORDS) as desk:
         begun = desk.post("import", board={"files": [*shots("red", "green", "blue", "white"), project]})
-        assert (begun.status, begun.json["dollars"]) == (200, 0.0)
+        assert (begun.status, begun.json["cost"]["dollars"]) == (200, 0.0)
         desk.until("asks")
         assert desk.post("choose", action="accept").status == 200
         assert desk.until("idle")["failed"] == ""
@@ -462,10 +495,10 @@ def test_a_board_that_is_drawn_already_is_judged_and_gets_a_bridge(tmp_path: Pat
         ({"files": [{"name": "a.png", "data": 7}]}, "data"),
         ({"files": shots("red", "blue")}, "holds no words"),
         ({"files": shots("red"), "text": TOLD_BY_FOUR}, "1 frame"),
-        ({"files": [file_of("../../.ssh/a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
-        ({"files": [file_of("C:\\..\\a.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
-        ({"files": [file_of(".bashrc", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
-        ({"files": [file_of("a\x00.png", b"x")], "text": TOLD_BY_FOUR}, "no name of a file"),
+        ({"files": [file_of("../../.ssh/a.png", b"x")], "text": TOLD_BY_FOUR}, "not a name of a file"),
+        ({"files": [file_of("C:\\..\\a.png", b"x")], "text": TOLD_BY_FOUR}, "not a name of a file"),
+        ({"files": [file_of(".bashrc", b"x")], "text": TOLD_BY_FOUR}, "not a name of a file"),
+        ({"files": [file_of("a\x00.png", b"x")], "text": TOLD_BY_FOUR}, "not a name of a file"),
         ({"files": [file_of("run.sh", b"x")], "text": TOLD_BY_FOUR}, "is of no board"),
         ({"files": [file_of("a/x.png", b"x"), file_of("b/X.png", b"x")], "text": TOLD_BY_FOUR}, "two files"),
         ({"files": [file_of("a.pdf", b"x"), file_of("b.png", b"x")], "text": TOLD_BY_FOUR}, "not one board"),
@@ -478,7 +511,7 @@ def test_what_is_no_board_is_refused_and_nothing_is_kept(desk: DeskProcess, boar
     reply = desk.post("import", board=board)
     if reply.status == 200:  # its pictures are read as the run reads them
         assert said in desk.until("idle")["failed"]
-        assert desk.post("close").status == 200
+        desk.run = ""
         return
     assert (reply.status in (400, 422), said in reply.json["error"]) == (True, True), reply.body
     assert not any(desk.home.glob("*_board"))
@@ -487,7 +520,9 @@ def test_what_is_no_board_is_refused_and_nothing_is_kept(desk: DeskProcess, boar
 def test_what_judging_a_board_costs_is_asked_first(tmp_path: Path) -> None:
     words = ("--judge", "anthropic:claude-haiku-4-5")
     with DeskProcess(tmp_path, *words, ANTHROPIC_API_KEY="x") as desk:
-        cost = desk.post("import", board={"files": shots("red", "blue", "green"), "text": TOLD_BY_FOUR}).json
+        begun = desk.post("import", board={"files": shots("red", "blue", "green"), "text": TOLD_BY_FOUR}).json
+        assert begun["run"] == ""
+        cost = begun["cost"]
         assert cost["dollars"] is None or cost["dollars"] > 0
         assert not desk.ask("GET", "api/progress").json["running"]
         assert list(desk.home.iterdir()) == []
@@ -584,7 +619,7 @@ def test_a_desk_ends_at_once_while_a_frame_is_drawn_and_its_run_goes_on(tmp_path
         assert time.monotonic() - begun < ENDS
     (run,) = (tmp_path / "home").glob("*/run.json")
     with DeskProcess(tmp_path, *WORDS) as desk:
-        assert desk.post("open", name=run.parent.name).status == 200
+        desk.run = run.parent.name
         assert desk.post("go-on").status == 200
         desk.until("asks")
 
@@ -615,7 +650,7 @@ def suppressed(desk: DeskProcess, told: dict[str, object]) -> None:
 def test_reading_tells_how_far_it_is_and_is_stopped(tmp_path: Path) -> None:
     desk = desks.Desk(tmp_path, Settings())
     said: list[str] = []
-    whole = desk.draft(desks.Told(text=STORY), emit=lambda event: said.append(event.get("message", "")))
+    whole = desk.draft(desks.PastedStory(text=STORY), emit=lambda event: said.append(event.get("message", "")))
     words = len(STORY.partition("\n\n")[2].split())
     assert said[0] == f"Reading {words:,} words."
     assert len(said) > 2
@@ -629,10 +664,10 @@ def test_reading_tells_how_far_it_is_and_is_stopped(tmp_path: Path) -> None:
 
     again.worker = Worker(stop)
     with pytest.raises(UsageError, match="Stopped"):
-        again.read(desks.Told(text=STORY))
+        again.read(desks.PastedStory(text=STORY))
     assert again.page().draft is None
     desk = desks.Desk(tmp_path, Settings())
-    assert desk.read(desks.Told(text=STORY)) == whole
+    assert desk.read(desks.PastedStory(text=STORY)) == whole
     assert desk.page().draft == whole
 
 
@@ -641,7 +676,7 @@ def test_the_questions_of_a_read_story_are_counted_without_planning_it_again(
 ) -> None:
     plain = needs_of_run(story_of_text(STORY), Settings())
     monkeypatch.setattr("katha.experiments.needs.story_reader", None)
-    lines = desks.Desk(tmp_path, Settings()).draft(desks.Told(text=STORY)).cost
+    lines = desks.Desk(tmp_path, Settings()).draft(desks.PastedStory(text=STORY)).cost
     assert (lines.pictures, lines.answers) == tuple(
         sum(need.calls for need in plain.needs if need.kind == kind) for kind in ("pictures", "answers")
     )

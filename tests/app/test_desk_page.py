@@ -7,99 +7,32 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import pypdf
 import pytest
 from browser import chromium, resize
 from desk import DeskProcess
+from desk_page import LIMIT, Page, faults
 from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 pytestmark = pytest.mark.browser
-AXE = Path(__file__).parents[1] / "data" / "axe.min.js"
 HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'">"""
 STORY = f"""A lion slept in the forest. A mouse ran over his paw and woke him. {HOSTILE} The angry lion caught her.
 The mouse begged, and the lion let her go. Hunters caught the lion in a net. The mouse bit the rope.
 The happy lion thanked the mouse."""
-TITLE = 'The "Lion" & <b id=evil>Mouse</b>'
+TITLE = 'The "Lion" & Mouse'
 WORDS = (
     *("--renderer", "block", "--judge", "pixel", "--seeds", "42,123", "--mode", "full_always"),
     "--size",
     "384x256",
 )
 
-_LIMIT = 20.0
 _READING = 120.0
 """A stop is heard when the story has been read."""
-
-
-class Page:
-    """A tab on a desk."""
-
-    def __init__(self, driver: Chrome, desk: DeskProcess) -> None:
-        self.driver, self.desk = driver, desk
-        driver.get(desk.address)
-        self.idle()
-
-    def __call__(self, selector: str) -> WebElement:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def until(self, script: str, *values: object, seconds: float = _LIMIT) -> Any:
-        """Wait until a script gives something true."""
-        return WebDriverWait(self.driver, seconds, 0.05).until(
-            lambda driver: driver.execute_script(f"return {script}", *values), script
-        )
-
-    def idle(self) -> None:
-        """Wait until the page has heard that nothing is under way."""
-        self.until("document.body.dataset.ready === 'idle'")
-
-    def shown(self, selector: str) -> WebElement:
-        """Wait until something can be seen."""
-        self.until("document.querySelector(arguments[0])?.checkVisibility()", selector)
-        return self(selector)
-
-    def gone(self, selector: str) -> None:
-        self.until("!document.querySelector(arguments[0])?.checkVisibility()", selector)
-
-    def click(self, selector: str) -> None:
-        element = self.shown(selector)
-        self.until("!arguments[0].disabled", element)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
-        element.click()
-
-    def fill(self, selector: str, words: str) -> None:
-        element = self.shown(selector)
-        element.clear()
-        element.send_keys(words)
-
-    def captions(self) -> list[str]:
-        return list(
-            self.driver.execute_script(
-                "return [...document.querySelectorAll('#cards figcaption > p:nth-of-type(1)')].map(p => p.textContent)"
-            )
-        )
-
-    def pictures(self) -> list[str]:
-        found = self.driver.execute_script(
-            "return [...document.querySelectorAll('#cards img')].map(i => i.getAttribute('src'))"
-        )
-        return [source.removeprefix("panels/")[:64] for source in found]
-
-    def changed(self, act: Any) -> None:
-        """Do something that changes the board, and wait until the page shows the next version of it."""
-        before = self.desk.page()["version"]
-        act()
-        WebDriverWait(self.driver, _LIMIT, 0.05).until(lambda _: self.desk.page()["version"] not in ("", before))
-        self.idle()
-        self.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +64,11 @@ def told_and_drawn(page: Page) -> None:
     page.click("#draw")
     review = page.shown("#review")
     assert len(page.all("#review .takes li")) == 2
-    assert "What a viewer understands from the pictures alone" in review.text
+    assert "What was asked about the pictures alone" in review.text
     assert faults(page) == []
     page.click("#review .takes li:nth-child(2) input")
     page.click("[data-choice=accept]")
-    page.shown("#numbers")
+    page.shown("#cards .card.bridge")
     page.idle()
     assert len(page.all("#cards .card.bridge")) == 1
 
@@ -146,6 +79,7 @@ def drawn(browser: Chrome, desk: DeskProcess) -> Page:
     page = Page(browser, desk)
     assert faults(page) == []
     told_and_drawn(page)
+    page.board = page.desk.run
     return page
 
 
@@ -153,21 +87,10 @@ def drawn(browser: Chrome, desk: DeskProcess) -> Page:
 def page(drawn: Page) -> Page:
     """The drawn board, freshly opened, wide."""
     resize(drawn.driver, 1440, 1000)
-    drawn.driver.get(drawn.desk.address)
-    drawn.idle()
+    drawn.go(f"#/board/{quote(drawn.board)}")
     drawn.shown("#cards .card")
     drawn.until("[...document.querySelectorAll('#cards .handle')].every(b => !b.disabled)")
     return drawn
-
-
-def faults(page: Page) -> list[str]:
-    """What axe finds that is serious or critical."""
-    page.driver.execute_script(AXE.read_text(encoding="utf-8"))
-    found = page.driver.execute_async_script("axe.run().then(arguments[0])")
-    bad = [item for item in found["violations"] if item["impact"] in ("serious", "critical")]
-    return [
-        f"{item['id']}: {node['html'][:120]} {node['failureSummary'][:200]}" for item in bad for node in item["nodes"]
-    ]
 
 
 def test_hostile_text_stays_text(page: Page) -> None:
@@ -275,7 +198,7 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
     assert faults(page) == []
     page.changed(lambda: page.click("#inpaint [value=draw]"))
     page.gone("#inpaint")
-    WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() != before)
+    WebDriverWait(page.driver, LIMIT, 0.05).until(lambda _: page.pictures() != before)
     after = page.pictures()
     assert [one == other for one, other in zip(before, after, strict=True)] == [at != 3 for at in range(len(before))]
     old, new = pixels(before[3]), pixels(after[3])
@@ -283,7 +206,7 @@ def test_a_part_is_painted_over_and_drawn_and_the_rest_stays(page: Page) -> None
     assert old.crop((0, 0, half, old.height)).tobytes() == new.crop((0, 0, half, old.height)).tobytes()
     assert old.crop((half, 0, *old.size)).tobytes() != new.crop((half, 0, *old.size)).tobytes()
     page.changed(lambda: page.click("[data-do=back]"))
-    WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() == before)
+    WebDriverWait(page.driver, LIMIT, 0.05).until(lambda _: page.pictures() == before)
     resize(page.driver, 390, 844)
     page.click('.card[data-number="4"] [data-act=edit]')
     page.click("#edit-part")
@@ -409,7 +332,7 @@ def test_the_story_beside_the_board_leads_to_the_frames_as_they_are_counted(page
     assert link.text == str(behind["number"])
     assert f"{behind['number']} · scene {behind['scene']}" in page(f'.card[data-number="{behind["number"]}"]').text
     link.click()
-    page.until("document.querySelector('.card:target').dataset.number === arguments[0]", str(behind["number"]))
+    page.until("document.querySelector('.card.shown').dataset.number === arguments[0]", str(behind["number"]))
     assert "Frame" in page("#weakest .around").text
     assert "Scene" not in page("#weakest .around").text
 
@@ -428,7 +351,7 @@ him her own. Ravi showed the slides and everybody clapped. {lost} A pigeon stole
         assert page("#draft-story .unread").text.split("\n")[-1].removeprefix("not drawn ") == lost
         page.click("#draw")
         page.click("[data-choice=reject]")
-        page.shown("#numbers")
+        page.ready()
         page.idle()
         page.click("#told-list button.where")
         assert page("#more [name=caption]").get_property("value") == lost
@@ -484,6 +407,38 @@ def test_a_sheet_holds_age_colour_and_a_picture_and_is_undone(page: Page, tmp_pa
     assert page.desk.page()["board"]["cast"][0] == before
 
 
+def test_a_character_is_added_made_one_and_taken_off_at_the_desk(page: Page) -> None:
+    before = page.desk.page()["board"]["cast"]
+    page.click("[data-do=cast]")
+    page.fill("#cast-new [name=name]", "Mia")
+    page.fill("#cast-new [name=kind]", "girl")
+    page("#cast-new [name=kind]").send_keys(Keys.ESCAPE)
+    page.gone("#cast")
+    page.click("[data-do=cast]")
+    assert page("#cast-new [name=name]").get_property("value") == "Mia"  # typed, and not lost
+    assert faults(page) == []
+    page.changed(lambda: page.click("#cast-new [type=submit]"))
+    assert [one["name"] for one in page.desk.page()["board"]["cast"]][-1] == "Mia"
+    page.click('.card[data-number="1"] [data-act=edit]')
+    page.click("#edit [name=who][value=Mia]")
+    page.fill("#edit [name=prompt]", "The lion sleeps and Mia laughs.")
+    page.changed(lambda: page.click("#edit [value=save]"))
+    page.click("[data-do=cast]")
+    mia = "#cast-list .member[data-name=Mia]"
+    page.changed(lambda: page.click(f"{mia} [data-cast=merge]"))
+    now = page.desk.page()["board"]
+    assert [one["name"] for one in now["cast"]] == [one["name"] for one in before]
+    assert "Mia" not in now["cards"][0]["prompt"]
+    page.changed(lambda: page.click("[data-do=back]"))
+    page.click("[data-do=cast]")
+    page.changed(lambda: page.click(f"{mia} [data-cast=remove]"))
+    assert "may still name Mia" in page("#status").text
+    assert page.desk.page()["board"]["cards"][0]["prompt"] == "The lion sleeps and Mia laughs."
+    for _ in range(3):
+        page.changed(lambda: page.click("[data-do=back]"))
+    assert page.desk.page()["board"]["cast"] == before
+
+
 def test_the_bridge_is_taken_out_proposed_again_and_put_in(page: Page) -> None:
     page.changed(
         lambda: page.driver.execute_script(
@@ -500,6 +455,84 @@ def test_the_bridge_is_taken_out_proposed_again_and_put_in(page: Page) -> None:
     assert len(page.all("#cards .card.bridge")) == 1
 
 
+def test_what_could_be_drawn_is_asked_for_tried_and_taken(page: Page) -> None:
+    ask = "[...document.querySelectorAll('#weakest button')].find(b => b.textContent.startsWith('Ask what')).click()"
+    page.driver.execute_script(ask)
+    offered = page.shown("#moves")
+    page.idle()
+    assert "free" in offered.text
+    kinds = [item.text for item in page.all("#moves li b")]
+    assert any("drawn anew" in kind for kind in kinds)
+    assert faults(page) == []
+    at, before = next(at for at, kind in enumerate(kinds, 1) if "drawn anew" in kind), page.pictures()
+    page.click(f"#moves li:nth-child({at}) button")
+    page.shown("#proposals")
+    page.idle()
+    assert page.pictures() == before, "nothing is on the board yet"
+    assert "Take drawing 1" in page("#proposals").text
+    page.changed(lambda: page.click("#proposals li:nth-child(2) button"))
+    after = page.pictures()
+    assert len(after) == len(before)
+    assert sum(one != two for one, two in zip(before, after, strict=True)) == 1
+    page.changed(lambda: page.click("[data-do=back]"))
+    assert page.pictures() == before
+
+
+def test_what_is_typed_outlives_esc_reload_and_another_address(page: Page) -> None:
+    notes = "document.querySelector('#edit [name=notes]').value"
+    page.click('.card[data-number="2"] [data-act=edit]')
+    page.fill("#edit [name=notes]", "Not saved yet.")
+    page("#edit [name=notes]").send_keys(Keys.ESCAPE)
+    page.gone("#edit")
+    page.click('.card[data-number="2"] [data-act=edit]')
+    assert page.until(notes) == "Not saved yet."
+    assert "not saved" in page.shown("#edit .typed").text
+    page.go(f"#/board/{quote(page.board)}/frame/2/edit")
+    page.shown("#edit")
+    assert page.until(notes) == "Not saved yet."
+    page.click("#edit .close")
+    page.click('.card[data-number="1"] [data-act=edit]')
+    assert not page("#edit .typed").is_displayed(), "it is the other frame's"
+    page.click("#edit .close")
+    page.click('.card[data-number="2"] [data-act=edit]')
+    page.changed(lambda: page.click("#edit [value=save]"))
+    assert "Not saved yet." in page('.card[data-number="2"]').text
+    page.click('.card[data-number="2"] [data-act=edit]')
+    assert not page("#edit .typed").is_displayed()
+    page.fill("#edit [name=notes]", "Second thoughts.")
+    page.click("#edit .close")
+    page.click('.card[data-number="2"] [data-act=edit]')
+    page.click("#edit .typed button")
+    assert page.until(notes) == "Not saved yet."
+    page.click("#edit .close")
+    page.changed(lambda: page.click("[data-do=back]"))
+
+
+def test_a_story_that_cannot_be_drawn_stays_in_its_form_over_a_crash(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 1000)
+    told = "['title', 'text', 'style'].map(n => document.querySelector('#story').elements[n].value).join('|')"
+    sketched = tuple(word if word != "block" else "sketch" for word in WORDS)
+    with DeskProcess(tmp_path, *sketched) as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=title]", "Crows")
+        page.fill("#story [name=text]", "A crow drank. A fox came. The crow flew away.")
+        page.click("#how summary")
+        page.fill("#story [name=style]", "watercolor")
+        page.click("#story button[type=submit]")
+        page.click("#draw")
+        page.until("document.querySelector('#alert').textContent.includes('style')")
+        page.shown("#story")
+        typed = page.until(told)
+        assert typed == "Crows|A crow drank. A fox came. The crow flew away.|watercolor"
+        page.fill("#story [name=title]", "Crows!")
+        kept = desk.home / "typed.json"
+        WebDriverWait(browser, LIMIT, 0.05).until(lambda _: kept.is_file() and "Crows!" in kept.read_text("utf-8"))
+        desk.end(signal.SIGKILL)
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+        page.until(f"{told} === arguments[0]", typed.replace("Crows|", "Crows!|"))
+
+
 def test_the_later_of_two_tabs_is_told_and_loses_nothing(page: Page) -> None:
     page.click('.card[data-number="1"] [data-act=edit]')
     page.fill("#edit [name=notes]", "Mine.")
@@ -514,6 +547,18 @@ def test_the_later_of_two_tabs_is_told_and_loses_nothing(page: Page) -> None:
     card = page('.card[data-number="1"]').text
     assert "Mine." in card
     assert "Theirs." in card
+
+    # The same field: what the other tab wrote is told before it is written over.
+    page.click('.card[data-number="1"] [data-act=edit]')
+    page.fill("#edit [name=dialogue]", "Mine too.")
+    version = page.desk.page()["version"]
+    page.desk.done("edit", base=version, edits=[{"op": "change", "frame": 1, "dialogue": "Theirs again."}])
+    page.until("document.querySelector('.card[data-number=\"1\"]').textContent.includes('Theirs again.')")
+    page.idle()
+    page.click("#edit [value=save]")
+    assert "dialogue is “Theirs again.” now" in page.shown("#edit .problem").text
+    page.changed(lambda: page.click("#edit [value=save]"))
+    assert "Mine too." in page('.card[data-number="1"]').text
 
 
 def test_no_serious_fault_of_accessibility(page: Page) -> None:
@@ -573,10 +618,36 @@ def test_frames_stand_on_their_cards_as_they_are_drawn(browser: Chrome, tmp_path
         page.click("#draw")
         page.until("document.querySelector('#cards img') && document.querySelector('#cards .blank')")
         page.until("document.querySelector('#cards img').naturalWidth > 0")
-        assert not desk.page()["board"]["finished"]
+        assert not page.desk.page()["board"]["finished"]
         page.click("[data-do=stop]")
         page.shown("#stopped")
         assert page.all("#cards img")
+
+
+def test_a_text_file_is_opened_in_its_encoding_and_names_are_ordered_as_told(page: Page, tmp_path: Path) -> None:
+    page.driver.refresh()
+    page.click("#tools a[href='#/']")
+    (tmp_path / "wide.txt").write_bytes("Zoë ran. It rained.".encode("utf-16"))
+    (tmp_path / "old.txt").write_bytes("Zoë ran. It rained.".encode("cp1252"))
+    page("#story [name=file]").send_keys(str(tmp_path / "wide.txt"))
+    page.until("document.querySelector('#story').elements.text.value === 'Zoë ran. It rained.'")
+    page("#story [name=file]").send_keys(str(tmp_path / "old.txt"))
+    page.until("document.querySelector('#alert').textContent.includes('old.txt is not in UTF-8')")
+    page.click("#bring summary")
+    for at in (1, 2, 3):
+        image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
+        image.paste("red", (10 * at, 5, 60, 40))
+        image.save(tmp_path / f"{at}_{4 - at}.tif")
+    page("#import [name=files]").send_keys("\n".join(str(tmp_path / f"{at}_{4 - at}.tif") for at in (1, 2, 3)))
+    page.fill("#import [name=title]", "Two orders")
+    page.fill("#import [name=text]", "A fox saw a crow. The fox praised the crow. The crow sang.")
+    page.click("#import button")
+    page.until("document.querySelector('#alert').textContent.includes('two orders')")
+    page.fill("#import [name=order]", "second")
+    page.click("#import button")
+    page.shown("#review")
+    page.click("[data-choice=reject]")
+    page.idle()
 
 
 def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Path) -> None:
@@ -584,7 +655,7 @@ def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Pat
         image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
         image.paste(colour, (10 * at, 5, 60, 40))
         image.save(tmp_path / f"Shot {at}.png")
-    page.click("[data-do=close]")
+    page.click("#tools a[href='#/']")
     page.click("#bring summary")
     assert faults(page) == []
     page("#import [name=files]").send_keys("\n".join(str(tmp_path / f"Shot {at}.png") for at in (1, 2, 3)))
@@ -596,12 +667,13 @@ def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Pat
     page.click("[data-do=go-on]")
     page.shown("#review")
     page.click("[data-choice=reject]")
-    page.shown("#numbers")
+    page.ready()
     page.idle()
     assert len(page.all("#cards .card")) == 3
-    page.click("[data-do=close]")
+    page.click("#tools a[href='#/']")
+    page.shown("#runs-list a.link")
     page.driver.execute_script(
-        "[...document.querySelectorAll('#runs-list button')].find(b => !b.textContent.startsWith('Three')).click()"
+        "[...document.querySelectorAll('#runs-list a.link')].find(b => !/^(Three|Two)/.test(b.textContent)).click()"
     )
     page.shown("#cards .card.bridge")
 
@@ -610,7 +682,7 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
     page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     page.click("[data-do=export]")
     page.click("#export [value=save]")
-    WebDriverWait(page.driver, _LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
+    WebDriverWait(page.driver, LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
     (made,) = tmp_path.glob("*.pdf")
     text = " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
     assert "Mine." in text
@@ -618,7 +690,9 @@ def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home:
     assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
     page.until("document.body.dataset.ready === 'lost'")
     (run,) = [
-        path.parent for path in (home / "home").glob("*/run.json") if not path.parent.name.startswith("Three_shots")
+        path.parent
+        for path in (home / "home").glob("*/run.json")
+        if not path.parent.name.startswith(("Three_shots", "Two_orders"))
     ]
     with DeskProcess(home, run) as again:
         assert again.page()["board"] == before
@@ -656,6 +730,7 @@ def test_reload_and_the_browser_s_buttons_lose_nothing_at_any_step(browser: Chro
         known = page.until(read)
         assert known == 5
         at_every_turn("#draft", read)
+        page.click("#how summary")
         page.fill("#story [name=style]", "ink")
         page.gone("#draft")
         browser.refresh()
@@ -669,13 +744,13 @@ def test_reload_and_the_browser_s_buttons_lose_nothing_at_any_step(browser: Chro
         at_every_turn("#review", asked)
         page.click("#review .takes li:nth-child(2) input")
         page.click("[data-choice=accept]")
-        page.shown("#numbers")
+        page.ready()
         page.idle()
         cards = "[...document.querySelectorAll('#cards img')].map(i => i.getAttribute('src')).join()"
         known = page.until(cards)
         at_every_turn("#cards .card", cards)
-        page.click("[data-do=close]")
-        page.shown("#runs-list button")
+        page.click("#tools a[href='#/']")
+        page.shown("#runs-list a.link")
         assert page("#story [name=text]").get_attribute("value") == ""  # it was drawn
 
 
@@ -718,10 +793,10 @@ def test_the_whole_walk_from_a_pasted_story_to_a_pdf_and_past_a_kill(browser: Ch
         page.changed(lambda: page.click("#takes-list li:nth-child(2) button"))
         assert page.pictures()[1] != redrawn[1]
         page.changed(lambda: page.click("[data-do=back]"))
-        WebDriverWait(page.driver, _LIMIT, 0.05).until(lambda _: page.pictures() == redrawn)
+        WebDriverWait(page.driver, LIMIT, 0.05).until(lambda _: page.pictures() == redrawn)
         page.click("[data-do=export]")
         page.click("#export [value=save]")
-        WebDriverWait(browser, _LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
+        WebDriverWait(browser, LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
         (made,) = tmp_path.glob("*.pdf")
         assert "Held for long." in " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
         before, (run,) = desk.page(), [path.parent for path in desk.home.glob("*/run.json")]

@@ -64,7 +64,7 @@ def test_every_verb_that_draws_has_the_options_by_one_definition(verb: Callable[
     fields = Settings.model_fields
     whole = () if verb is redo else ("bridge_renderer", "guide")
     for name in ("memory", "bridge_renderer_options", "guide_options", *whole):
-        assert hints[name].__metadata__[0].help == fields[name].description
+        assert hints[name].__metadata__[0].help == f"{fields[name].description} (KATHA_{name.upper()})"
     options = {option for hint in hints.values() for item in hint.__metadata__ for option in item.param_decls or ()}
     options |= {item.default for hint in hints.values() for item in hint.__metadata__}
     assert {"--memory", "--bridge-option", "--guide-option", "--renderer-option"} <= options

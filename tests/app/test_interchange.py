@@ -31,7 +31,7 @@ from katha.stories import load_stories
 def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An evaluation of three stories on two boards by two judges, one of which refuses once."""
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "store"))
-    go(tmp_path, [Watcher([None, None, JudgeReply("refused", error="not today")], name="a"), Watcher(name="b/c:1")])
+    go(tmp_path, [Watcher([*[None] * 35, JudgeReply("refused", error="not today")], name="a"), Watcher(name="b/c:1")])
     return tmp_path / "out"
 
 
@@ -65,10 +65,14 @@ def test_an_evaluation_becomes_inspect_logs_with_its_own_numbers(judged: Path, t
         own = told[board]["judges"][judge]
         metrics = {name: item.value for name, item in log.results.scores[0].metrics.items()}
         for name in ("text", "image", "stg", "latent_gap"):
-            assert metrics[name] == pytest.approx(own["filtered"][name], abs=1e-9)
+            assert metrics.get(name) == pytest.approx(own["filtered"][name], abs=1e-9)  # neither: it cannot be measured
         assert metrics["stg_raw"] == pytest.approx(own["raw"]["stg"], abs=1e-9)
         assert metrics["n_unscored"] == own["n_unscored"]
-        assert len(log.samples) == 27
+        for name in ("none", "gain_image", "gain_text"):
+            assert metrics[name] == pytest.approx(own["filtered"][name], abs=1e-9)
+        assert metrics["guessable"] == pytest.approx(own["guessable"])
+        assert len(log.samples) == 36
+        assert sum(item.metadata["condition"] == "none" for item in log.samples) == 9
         statuses |= {sample.scores["recovered"].reason for sample in log.samples}
         sample = next(item for item in log.samples if item.metadata["condition"] == "image")
         assert sample.target
@@ -89,7 +93,7 @@ def test_steering_and_reporting_are_never_in_one_log(judged: Path, tmp_path: Pat
     for name, log in found.items():
         halves = {role[sample.metadata["story_id"], sample.metadata["question_id"]] for sample in log.samples}
         assert halves == {name.split("_")[0]} == set(log.eval.tags)
-        assert ("stg" in log.results.scores[0].metrics) == (halves == {"reporting"})
+        assert ("stg" in log.results.scores[0].metrics) <= (halves == {"reporting"})
 
 
 @pytest.fixture
@@ -107,7 +111,7 @@ def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, m
     source = tmp_path / "stories.jsonl"
     source.write_text("".join(record.model_dump_json() + "\n" for record in records()))
     made = recoverability(stories=str(source), boards=str(tmp_path / "flux"))
-    assert len(made.dataset) == 27
+    assert len(made.dataset) == 36
     parts = [[part.type for part in sample.input[0].content].count("image") for sample in made.dataset]
     assert sorted(set(parts)) == [0, 5]
 
@@ -128,7 +132,7 @@ def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, m
     assert log.status == "success", log.error
     rows = [
         Answer(
-            method=None if sample.metadata["condition"] == "text" else "flux",
+            method="flux" if "image" in sample.metadata["condition"] else None,
             judge="m",
             story_id=sample.metadata["story_id"],
             question_id=sample.metadata["question_id"],
@@ -147,8 +151,16 @@ def test_inspect_runs_the_task_and_its_numbers_are_the_scorers(tmp_path: Path, m
     )
     metrics = {name: item.value for name, item in log.results.scores[0].metrics.items()}
     assert metrics["valid"] == own.n > 0
-    for name in ("text", "image", "stg"):
-        assert metrics[name] == pytest.approx(getattr(own, name), abs=1e-9)
+    for name, told in (
+        ("text", "text"),
+        ("image", "image"),
+        ("stg", "stg"),
+        ("none", "none"),
+        ("image_gain", "gain_image"),
+    ):
+        expected = getattr(own, told)
+        assert metrics[name] == pytest.approx(expected if expected is not None else float("nan"), abs=1e-9, nan_ok=True)
+    assert own.stg is None, "two of three answers from the text are right: that is no judge to measure with"
 
 
 def test_the_task_never_asks_both_halves(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.errors import OutputFolderError, UsageError
 from katha.experiments.cluster.jobs import FILE, JobFile, find_job
-from katha.experiments.cluster.standing import Standing
+from katha.experiments.cluster.progress import Standing
 from katha.jsonio import read_json, write_json
 
 STORY = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
@@ -24,11 +24,11 @@ AT_WORK = """
 import sys
 from pathlib import Path
 from katha.app.cli import main
-from katha.experiments.cluster.fleet import Fleet, Place
+from katha.experiments.cluster.fleet import Fleet, WorkerPlace
 from katha.experiments.cluster.jobs import JobFile
 
 main._listen()
-with Fleet(Place("cpu", count=1)) as fleet:
+with Fleet(WorkerPlace("cpu", count=1)) as fleet:
     fleet._job = JobFile(Path(sys.argv[1]) / "workers")
     print("begun", flush=True)
     sys.stdin.read()

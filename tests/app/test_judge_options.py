@@ -72,15 +72,33 @@ def test_a_run_asks_the_server_that_it_is_told(server: Server, tmp_path: Path, m
     assert server.number > 10
 
 
-@pytest.mark.parametrize("variant", ["neutral", "strict", "uncertain", "paper"])
+@pytest.mark.parametrize("variant", ["neutral", "plain", "strict", "uncertain", "paper"])
 def test_an_evaluation_uses_the_variant(server: Server, boards: list[object], variant: str) -> None:
-    words = ["--judge", "openai:gpt-4o", "--base-url", server.url, "--variant", variant, "--out", variant, "--json"]
+    words = [
+        "--judge",
+        "openai:gpt-4o",
+        "--base-url",
+        server.url,
+        "--variant",
+        variant,
+        "--out",
+        variant,
+        "--json",
+        "--no-entrance",
+    ]
     assert call(*boards, *words).exit_code == 0
-    stances = {"neutral": b"as it is", "strict": b"do not fill gaps", "uncertain": b"guess is worth less"}
+    stances = {
+        "neutral": b"as it is",
+        "plain": b"looks at them once",
+        "strict": b"do not fill gaps",
+        "uncertain": b"guess is worth less",
+    }
     stances["paper"] = b"Return only the required structured output."
     assert set(stances) == set(variants())
+    shown = [body for body in server.bodies if b"neither the story nor any picture" not in body]
+    assert len(server.bodies) - len(shown) == len(server.bodies) // 4, "a guess has no stance"
     for name, words_of_it in stances.items():
-        assert all((words_of_it in body) == (name == variant) for body in server.bodies)
+        assert all((words_of_it in body) == (name == variant) for body in shown)
 
 
 def test_reuse_is_checked_where_a_model_shares_its_prefix(server: Server, boards: list[object], tmp_path: Path) -> None:
@@ -92,7 +110,7 @@ def test_reuse_is_checked_where_a_model_shares_its_prefix(server: Server, boards
     (spec,) = json.loads((tmp_path / "out" / "eval.json").read_text())["judges"].values()
     assert spec["reuse"] == "sequential"
     checked = account["reuse"]["checked"]
-    assert (account["calls"], account["reuse"]["flipped"]) == (18, 0)
+    assert (account["calls"], account["reuse"]["flipped"]) == (24, 0)
     assert 3 < checked < 15
     assert f"{checked} replies were asked again without it, 0 changed" in call(*boards, *words).stdout
 

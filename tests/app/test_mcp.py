@@ -118,7 +118,7 @@ def test_pictures_that_exist_are_judged_where_they_lie_and_nothing_outside_is_to
 
     async def act(at: Assistant) -> None:
         for place in ("../outside", str(outside), "link", "nowhere", "a\0b", "x" * 5000):
-            assert "no folder below" in await at.refused("judge", folder=place, **TOLD)
+            assert "not a folder below" in await at.refused("judge", folder=place, **TOLD)
         for name in ("../outside", ".", "", "link", "theirs", "x" * 200):
             assert "There is no run" in await at.refused("weakest", run=name)
             assert "There is no run" in await at.refused("export", run=name, to="cbz")
@@ -212,7 +212,7 @@ def test_calls_at_once_wait_for_each_other_and_wrong_arguments_change_nothing(tm
 def test_wrong_use_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     nowhere = CliRunner().invoke(app, ["mcp", str(tmp_path / "file")])
-    assert "is no folder" in str(nowhere.exception)
+    assert "is not a folder" in str(nowhere.exception)
     for name in [name for name in sys.modules if name.startswith(("katha.app.mcp", "mcp."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)

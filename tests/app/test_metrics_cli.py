@@ -110,7 +110,7 @@ def test_python_measures_as_the_command_line_does(tmp_path: Path) -> None:
 
 def test_a_comparison_shows_other_papers_measures_beside_its_own(tmp_path: Path) -> None:
     out = tmp_path / "compared"
-    story = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
+    story = Path(__file__).parents[2] / "examples" / "fox_and_crow.json"
     arguments = ["compare", str(story), "--renderer", "sketch", "--renderer", "sketch:ink", "--seeds", "42"]
     told = CliRunner().invoke(app, [*arguments, "--metrics", "ssim,continuity", "--out", str(out)])
     assert told.exit_code == 0, told.output

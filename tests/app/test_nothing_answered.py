@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 class Bad(Judge):
     """Raises what no plug-in should, at every question."""
 
+    always_chooses = True
     error = ValueError("half a body")
 
     def spec(self):
@@ -161,9 +162,10 @@ def test_nothing_answered_is_no_success_and_the_same_command_asks_again(call: Ca
 @pytest.mark.parametrize("judge", ["Bad", "Quits", "Junk", "Torn"])
 @pytest.mark.parametrize("verb", ["run", "eval"])
 def test_a_budget_does_not_change_what_a_bug_does(call: Callable[..., Any], verb: str, judge: str) -> None:
-    plain = call(*command(verb, judge), "--json")
+    on = ["--keep-going", "--json"]  # of a judge that cannot be read, all the same
+    plain = call(*command(verb, judge), *on)
     (Path("out")).rename("plain")
-    limited = call(*command(verb, judge), "--max-calls", "100000", "--json")
+    limited = call(*command(verb, judge), "--max-calls", "100000", *on)
     assert plain.exit_code == limited.exit_code == 1
     rows = [read_answers(Path(name) / "answers.jsonl") for name in ("plain", "out")]
     assert rows[0] == rows[1]

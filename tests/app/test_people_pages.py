@@ -17,7 +17,7 @@ from study_material import draw_boards, records
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.eval_bridge.people.study import Item, Screen, Study
+from katha.eval_bridge.people.study import Screen, Study, StudyItem
 from katha.experiments.people import read_study
 
 pytestmark = pytest.mark.browser
@@ -58,7 +58,7 @@ def page_of(home: Path, number: int) -> Path:
     return home / "study" / "pages" / f"rater-{number:02}.html"
 
 
-def keen(screen: Screen, item: Item) -> int | list[str]:
+def keen(screen: Screen, item: StudyItem) -> int | list[str]:
     """Sees what is right, and the bridge as better."""
     if item.kind == "ranking":
         return ["courage", "honesty"]
@@ -67,7 +67,7 @@ def keen(screen: Screen, item: Item) -> int | list[str]:
     return (0 if screen.boards[0] == screen.favoured else 4) if item.kind == "preference" else 3
 
 
-def lost(screen: Screen, item: Item) -> int | list[str]:
+def lost(screen: Screen, item: StudyItem) -> int | list[str]:
     """Sees nothing in pictures alone."""
     if item.kind == "choice" and screen.condition == "image":
         return item.options.index("Unclear")
@@ -92,27 +92,27 @@ def test_two_people_take_part_and_are_scored(home: Path, study: Study, browser: 
         assert [url for url in asked if not url.startswith(own)] == [page_of(home, number).as_uri()]
         assert browser.get_log("browser") == []
     out = tmp_path / "scores"
-    told = katha("people", "score", back, "--study", home / "study", "--resamples", 200, "--out", out)
+    told = katha("people", "score", back, "--study", home / "study", "--out", out)
     assert "2 participants, 0 against the rules" in told
     found = json.loads((out / "people.json").read_text(encoding="utf-8"))
     for own in found["methods"].values():
-        assert own["recoverability"]["text"] == 100.0
+        assert own["recoverability"]["text"] in (None, 100.0)  # too few valid questions of one method: no number
         assert own["moral"]["hmr1"] == 100.0
         assert own["ncs"]["mean"] == 4.0
     told_rows = csv.DictReader((out / "recoverability.csv").read_text(encoding="utf-8").splitlines())
-    told_images = {row["Method"]: float(row["Image"]) for row in told_rows}
+    told_images = {row["Method"]: float(row["Image"]) if row["Image"] else None for row in told_rows}
     assert told_images == {name: own["recoverability"]["image"] for name, own in found["methods"].items()}
     assert {path.stem for path in out.glob("*.tex")} == {
         *("agreement", "comparisons", "preferences", "ratings", "recoverability"),
     }
     # Who saw which method's pictures is by lot, but one of the two sees nothing.
     images = [own["recoverability"]["image"] for own in found["methods"].values()]
-    assert sum(images) == pytest.approx(100.0, abs=67.0)
+    assert None in images or sum(images) == pytest.approx(100.0, abs=67.0)
     pairs = {(pair["task"], pair["a"], pair["b"]): pair["criteria"] for pair in found["preferences"]}
     assert set(pairs) == {("bridge", "fixed", "fixed without its bridge"), ("pairs", "fixed", "plain")}
     assert {test["mean"] for tests in pairs.values() for test in tests.values()} == {2.0}
     assert {path.suffix for path in (out / "figures").iterdir()} == {".svg", ".png"}
-    again = katha("bench", "calibrate", out / "judgments.jsonl", "--resamples", 200, "--json")
+    again = katha("bench", "calibrate", out / "judgments.jsonl", "--json")
     for name, own in json.loads(again)["methods"].items():
         assert own == found["methods"][name]
     browser.get((out / "report.html").as_uri())
@@ -201,9 +201,11 @@ def test_it_can_be_used_without_a_mouse_and_read_aloud(home: Path, study: Study,
             for image in browser.find_elements(By.CSS_SELECTOR, "#evidence img"):
                 assert "icture " in image.accessible_name
         answer_step(browser, known, attentive(keen), keys=True)
-    assert len(seen) == 7
+    assert len(seen) == 8
     browser.execute_script("localStorage.clear()")
     begin(browser, page_of(home, 1), "artists")
+    while not browser.find_elements(By.CSS_SELECTOR, ".frame"):  # the guesses come first
+        answer_step(browser, known, attentive(keen), keys=True)
     one(browser, ".frame").send_keys(Keys.ENTER)
     assert one(browser, "dialog").get_attribute("open") is not None
     one(browser, "dialog").send_keys(Keys.ESCAPE)

@@ -14,7 +14,7 @@ import pytest
 
 import katha
 from katha.app.cli.main import VERBS, app
-from katha.app.cli.options import Given, options_from
+from katha.app.cli.options import GivenOptions, options_from
 from katha.config import Settings
 from katha.experiments.offline.scoring import ScoreOptions
 
@@ -112,10 +112,10 @@ def test_every_setting_has_a_description_and_its_own_flag() -> None:
 
 
 def test_a_zero_that_was_given_is_no_absent_flag() -> None:
-    heard: list[Given] = []
+    heard: list[GivenOptions] = []
 
     @options_from(ScoreOptions, preset=False, limits=False)
-    def verb(given: Given) -> None:
+    def verb(given: GivenOptions) -> None:
         heard.append(given)
 
     names = inspect.signature(verb).parameters

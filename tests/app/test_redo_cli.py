@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import cli_child
@@ -164,7 +166,7 @@ def test_pictures_of_characters_are_put_on_their_sheets(run: Path, tmp_path: Pat
         (("--undo",), "nothing to undo"),
         (("--to", "../x"), "no version"),
         (("--change", "a red hat"), "--change needs a frame"),
-        (("--part", "f-hat"), "--part says what --change is about"),
+        (("--part", "f-hat"), "--part goes with --change"),
         (("--frame", 1, "--change", " "), "The change of frame 1 is empty"),
         (("--frame", 1, "--change", "a red hat"), "'sketch' changes no finished drawing"),
         (("--frame", 1, "--change", "a red hat", "--seed", 7), "--change alters a drawing, and --seed makes a new one"),
@@ -175,12 +177,87 @@ def test_pictures_of_characters_are_put_on_their_sheets(run: Path, tmp_path: Pat
         (("--frame", 1, "--mask", "1,2,30,40"), "'sketch' has no masks"),
         (("--frame", 1, "--mask", "1,2,30,40", "--takes", 2), "Leave one of them out"),
         (("--diff",), "as it was drawn"),
+        (("--place", "kitchen"), "--place needs a frame"),
+        (("--frames", "2-1", "--weather", "snow"), "'2-1' names no frames"),
+        (("--frames", "1,99", "--weather", "snow"), "no frame 99"),
+        (("--frames", "1-2", "--prompt", "A fox."), "--prompt is for one frame"),
+        (("--frame", 1, "--frames", "2-3", "--move", "tilt up"), "--frame and --frames both name frames"),
+        (("--find", "zeppelin"), "No frame says 'zeppelin'"),
+        (("--frame", 1, "--picture", "no.jpg"), "no file 'no.jpg'"),
+        (("--frame", 1, "--crop", "1,2,3,4"), "--crop goes with --picture"),
+        (("--frame", 1, "--picture", "no.jpg", "--seed", 3), "--picture takes no --seed"),
+        (("--remove", "1", "--frame", 2), "--remove takes no --frame"),
+        (("--remove", "99"), "no frame 99"),
+        (("--duplicate",), "--duplicate needs a frame"),
+        (("--copy", "nowhere"), "--copy 'nowhere' names no frame of a board"),
+        (("--copy", "nowhere:1"), "holds no run"),
+        (("--at", "1"), "--at goes with --copy"),
     ],
 )
 def test_wrong_use_changes_nothing(run: Path, words: tuple[object, ...], message: str) -> None:
     before = (run / "run.json").read_bytes()
     assert message in refused("redo", run, *words)
     assert (run / "run.json").read_bytes() == before
+
+
+def test_several_frames_get_the_same_words_and_are_found_by_them(run: Path) -> None:
+    done = katha("redo", run, "--frames", "2-3,5", "--weather", "snow", "--move", "push in", "--place", "kitchen")
+    assert "No still picture shows the camera move of frames 2, 3, 5: it stands in the shot list." in done.output
+    panels = json.loads((run / "plan.json").read_text())["panels"]
+    assert [panel["index"] for panel in panels if panel.get("weather") == "snow"] == [2, 3, 5]
+    assert [line.split()[0] for line in katha("redo", run, "--find", "snow kitchen").output.splitlines()] == [
+        "2",
+        "3",
+        "5",
+    ]
+    katha("redo", run, "--find", "push in", "--angle", "low angle", "--sound", "wind")
+    panels = json.loads((run / "plan.json").read_text())["panels"]
+    assert [panel["index"] for panel in panels if panel["shot_angle"] == "low angle"] == [2, 3, 5]
+    assert "low angle" in panels[1]["not_drawn"]
+    found = json.loads(katha("redo", run, "--find", "snow", "--json").output)
+    assert [item["frame"] for item in found] == [2, 3, 5]
+
+
+def test_the_weather_of_a_field_is_drawn(run: Path) -> None:
+    katha("redo", run, "--frame", 1, "--weather", "snow")
+    white = Image.open(run / "panels" / f"{board(run)[0]['sha256']}.png").convert("RGB").getcolors(1 << 20)
+    assert sum(count for count, colour in white or [] if min(colour) > 250) > 500, "flakes"
+    assert board(run)[0]["prompt"] == json.loads((run / "plan.json").read_text())["panels"][0]["prompt"]
+    katha("export", run, "--to", "svg", "--out", run.parent / "layers")
+    first = json.loads((run.parent / "layers" / "frames.json").read_text())["frames"][0]
+    assert (first["file"][-4:], "weather" in first["layers"]) == (".svg", True)
+
+
+def test_pictures_of_one_s_own_copies_and_frames_that_are_taken_off(run: Path, tmp_path: Path) -> None:
+    before = board(run)
+    Image.radial_gradient("L").resize((900, 600)).convert("RGB").save(tmp_path / "mine.jpg")
+    options = ("--crop", "10,10,80,80", "--levels", "auto", "--fill")
+    katha("redo", run, "--frame", 3, "--picture", tmp_path / "mine.jpg", *options)
+    own = board(run)[2]
+    assert (own["sha256"] != before[2]["sha256"], own["own"]) == (True, True)
+    with Image.open(run / str(own["image"])) as picture:
+        assert picture.size == (768, 512)
+    katha("redo", run, "--frame", 3, "--duplicate")
+    assert [frame["sha256"] for frame in board(run)][2:4] == [own["sha256"]] * 2
+    katha("redo", run, "--copy", f"{run}:3", "--at", 1)
+    assert board(run)[0]["sha256"] == own["sha256"]
+    katha("redo", run, "--remove", "1,4-5")
+    assert [frame["sha256"] for frame in board(run)] == [frame["sha256"] for frame in [*before[:2], *before[3:]]]
+    katha("redo", run, "--undo")
+    assert len(board(run)) == len(before) + 2
+
+
+def test_a_frame_is_changed_without_the_machine_that_draws_boards(run: Path) -> None:
+    code = (
+        "import sys; from katha.app.cli.main import app\n"
+        f"try: app(['redo', {str(run)!r}, '--frame', '2', '--seed', '5'])\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "heavy = {'langgraph', 'langchain_core', 'torch', 'scipy'}\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]", "each costs every command half a second of a processor"
 
 
 def test_the_sheet_has_room_for_title_and_captions(run: Path) -> None:

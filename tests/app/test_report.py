@@ -137,7 +137,7 @@ def test_hostile_text_stays_text(page: Chrome) -> None:
     assert all_of(page, "#evil") == []
     assert all_of(page, "script[src], [onerror], [onclick]") == []
     assert len(all_of(page, "script")) == 1
-    assert "<b id=evil>" in all_of(page, "h1")[0].text
+    assert "</title>" in all_of(page, "h1")[0].text  # a tag that marks words up is not part of a text's title
     story = page.execute_script("return document.querySelector('.told').textContent")
     assert HOSTILE in story
 

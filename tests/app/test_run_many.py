@@ -21,7 +21,7 @@ from katha.app.cli.main import app
 from katha.app.many import StoryEnd, StoryPlan, plan_stories, run_stories
 from katha.config import Settings
 from katha.errors import OutputFolderError, UsageError
-from katha.experiments.cluster.standing import Standing
+from katha.experiments.cluster.progress import Standing
 from katha.schema import StoryRecord
 
 LOOSE = (".lock", "run.json", "report.html", "graph.sqlite")
@@ -167,7 +167,7 @@ def test_many_plans_by_workers(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert again[0].plan.characters[0].appearance == "an old lion"
     assert crews.lines(place / "alone.work/plans")[len(log) :] == [f"{os.getpid()} s1"]  # what failed is tried again
     alone[0].path.write_text("{}")
-    assert "is no plan of this version" in planned("alone")[0].failed
+    assert "is not a plan of this version" in planned("alone")[0].failed
     with pytest.raises(OutputFolderError, match="a katha planning with another planner or other settings"):
         planned("alone", model="another")
     with pytest.raises(OutputFolderError, match="another version of 's0'"):
@@ -214,7 +214,7 @@ def test_many_stories_are_drawn_by_their_plans(place: Path, monkeypatch: pytest.
     for record, plan in ((stories[0], "plans/s0/plan.json"), (stories[2], "plans")):
         katha.run_story(record, config, out=f"single/{record.story_id}", plan=plan)
     assert files(place / "single") == made
-    with pytest.raises(UsageError, match="is no folder, and many stories have many plans"):
+    with pytest.raises(UsageError, match="is not a folder, and many stories have many plans"):
         run_stories(stories, config, out="other", plans="plans/s0/plan.json")
     with pytest.raises(OutputFolderError, match="another plan"):
         run_stories(stories, config, out="single")

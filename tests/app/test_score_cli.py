@@ -252,7 +252,7 @@ def test_power_from_an_archive(archive: tuple[Path, Path], tmp_path: Path, recor
     assert row["between"] == "base against full"
     small, large = row["needed"]
     assert small["stories"] > large["stories"] > 3
-    assert small["judge_calls"] == math.ceil(small["stories"] * found["questions_per_story"]) * 3
+    assert small["judge_calls"] == math.ceil(small["stories"] * found["questions_per_story"]) * 4
     assert "to find 5 points" in run(told, "--answers", given, *words)
     parsed = [StoryRecord.model_validate(record) for record in records]
     lone = [Answer.model_validate(item) for item in rows_of(records, methods=("base",))]

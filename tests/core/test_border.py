@@ -11,10 +11,10 @@ import pytest
 from doubles import BlockRenderer
 
 from katha.agents.context import make_planner, make_renderer, make_similarity
-from katha.border import CheckedSimilarity, named_failures, spec_of
 from katha.config import Settings, refuse_code, resolve
 from katha.errors import KathaError, PlanError, UnknownPluginError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
+from katha.plugin_boundary import CheckedSimilarity, named_failures, spec_of
 from katha.protocols import Capabilities, Similarity
 
 PLUGIN = """

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from katha.agents.requests import panel_request
-from katha.composing import Composed, Family, compose, left_out, load_family, parts_of, within
+from katha.composing import Composed, PromptFamily, compose, left_out, load_family, parts_of, within
 from katha.composing.families import composing_data
 from katha.composing.parts import look_head
 from katha.composing.words import alone, as_sentence, clean, label, phrases, sentences_of, told_of
@@ -148,7 +148,7 @@ FAULTS = (
 )
 
 
-def check_grammar(made: Composed, family: Family, request: FrameRequest) -> None:
+def check_grammar(made: Composed, family: PromptFamily, request: FrameRequest) -> None:
     text = made.text
     assert text.strip(), "there is no empty prompt"
     for fault in FAULTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,9 +192,42 @@ class FollowsNothing(Good):
     capabilities = Capabilities(guide=True, default_size=SIZE)
 
 
+class DrawsAnHour(Good):
+    def draw(self, request: FrameRequest) -> bytes:
+        return picture(f"{request.seed} {request.prompt} {request.time_of_day}", (request.width, request.height))
+
+
+class IdlePanel(Good):
+    capabilities = Capabilities(panel=True, default_size=SIZE)
+
+
+class DrawsPictures(Good):
+    def draw(self, request: FrameRequest) -> bytes:
+        return picture(f"{request.seed} {request.prompt} {request.pictures!r}", (request.width, request.height))
+
+
+class IdlePictures(Good):
+    capabilities = Capabilities(pictures=True, default_size=SIZE)
+
+
+class ColoursByBoard(Good):
+    """The first who comes onto the board is red, the second blue."""
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        known: dict[str, int] = {}
+        for request in requests:
+            numbers = [known.setdefault(who.name, len(known)) for who in request.characters]
+            yield self.draw(replace(request, prompt=f"{request.prompt} {numbers}"))
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (DrawsAnHour, "panel: .*declare panel=True"),
+        (IdlePanel, "panel: .*declare panel=False"),
+        (DrawsPictures, "pictures: .*declare pictures=True"),
+        (IdlePictures, "pictures: .*declare pictures=False"),
+        (ColoursByBoard, "order: "),
         (Unnamed, "spec: .*`name`"),
         (NotJson, "spec: .*has to be JSON"),
         (OtherInstance, "spec: .*two instances"),
@@ -223,6 +257,7 @@ def test_every_breach_is_named(make: Callable[[], Renderer], words: str) -> None
 
 def test_what_ships_and_what_is_small_keeps_the_contract() -> None:
     names = ["capabilities", "spec", "board", "random numbers", "repetition", "order", "sizes", "insertion"]
+    names += ["panel", "pictures"]
     assert testing.check_renderer(Good) == names
     assert testing.check_renderer(SketchRenderer, size=(192, 128)) == names
     assert testing.check_renderer(BlockRenderer) == names
@@ -270,7 +305,7 @@ def test_all_breaches_are_listed_at_once() -> None:
 
     with pytest.raises(ContractError) as caught:
         testing.check_renderer(Both)
-    assert "breaks 4 of 8 parts" in str(caught.value)
+    assert "breaks 4 of 10 parts" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 5
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from katha.artifacts import SqliteIndex
 from katha.errors import StoreError
 from katha.schema import Answer
+from katha.sqlite_index import SqliteIndex
 from katha.store import Store
 
 Spoil = Callable[[Path], object]

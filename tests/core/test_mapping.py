@@ -73,7 +73,7 @@ def test_each_deviation_is_read_and_told(name: str) -> None:
 
 
 def test_what_is_lost_has_a_neutral_value() -> None:
-    assert one("transition_type_fourth").transitions[0].transition_type == "cause_effect"
+    assert one("transition_type_fourth").transitions[0].transition_type is None
     assert one("no_transitions").transitions[1].pair == (2, 3)
     assert one("null_fields").scenes[0].objects == []
     assert one("scenes_as_texts").scenes[0].scene_text == "Ana flies a kite."
@@ -89,8 +89,8 @@ def test_what_nobody_can_read_is_refused_where_a_story_is_loaded(name: str) -> N
 def test_a_mapping_of_ones_own_comes_first(tmp_path: Path) -> None:
     record = one("demo_stories", RecordMapping(SHIPPED / "demo_mapping.yaml"))
     assert (record.story_id, record.moral_label) == ("demo_grapes", "humility")
-    with pytest.raises(RecordError, match="moral_label"):
-        one("demo_stories")
+    plain = one("demo_stories")  # nobody is asked about a moral in its authors' own words
+    assert (plain.moral_label, bool((plain.model_extra or {})["moral_label_as_shipped"])) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,6 @@ def test_stories_are_planned_and_scored_by_a_mapping_without_converting(tmp_path
     mapping = SHIPPED / "demo_mapping.yaml"
     plan = plan_story(SHIPPED / "demo_stories.jsonl", panels=3, mapping=mapping)
     assert (plan.story_id, len(plan.panels)) == ("demo_grapes", 3)
-    with pytest.raises(RecordError, match="moral_label"):
-        plan_story(SHIPPED / "demo_stories.jsonl", panels=3)
     theirs = json.loads((SHIPPED / "released.jsonl").read_text("utf-8"))
     theirs["ask"] = theirs.pop("recoverability_questions")
     for item in theirs["ask"]:

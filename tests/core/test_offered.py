@@ -13,6 +13,7 @@ from katha.compass.modes import load_suite
 from katha.config import Settings, load_preset, require_chosen, resolve, usual_preset
 from katha.configs import config_names
 from katha.errors import KathaError, UnknownPluginError, UsageError
+from katha.installing import stand_in_line
 
 Install = Callable[..., None]
 
@@ -132,7 +133,7 @@ def test_without_a_default_nobody_is_chosen_and_it_is_said() -> None:
         require_chosen(made.with_plugins(planner="direct", judges=("none",)))
     assert str(refused.value) == (
         "No renderer is chosen, and none is installed that works without a model. Set a key (see `katha doctor`), "
-        "name one with --renderer, or install the stand-in: pip install katha[sketch]."
+        "name one with --renderer, or install the stand-in: " + stand_in_line() + "."
     )
     with pytest.raises(UsageError, match="No planner and no renderer and no judge is chosen"):
         require_chosen(made)
@@ -153,7 +154,7 @@ def test_a_proposal_may_be_the_default_s() -> None:
 def test_a_proposal_of_the_default_s_needs_a_default() -> None:
     with pytest.raises(UsageError) as refused:
         choose_here("planner", [None])
-    assert "pip install katha[sketch]" in str(refused.value)
+    assert stand_in_line() in str(refused.value)
 
 
 def test_packages_add_their_rows_to_a_suite(install: Install) -> None:

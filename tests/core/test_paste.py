@@ -18,7 +18,7 @@ import pytest
 
 from katha.errors import KathaError, ModelError, UsageError
 from katha.models.base import TextModel, Turn
-from katha.models.paste import Exchange, PasteModel, bring, give_up, waiting
+from katha.models.paste import PastedExchange, PasteModel, bring, give_up, waiting
 from katha.models.registry import make_model
 from katha.protocols import PlanRequest
 from katha.registry import default_registry
@@ -198,7 +198,7 @@ def test_a_program_sees_what_waits_and_brings_the_reply_or_ends_the_wait(tmp_pat
         thread.start()
         return thread
 
-    def waits(problem: str = "") -> Exchange:
+    def waits(problem: str = "") -> PastedExchange:
         until = time.monotonic() + 20
         while time.monotonic() < until:
             found = waiting(tmp_path)

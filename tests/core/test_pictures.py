@@ -91,9 +91,10 @@ def test_the_limits_are_the_same_for_boards_and_for_the_folder_renderer(tmp_path
     with pytest.raises(InputFileError, match="at most"):
         read_picture(path, "frame 1")
     path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(InputFileError, match="no regular file"):
-        read_picture(path, "frame 1")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(path)
+        with pytest.raises(InputFileError, match="not a regular file"):
+            read_picture(path, "frame 1")
     assert MAX_PIXELS < 6_400 * 6_400
 
 

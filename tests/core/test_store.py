@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from katha.addresses import StoreAddress
-from katha.artifacts import LockTaken, file_lock
 from katha.errors import CorruptEntryError, StoreError
 from katha.jsonio import sha256_hex
 from katha.schema import Answer
+from katha.sqlite_index import LockTaken, file_lock
 from katha.store import Store
 
 

@@ -18,13 +18,13 @@ import psycopg
 import pytest
 from services import PostgresServer, S3Server
 
-from katha import upkeep
+from katha import garbage_collection as upkeep
 from katha.addresses import StoreAddress, shown, store_address
-from katha.artifacts import Record
 from katha.errors import StoreError, UsageError
 from katha.jsonio import sha256_hex
 from katha.postgres import PostgresIndex
 from katha.schema import Answer
+from katha.sqlite_index import IndexRecord
 from katha.store import Store
 
 NOBODY = "postgresql://katha@127.0.0.1:1/none"
@@ -456,4 +456,4 @@ def test_a_changed_record_is_quarantined(tmp_path: Path, address: StoreAddress) 
         assert store.index.check() == (2, 1)
         assert store.answers.get("a") is None
         assert [path.read_bytes() for path in (tmp_path / "cache" / "quarantine").iterdir()] == [b"no!"]
-        assert list(store.index.records("answer")) == list[Record]()
+        assert list(store.index.records("answer")) == list[IndexRecord]()

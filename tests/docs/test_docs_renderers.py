@@ -119,7 +119,7 @@ def test_the_tables_name_every_layout_capability_and_renderer() -> None:
     from katha.renderers.folder import load_layouts
 
     for name in load_layouts():
-        assert f"| `{name}` |" in section("Boards that somebody else made: folder")
+        assert f"| `{name}` |" in section("Boards drawn elsewhere: folder")
     for field in fields(Capabilities):
         assert f"`{field.name}`" in section("Write your own in ten minutes")
     for name in entry_points(group="katha.renderers").names:
@@ -204,15 +204,3 @@ def test_which_one_to_use_is_five_lines_of_what_there_is() -> None:
     rungs, names = {"model-offload", "sequential-offload", "quantized"}, entry_points(group="katha.renderers").names
     words = {word for line in lines for word in re.findall(r"`([^`]+)`", line)}
     assert {word.removeprefix("--memory ") for word in words} <= rungs | set(names) | {"batch=8"}
-
-
-def test_the_pipelines_that_read_prompts_themselves_take_no_embeddings_with_pictures() -> None:
-    """When diffusers learns it, they need not be answered any more."""
-    import inspect
-
-    from diffusers import JoyImageEditPlusPipeline, QwenImage21Pipeline
-
-    joy = inspect.getsource(JoyImageEditPlusPipeline.__call__)
-    assert joy.index("prompt[i] if i < len(prompt)") < joy.index("prompt_embeds, prompt_embeds_mask = self.encode")
-    assert "image_pad_mask" in inspect.signature(QwenImage21Pipeline.encode_prompt).parameters
-    assert "image_pad_mask" not in inspect.signature(QwenImage21Pipeline.__call__).parameters

@@ -21,6 +21,28 @@ def test_the_readme_opens_with_the_two_commands() -> None:
     assert README.index("make story") < README.index("![")
 
 
+def test_the_first_screen_has_the_picture_and_what_make_story_prints(tmp_path: Path) -> None:
+    head = README[: README.index("export ANTHROPIC_API_KEY")]
+    assert len(head.splitlines()) <= 35
+    assert "![" in head
+    (shown,) = re.findall(r'```text title="make story"\n(.*?)```', head, flags=re.S)
+    recorded = ROOT / "examples" / "recorded" / "the_coat_in_the_barley"
+    words = [
+        "run",
+        recorded / "story.json",
+        "--replay",
+        recorded / "board.katha",
+        "--out",
+        "out/the_coat_in_the_barley",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "from katha.app.cli.main import main; main()", *map(str, words)],
+        cwd=tmp_path, env={**os.environ, "KATHA_CACHE": str(tmp_path / "cache")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown
+
+
 def test_every_link_of_the_readme_leads_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import threading
@@ -9,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
 import pytest
 from api_server import GOOD, KEY, Server, Step, serving
 from doubles import KeptAnswers
+from PIL import Image
 
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges.anthropic import AnthropicJudge
@@ -120,6 +123,87 @@ def test_replies(serve: Serve, text: str, status: str) -> None:
     assert (reply.answer is None) == (status != "ok")
     assert len(reply.raw or "") <= 2_000
     assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (f"<think>It is {{a bird}}.</think>\n{GOOD}", "ok"),
+        (f"Sure!\n```json\n{GOOD}\n```\nAnything else?", "ok"),
+        ([{"type": "text", "text": GOOD}], "ok"),
+        (
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "I look."}]}, {"type": "text", "text": GOOD}],
+            "ok",
+        ),
+        ([{"type": "reasoning", "text": GOOD}], "ok"),
+        (7, "unparseable"),
+        (f"<think>{GOOD}", "unparseable"),
+    ],
+    ids=["thought", "fence", "part", "thinking part", "only reasoning", "a number", "open thought"],
+)
+def test_shapes_of_messages(serve: Serve, provider: str, content: object, status: str) -> None:
+    if provider == "anthropic" and not isinstance(content, str):
+        return  # its messages are parts, which its SDK reads
+    server, judge, _ = serve({"text": content} if isinstance(content, str) else {"message": {"content": content}})
+    (reply,) = judge.ask(EVIDENCE, [prompt()])
+    assert (reply.status, reply.answer) == (status, "a fox" if status == "ok" else None)
+    assert len(server.bodies) == 1  # what will not change is not paid for again
+    if isinstance(content, str) and status == "ok":
+        assert reply.raw == content
+
+
+def test_an_answer_among_the_thoughts_is_read_where_there_is_none_elsewhere(serve: Serve, provider: str) -> None:
+    if provider == "anthropic":
+        return  # it has no such field
+    for name in ("reasoning_content", "reasoning"):
+        _, judge, _ = serve({"message": {"content": None, name: f"I look. {GOOD}"}})
+        (reply,) = judge.ask(EVIDENCE, [prompt()])
+        assert (reply.status, reply.answer) == ("ok", "a fox")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"answer": "a fox", "confidence": "high", "reasoning": "so"}, "has 'reasoning' beside the schema's answer"),
+        ({"answer": "a fox"}, "lacks 'confidence'"),
+        ("a fox", "not JSON"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_remedy(serve: Serve, said: object, words: str) -> None:
+    for options, remedy in (({}, "structured=false"), (PLAIN, "another one")):
+        _, judge, _ = serve({"text": json.dumps(said) if isinstance(said, dict) else str(said)}, **options)
+        (reply,) = judge.ask(EVIDENCE, [prompt()])
+        assert reply.status == "unparseable"
+        assert words in str(reply.error)
+        assert remedy in str(reply.error)
+
+
+def test_a_server_that_finds_a_call_too_large_is_sent_smaller_pictures(serve: Serve) -> None:
+    large = picture(300)
+    allowed = len(large)  # in base64 it is a third more
+
+    def rule(number: int, body: dict[str, Any]) -> Step:
+        return {"status": 413} if len(json.dumps(body)) > allowed else {}
+
+    server, judge, _ = serve(rule=rule)
+    before = judge.amended
+    replies = list(judge.ask(Evidence("image", (large,)), [prompt(0), prompt(1)]))
+    assert [reply.status for reply in replies] == ["ok", "ok"]
+    assert [len(body) > allowed for body in server.bodies] == [True, False, False]
+    assert judge.amended != before  # and with it the key that answers are kept by
+    never, judge, _ = serve({"status": 413})
+    (reply,) = judge.ask(Evidence("image", (large,)), [prompt()])
+    assert reply.status == "transport_failed"
+    assert "picture_side" in str(reply.error)
+    assert len(never.bodies) < 8
+
+
+def picture(side: int) -> bytes:
+    """Noise, which is large."""
+    pixels = np.random.default_rng(side).integers(0, 255, (side, side, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def test_stops(serve: Serve, provider: str) -> None:

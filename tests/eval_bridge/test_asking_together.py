@@ -20,7 +20,7 @@ from katha.eval_bridge.judges.anthropic import AnthropicJudge
 from katha.eval_bridge.judges.api import ApiJudge
 from katha.eval_bridge.judges.openai import OpenAIJudge
 from katha.eval_bridge.judges.served import VllmJudge
-from katha.eval_bridge.judging.budget import MOST_TOGETHER, Budget, Estimate, Weighed, estimate_together, portions
+from katha.eval_bridge.judging.budget import MOST_TOGETHER, Budget, CallEstimate, Weighed, estimate_together, portions
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, Retry
 from katha.eval_bridge.packets.instructions import (
     judge_prompt,
@@ -420,7 +420,7 @@ def test_a_call_that_is_cut_off_is_off_the_budget_s_hands() -> None:
 
 def test_a_dry_run_counts_the_call_and_its_evidence_once(serve: Serve) -> None:
     _, judge = serve()
-    sums = {name: Estimate() for name in ("together", "singly")}
+    sums = {name: CallEstimate() for name in ("together", "singly")}
     for name, found in sums.items():
         engine(Weighed(judge, found)).ask("j", inquiry(*range(12), condition="text+image", ask=name))
     assert (sums["together"].calls, sums["singly"].calls) == (1, 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,15 +12,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_boards import plain_picture
+from tiny_gemma import build_gemma
+from transformers import AutoModelForCausalLM, AutoTokenizer
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import InputFileError, RecordError, UsageError
 from katha.eval_bridge.bench.boards import Boards, read_board
-from katha.eval_bridge.bench.mix import continue_stories, mauve, mix_stories, vocabulary_size
+from katha.eval_bridge.bench.mix import continue_stories, mauve, mix_stories, perplexities, vocabulary_size
 from katha.eval_bridge.bench.vistorybench import LITE, copy_results, read_dataset, read_story
 from katha.eval_bridge.metrics import MetricBoard
 from katha.eval_bridge.metrics.vistory_characters import character_tags, shot_script
@@ -142,6 +146,35 @@ def test_the_command_writes_the_mix_and_says_what_it_is(tmp_path: Path, monkeypa
     assert sum(story.story_id.startswith("open") for story in load_stories(out)) == 1
     found = json.loads(CliRunner().invoke(app, [*args, "--json"]).output)
     assert (found["generator"], found["mauve"]["value"]) == ("none: the mix as it is drawn", None)
+
+
+def test_a_perplexity_is_that_of_every_token_by_itself(tmp_path: Path) -> None:
+    """A toy model of random weights; each token asked for on its own, by torch alone."""
+    told = ["The fox ran down the hill and the crow sang.", "A crab."]
+    folder = build_gemma(tmp_path / "toy", told, size=300, hidden=16)
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    losses = []
+    for text in told:
+        ids = [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+        for at in range(1, len(ids)):
+            with torch.no_grad():
+                logits = model(input_ids=torch.tensor([ids[:at]])).logits[0, -1]
+            losses.append(-torch.log_softmax(logits, dim=-1)[ids[at]].item())
+    assert perplexities([told], str(folder)) == pytest.approx([math.exp(sum(losses) / len(losses))], rel=1e-3)
+    with pytest.raises(UsageError, match="no text"):
+        perplexities([told, ["", ""]], str(folder))
+
+
+def test_the_command_tells_perplexities_where_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mauve", None)
+    closed, opened = stories("closed", 4), stories("open", 4)
+    folder = build_gemma(tmp_path / "toy", [story.story_text for story in closed], size=300, hidden=16)
+    files = [_jsonl(tmp_path / f"{at}.jsonl", rows) for at, rows in enumerate((closed, opened))]
+    args = ["bench", "mix", *map(str, files), "--ratio", "0.25", "--out", str(tmp_path / "mix.jsonl")]
+    told = CliRunner().invoke(app, [*args, "--ppl-model", str(folder)], catch_exceptions=False)
+    (before,) = perplexities([[story.story_text for story in closed]], str(folder))
+    assert f"the closed stories {before:,.1f}" in told.output
+    assert "perplexity" not in CliRunner().invoke(app, args).output
 
 
 def _dataset(root: Path, names: Sequence[str] = ("01", "02")) -> Path:

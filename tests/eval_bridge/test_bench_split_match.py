@@ -119,13 +119,18 @@ def test_match_counts_by_kind(tmp_path: Path) -> None:
         "precision": pytest.approx(2 / 3),
         "recall": pytest.approx(2 / 3),
         "f1": pytest.approx(2 / 3),
+        "false_accept_ci95": pytest.approx((0.2065, 1.0), abs=1e-4),
+        "false_reject_ci95": pytest.approx((0.0615, 0.7923), abs=1e-4),
     }
+    assert report.false_accept_ci95 == pytest.approx((0.0945, 0.9055), abs=1e-4)
+    assert report.by_kind["vague"].false_reject_ci95 is None
     assert report.by_kind["vague"].precision is None
     assert [row.line for row in report.confusions] == [3, 4]
     asked = CliRunner().invoke(app, ["bench", "match", str(path), "--rule", "exact-set", "--json"])
-    assert json.loads(asked.stdout) == report.model_dump()
+    assert json.loads(asked.stdout) == report.model_dump(mode="json")
     shown = CliRunner().invoke(app, ["bench", "match", str(path), "--matching", "exact-set"])
     assert "line 4, wrong: 'frees the lion'" in shown.stdout
+    assert "false accepts 50.0% [9.5, 90.5], false rejects 33.3% [6.1, 79.2]" in shown.stdout
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from evals import picture
 from PIL import Image
 
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, parse_boards, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, Boards, order_lines, parse_boards, read_board
 from katha.jsonio import sha256_hex
 from katha.schema import Scene, StoryRecord
 
@@ -41,7 +42,7 @@ def test_five_numbered_pictures_are_scenes_one_to_five(tmp_path: Path, pattern: 
     ("names", "reason"),
     [
         (["1.png", "2.png", "4.png", "5.png"], "frame 3 is missing"),
-        (["0.png", "1.png", "2.png", "3.png", "4.png"], "count from 1"),
+        (["2.png", "3.png", "4.png", "5.png", "6.png"], "frame 1 is missing .*count from 1"),
         ([f"{number}.png" for number in range(1, 7)], "surplus frame: 6.png"),
         (["1.png", "Scene1.png", "2.png", "3.png", "4.png", "5.png"], "there twice"),
         (["cover.png"], "no picture named by a number"),
@@ -102,10 +103,62 @@ def test_a_damaged_picture_is_a_reason_with_its_name(tmp_path: Path, data: bytes
 
 def test_sixteen_bits_and_cmyk_are_pictures(tmp_path: Path) -> None:
     boards = board(tmp_path, [f"{number}.png" for number in range(1, 6)])
-    (tmp_path / "s" / "1.png").write_bytes(picture(mode="I;16"))
+    deep = Image.linear_gradient("L").convert("I").point(lambda value: 256 * value).convert("I;16")
+    deep.save(tmp_path / "s" / "1.png")
     (tmp_path / "s" / "2.png").unlink()
     (tmp_path / "s" / "2.jpg").write_bytes(picture(mode="CMYK", form="JPEG"))
     assert len(read_board(boards, STORY).frames) == 5
+
+
+@pytest.mark.parametrize("ending", ["tif", "tiff", "bmp", "gif", "jfif", "mpo"])
+def test_pictures_of_other_formats_are_frames(tmp_path: Path, ending: str) -> None:
+    form = {"tif": "TIFF", "tiff": "TIFF", "bmp": "BMP", "gif": "GIF", "jfif": "JPEG", "mpo": "MPO"}[ending]
+    (tmp_path / "s").mkdir()
+    for number in range(1, 6):
+        image = Image.open(io.BytesIO(picture(number)))
+        more = {"save_all": True, "append_images": [image.resize((6, 4))]} if form == "MPO" else {}
+        image.save(tmp_path / "s" / f"shot {number}.{ending}", form, **more)
+    found = read_board(Boards("m", tmp_path), STORY)
+    assert [frame.path.name for frame in found.frames] == [f"shot {number}.{ending}" for number in range(1, 6)]
+
+
+def ink(shade: int) -> bytes:
+    """Lines of one shade on transparency."""
+    buffer = io.BytesIO()
+    image = Image.new("RGBA", (24, 16), (shade, shade, shade, 0))
+    image.paste((shade, shade, shade, 255), (4, 4, 20, 12))
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (grey(24, 16), r"frame 3 \(3.png\) is blank, of one colour$"),
+        (ink(255), r"frame 3 \(3.png\) is blank, of one colour, which is shown on white paper"),
+        (ink(0), ""),
+    ],
+)
+def test_blank_frames_are_refused_with_their_name(tmp_path: Path, data: bytes, reason: str) -> None:
+    boards = board(tmp_path, [f"{number}.png" for number in range(1, 6)])
+    (tmp_path / "s" / "3.png").write_bytes(data)
+    if not reason:
+        assert len(read_board(boards, STORY).frames) == 5
+        return
+    with pytest.raises(BoardProblem, match=reason):
+        read_board(boards, STORY)
+
+
+def test_two_readings_are_refused_and_chosen_between(tmp_path: Path) -> None:
+    names = [f"{at}_{6 - at}.png" for at in range(1, 6)]
+    boards = board(tmp_path, names)
+    with pytest.raises(BoardProblem, match=r"two orders: .*Give --order first or --order second"):
+        read_board(boards, STORY)
+    assert list(order_lines([boards], [STORY])) == []
+    chosen = replace(boards, order="second")
+    assert [frame.path.name for frame in read_board(chosen, STORY).frames] == names[::-1]
+    (told,) = order_lines([chosen], [STORY])
+    assert told == "m, s: 1 5_1.png, 2 4_2.png, 3 3_3.png, 4 2_4.png, 5 1_5.png (by second number)"
 
 
 def storyboard(folder: Path, frames: list[dict[str, object]], **more: object) -> Boards:

@@ -1,4 +1,4 @@
-"""Questions and contrastive variants, by rule and by a model: what is written, what is rejected, and why."""
+"""Questions by rule and by a model, contrastive variants by a model: what is written, what is rejected, and why."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from api_server import serving
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.errors import ReplyError
+from katha.errors import ReplyError, UsageError
 from katha.eval_bridge.questions.writing import (
     check_questions,
     check_variants,
+    make_variants,
+    new_variant,
     write_questions,
     write_variants,
 )
@@ -25,7 +27,6 @@ from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlanReques
 from katha.registry import default_registry
 from katha.schema import ContrastiveVariant, Plan, Question, StoryRecord
 from katha.stories import load_story
-from katha_sketch.questions.variants import EDITS, rule_variants
 
 ROOT = Path(__file__).parents[2]
 TEXT = "The mouse chews the net. The lion escapes."
@@ -105,34 +106,9 @@ def test_a_judge_has_to_answer_from_the_text_alone() -> None:
     assert "could not be asked: out of order" in failed.rejected[0].reason
 
 
-def test_rules_make_two_different_variants_that_keep_who_is_there() -> None:
-    record = lion()
-    made = rule_variants(record)
-    built = check_variants(made, record)
-    assert built.kept == made
-    assert len({variant.change_type for variant in made}) == 2
-    for variant in made:
-        scene = record.scenes[(variant.changed_scene_id or 0) - 1]
-        assert variant.contrastive_scene_text != scene.scene_text
-        assert variant.contrastive_story_text.count(variant.contrastive_scene_text) == 1
-        assert variant.base_story_id == record.story_id
-
-
-@pytest.mark.parametrize("kind", sorted(EDITS))
-def test_each_kind_of_edit_finds_something_in_the_examples(kind: str) -> None:
-    records = [load_story(str(path)) for path in (ROOT / "examples").glob("*.json")]
-    texts = [
-        text
-        for record in records
-        for before, scene in zip(record.scenes, record.scenes[1:], strict=False)
-        for text in EDITS[kind](before, scene)
-    ]
-    assert len(texts) >= 3
-
-
 def _variant(**fields: Any) -> ContrastiveVariant:
-    base = rule_variants(lion())[0].model_dump()
-    return ContrastiveVariant.model_validate({**base, **fields})
+    made = new_variant(lion(), "replace_outcome", 5, "The lion is free and eats the mouse.", 1)
+    return ContrastiveVariant.model_validate({**made.model_dump(), **fields})
 
 
 @pytest.mark.parametrize(
@@ -206,17 +182,50 @@ def test_a_model_writes_variants_and_is_asked_again_once(monkeypatch: pytest.Mon
         _serve({"nothing": 1}, monkeypatch, lambda model: write_variants(model, record))
 
 
-def test_the_commands_write_files_that_load_again_and_list_what_they_rejected(tmp_path: Path) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_text(lion().model_dump_json() + "\n")
-    for verb in ("questions", "variants"):
-        out = tmp_path / f"{verb}.jsonl"
-        done = CliRunner().invoke(
-            app, ["bench", verb, str(source), "--out", str(out), "--json"], catch_exceptions=False
+def test_a_variant_that_its_reader_does_not_recognise_is_written_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"change_type": "replace_outcome", "changed_scene": scene, "scene_text": text, "contrastive_moral": None,
+         "semantic_delta": "x"}
+        for scene, text in ((5, "The lion is free and eats the mouse."), (4, "The mouse bites at the lion."),
+                            (5, "The lion and the mouse sleep."))
+    ]  # fmt: skip
+    sound = {"change": "replace_outcome", "strangers": [], "broken": False}
+    replies = [{"variants": rows[:2]}, sound, {**sound, "broken": True}, {"variants": rows[2:]}]
+    kept, server = _serve([*replies, sound], monkeypatch, lambda model: make_variants(model, lion()))
+    assert [item.contrastive_scene_text for item in kept.kept] == [rows[0]["scene_text"], rows[2]["scene_text"]]
+    assert [item.variant_id for item in kept.kept] == ["lion_and_mouse_v1", "lion_and_mouse_v2"]
+    assert "a sentence that is broken" in server.said(3)[0]
+    assert rows[1]["scene_text"] in server.said(3)[0]
+    for odd, reason in (
+        ({"change": "none"}, "finds the change to be 'none'"),
+        ({"strangers": ["a wolf"]}, "finds what the story has not: a wolf"),
+    ):
+        dropped, _ = _serve(
+            [{"variants": rows[:1]}, {**sound, **odd}, {"variants": rows[2:]}, {**sound, **odd}],
+            monkeypatch,
+            lambda model: make_variants(model, lion(), most=1),
         )
-        found = json.loads(done.stdout)
-        assert found["kept"] > 0
-        assert isinstance(found["rejected"], list)
+        assert dropped.kept == []
+        assert reason in dropped.rejected[0].reason
+
+
+def test_variants_by_rule_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(lion().model_dump_json() + "\n")
+    words = ["bench", "variants", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "v.jsonl"), "--by", "rule"]
+    with pytest.raises(UsageError, match="not made by rule any more"):
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    assert not (tmp_path / "v.jsonl").exists()
+
+
+def test_the_command_writes_a_file_that_loads_again_and_lists_what_it_rejected(tmp_path: Path) -> None:
+    source, out = tmp_path / "in.jsonl", tmp_path / "questions.jsonl"
+    source.write_text(lion().model_dump_json() + "\n")
+    done = CliRunner().invoke(
+        app, ["bench", "questions", str(source), "--out", str(out), "--json"], catch_exceptions=False
+    )
+    found = json.loads(done.stdout)
+    assert found["kept"] > 0
+    assert isinstance(found["rejected"], list)
     again = load_story(str(tmp_path / "questions.jsonl"))
     assert again.recoverability_questions
     assert all(item.gold_answer in item.accepted_answers for item in again.recoverability_questions)

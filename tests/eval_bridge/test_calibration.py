@@ -8,7 +8,9 @@ import random
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
@@ -83,18 +85,37 @@ def test_moral_labels_ratings_and_preference() -> None:
     found = c.moral_recoverability(rows)
     assert found.hmr1 == pytest.approx(100 / 3)
     assert found.hmr3 == pytest.approx(200 / 3)
-    rated = c.rating([("r1", "s1", 3), ("r2", "s1", 4), ("r1", "s2", 5), ("r2", "s2", 5)], 500)
+    rated = c.rating([("r1", "s1", 3), ("r2", "s1", 4), ("r1", "s2", 5), ("r2", "s2", 5)])
     assert rated.mean == pytest.approx(4.25)
     assert rated.sd == pytest.approx(math.sqrt(11 / 12))
-    assert rated.ci95 is not None
-    assert rated.ci95[0] == pytest.approx(3.5)
+    assert rated.ci95 is None, "two stories"
+    # Two people with means of 4 and 4.5: Student's t of one degree of freedom.
+    assert rated.ci95_raters == pytest.approx((4.25 - 0.25 * 12.7062047362, 4.25 + 0.25 * 12.7062047362), abs=1e-8)
     values = [2, 1, 1, 0, -1, 2, 1, 2]
-    test = preference_test([Preference(f"r{at % 4}", f"s{at // 4}", value) for at, value in enumerate(values)], 5, 200)
+    test = preference_test([Preference(f"r{at % 4}", f"s{at // 4}", value) for at, value in enumerate(values)], 5)
     assert test.rank_biserial == pytest.approx(23 / 28)
     assert test.p is not None
     assert 0 < test.p < 0.05 < (test.p_corrected or 0) == pytest.approx(min(1, 5 * test.p))
     assert test.mean == pytest.approx(1.0)
     assert preference_test([Preference("r", "s", 0)]).p is None
+
+
+def test_scores_are_also_compared_within_each_rater(tmp_path: Path) -> None:
+    """Two raters on scales of their own, and one who says the same of everything; SciPy's z-scores and Spearman."""
+    judge, own = [0.1, 0.5, 0.2, 0.9, 0.7], {"a": [1, 3, 2, 5, 4], "b": [90, 91, 95, 99, 92], "c": [3, 3, 3, 3, 3]}
+    rows = [f"{who},s{at},{judge[at]},{value}" for who, told in own.items() for at, value in enumerate(told)]
+    found = calibrate(csv(tmp_path / "p.csv", "rater,story_id,judge_score,human_score", *rows))
+    plain, within = found.judge_scores, found.judge_scores_within_raters
+    assert plain is not None
+    assert within is not None
+    means = np.mean([stats.zscore(own["a"]), stats.zscore(own["b"])], axis=0)
+    assert within.spearman == pytest.approx(stats.spearmanr(judge, means).statistic)
+    assert within.pearson == pytest.approx(stats.pearsonr(judge, means).statistic)
+    assert within.kendall == pytest.approx(stats.kendalltau(judge, means).statistic)
+    assert within.n == 5
+    assert plain.n == 15
+    assert plain.spearman != pytest.approx(within.spearman)
+    assert any(note.startswith("c: one score for everything") for note in found.notes)
 
 
 HEADER = "rater,story_id,question_id,question_type,condition,right"
@@ -114,7 +135,7 @@ def test_human_stg_averages_raters_questions_and_dimensions(tmp_path: Path) -> N
         for condition, marks in cells.items()
         for at, mark in enumerate(marks)
     ]
-    found = calibrate(csv(tmp_path / "people.csv", HEADER, *rows), resamples=200)
+    found = calibrate(csv(tmp_path / "people.csv", HEADER, *rows))
     human = found.recoverability
     assert human is not None
     text, image = (1 + 2 / 3) / 2, (2 / 3 + 0) / 2
@@ -124,9 +145,28 @@ def test_human_stg_averages_raters_questions_and_dimensions(tmp_path: Path) -> N
     assert human.stg == pytest.approx(100 * (text - image))
     assert human.gaps["moral"] == pytest.approx(100 * 2 / 3)
     assert human.gaps["emotional"] is None
-    assert human.ci95.stg is not None
-    assert human.ci95.stg[0] <= (human.stg or 0) <= human.ci95.stg[1]
+    assert human.ci95.stg is None, "two stories"
+    assert human.ci95_raters.stg is not None
+    assert human.ci95_raters.stg[0] <= (human.stg or 0) <= human.ci95_raters.stg[1]
     assert "lack a condition" in found.notes[0]
+    assert human.none is None
+    # The same people, asked without evidence about all but one of the valid questions.
+    guesses = {("s1", "q1", "causal"): "100", ("s2", "q1", "moral"): "110", ("s2", "q2", "moral"): "111"}
+    blind = [f"r{at},{','.join(key)},none,{mark}" for key, marks in guesses.items() for at, mark in enumerate(marks)]
+    both = calibrate(csv(tmp_path / "more.csv", HEADER, *rows, *blind))
+    gained = both.recoverability
+    assert gained is not None
+    assert gained.none == pytest.approx(100 * (1 / 3 + 2 / 3) / 2)
+    assert gained.none_by_story == {"s1": pytest.approx(100 / 3), "s2": pytest.approx(200 / 3)}
+    assert gained.gain_image == pytest.approx(100 * (1 / 3 + 0) / 2 - 50)
+    assert gained.gain_text == pytest.approx(100 * (1 + 2 / 3) / 2 - 50)
+    assert gained.ci95_raters.gain_image is not None
+    assert gained.ci95_raters.gain_image[0] <= gained.gain_image <= gained.ci95_raters.gain_image[1]
+    assert any(note.startswith("1 valid questions were asked of nobody without") for note in both.notes)
+    new = ("none", "gain_image", "gain_text", "none_by_story")
+    plain = gained.model_dump(exclude={*new, *(f"ci95{kind}" for kind in ("", "_raters", "_both"))})
+    assert plain == human.model_dump(exclude={"ci95", "ci95_raters", "ci95_both"})
+    assert gained.ci95.model_dump(exclude=set(new)) == human.ci95.model_dump()
 
 
 def test_every_section_from_one_json_lines_file(tmp_path: Path) -> None:
@@ -146,7 +186,7 @@ def test_every_section_from_one_json_lines_file(tmp_path: Path) -> None:
     ]
     path = tmp_path / "people.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = CliRunner().invoke(app, ["bench", "calibrate", str(path), "--resamples", "50", "--json"])
+    result = CliRunner().invoke(app, ["bench", "calibrate", str(path), "--json"])
     found = json.loads(result.stdout)
     assert found["judge_labels"]["agreement"] == pytest.approx(50.0)
     assert found["judge_labels"]["ece"] == pytest.approx((1 / 6 + 0.4) / 2)
@@ -156,7 +196,7 @@ def test_every_section_from_one_json_lines_file(tmp_path: Path) -> None:
     assert found["mas"]["krippendorff_alpha"] is None
     assert (found["moral"]["hmr1"], found["moral"]["hmr3"]) == (0.0, 100.0)
     assert found["preference"]["causal"]["n_nonzero"] == 1
-    shown = CliRunner().invoke(app, ["bench", "calibrate", str(path), "--resamples", "50"]).stdout
+    shown = CliRunner().invoke(app, ["bench", "calibrate", str(path)]).stdout
     assert "fleiss_kappa" in shown
 
 
@@ -193,5 +233,5 @@ def test_twins_and_broken_lines_are_refused(tmp_path: Path) -> None:
 
 def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "krippendorff", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'katha\[stats\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[stats\]"):
         c.krippendorff_alpha({"1": {"a": 1, "b": 2}, "2": {"a": 1, "b": 1}}, "ordinal")

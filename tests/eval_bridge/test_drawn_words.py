@@ -17,6 +17,7 @@ from katha.eval_bridge.bench.boards import Boards
 from katha.eval_bridge.packets.packets import leaked_words
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
+from katha.installing import install_line
 from katha.lettering import WordScanner
 from katha.store import Store
 
@@ -61,7 +62,7 @@ def test_a_picture_with_the_storys_words_leaves_the_board_unjudged(tmp_path: Pat
     assert results.leakage.pictures_read == 10
     assert results.leakage.drawn == ["s0, frame 2: THE LION SLEEPS", "s1, frame 2: BAKERY"]
     assert results.leakage.detected == 50.0
-    assert judge.asked == 9
+    assert judge.asked == 3 * 4, "three questions of one story, under each condition"
 
 
 def test_the_missing_extra_names_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +74,5 @@ def test_the_missing_extra_names_its_command(tmp_path: Path, monkeypatch: pytest
     words = ["eval", source, "--boards", tmp_path / "boards", "--out", tmp_path / "out", "--scan-words"]
     told = CliRunner().invoke(app, [str(word) for word in words])
     assert isinstance(told.exception, MissingExtraError)
-    assert "pip install 'katha[ocr]'" in str(told.exception)
+    assert install_line("ocr") in str(told.exception)
     assert not (tmp_path / "out").exists()

@@ -15,7 +15,7 @@ from katha.eval_bridge.judges.recorded import RecordedJudge
 from katha.eval_bridge.judging.abilities import judge_name
 from katha.eval_bridge.judging.answers import AnswerLog, read_answers
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, Retry
-from katha.eval_bridge.packets.instructions import judge_prompt, reply_schema
+from katha.eval_bridge.packets.instructions import judge_prompt, reply_schema, together_sha256, together_text
 from katha.eval_bridge.packets.packets import clean_image, make_packet, scan_packet
 from katha.protocols import Evidence, JudgeReply
 from katha.schema import Answer, Packet, Question
@@ -177,6 +177,48 @@ def test_reply_schemas_are_those_of_the_protocol() -> None:
     both = reply_schema("text+image", ("a", "b"))
     assert list(both["properties"]) == ["source_answer", "image_support", "final_answer", "confidence"]
     assert both["properties"]["final_answer"]["enum"] == ["a", "b"]
+
+
+def test_without_evidence_nothing_is_shown_and_unclear_is_no_option() -> None:
+    packet, evidence = make_packet("s", "none", [picture()], STORY)
+    assert (packet.images, packet.text, evidence.images, evidence.text) == ((), None, (), None)
+    chosen = judge_prompt(question(), "none", variant="strict", answers_format="choice")
+    assert chosen.options == ("The mouse bites the net", "The lion sleeps", "The net is old", "It rains")
+    free = judge_prompt(question(), "none", variant="strict", answers_format="free")
+    assert list(free.schema["properties"]) == ["answer", "confidence"]
+    assert "best guess" in free.instruction
+    leaked = packet.model_copy(update={"text": STORY})
+    assert not scan_packet(leaked, evidence).clean
+
+
+def test_without_evidence_several_questions_have_a_prompt_of_their_own() -> None:
+    told = {}
+    for condition in ("none", "image"):
+        prompts = [
+            judge_prompt(question(name), condition, variant="strict", answers_format="free")  # type: ignore[arg-type]
+            for name in ("q1", "q2")
+        ]
+        told[condition] = together_text(prompts)[1], together_sha256(prompts)
+    assert "is right wherever" in told["image"][0]
+    assert "Unclear" not in told["none"][0]
+    assert not set(told["none"][1]) & set(told["image"][1])
+
+
+def test_a_judge_that_gives_no_guess_is_counted_and_not_guessed_for() -> None:
+    cache = KeptAnswers()
+    script = ["Unclear", JudgeReply("refused", error="no"), "a net", "ambiguous."]
+    rows = put(
+        ScriptedJudge(script),
+        [question(f"q{at}") for at in range(4)],
+        cache,
+        condition="none",
+        method=None,
+        answers="free",
+    )
+    assert [row.status for row in rows] == ["refused", "refused", "ok", "refused"]
+    assert [row.answer for row in rows] == [None, None, "a net", None]
+    assert "gave none" in str(rows[0].error)
+    assert len(cache) == 1
 
 
 def test_an_answer_is_paid_once_for_all_methods() -> None:

@@ -122,7 +122,7 @@ def test_scores_hold_it_beside_the_majority(tmp_path: Path) -> None:
     assert added["raw"]["n"] > 0
     assert read_ensemble(file).judges == ("fair", "good", "poor")
     file.write_text('{"judges": ["a"], "weights": []}')
-    with pytest.raises(InputFileError, match="no ensemble"):
+    with pytest.raises(InputFileError, match="not an ensemble"):
         katha(*words, "--ensemble", file)
     people.write_text('{"story_id": "s0", "question_id": "q0", "condition": "image", "right": true}\n')
     with pytest.raises(RecordError, match="1 labelled answers are too few"):

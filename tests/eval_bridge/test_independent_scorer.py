@@ -40,6 +40,8 @@ def archive(folder: Path, seed: int) -> tuple[list[Row], list[Row], list[Row]]:
                         if (condition == "text") != (method is None) and shared:
                             continue
                         rows.append(answer(draw, record, question, judge, method, condition))
+                if seed % 2 and draw.random() < 0.9:
+                    rows.append(answer(draw, record, question, judge, None, "none"))
     rows += draw.sample(rows, 20)
     for row in rows[-20:]:
         row["answer"] = "Unclear"
@@ -48,7 +50,7 @@ def archive(folder: Path, seed: int) -> tuple[list[Row], list[Row], list[Row]]:
 
 
 def answer(draw: random.Random, record: Row, question: Row, judge: str, method: str | None, condition: str) -> Row:
-    likely = {"text": 0.85, "image": 0.5, "text+image": 0.8}[condition]
+    likely = {"text": 0.85, "image": 0.5, "text+image": 0.8, "none": 0.2}[condition]
     accepted = [question["gold_answer"], *question["accepted_answers"]]
     said = (
         draw.choice(accepted).upper() + "!" if draw.random() < likely else draw.choice(["Unclear", "no", "Ambiguous"])
@@ -143,10 +145,13 @@ def test_every_number_agrees_with_an_independent_scorer(tmp_path: Path, seed: in
     wanted = mine.scores()
     assert sorted(scores["methods"]) == sorted(wanted["methods"])
     for method, entry in scores["methods"].items():
+        for judge, told in entry["judges"].items():
+            assert (told.pop("unmeasured", None) is not None) == mine.hidden(method, judge)
         same(entry["judges"], wanted["methods"][method], method)
         assert set(entry["invalid_stories"]) == mine.left_out(method)
         assert entry["stories"] == len(mine.stories) - len(mine.left_out(method))
     assert lost[1] in scores["methods"][lost[0]]["invalid_stories"]
     same(scores["comparisons"], wanted["comparisons"], "comparisons")
-    same(scores["contrastive"]["methods"], pair_scores(*(paths[name] for name in PAIR_FILES), 60, 42), "pairs")
+    assert mine.guessed == bool(seed % 2)
+    same(scores["contrastive"]["methods"], pair_scores(*(paths[name] for name in PAIR_FILES)), "pairs")
     same(scores["alignment"]["judges"], alignment(mine, paths["people"]), "alignment")

@@ -13,9 +13,12 @@ from typing import Any, get_args
 
 import pytest
 import torch
+from doubles import BlockRenderer, plugins, story
 from tiny_vlm import FAMILIES, STORY, build, pictures
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from katha.agents.run import run_story
+from katha.config import Settings
 from katha.errors import JudgeError, UsageError
 from katha.eval_bridge.judges import local_model
 from katha.eval_bridge.judges.local import LocalJudge, Reuse, ReuseGate
@@ -411,3 +414,29 @@ def test_it_answers_through_the_evaluation(folders: dict[str, Path]) -> None:
     assert [answer.status for answer in answers] == ["ok", "ok"]
     assert answers[0].judge == f"local:{folders['smolvlm']}"
     assert isinstance(judge, Judge)
+
+
+def test_a_judge_that_does_not_fit_is_refused_before_anything_is_drawn(
+    judges: Callable[..., LocalJudge], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    judge, drawer = judges("idefics3", "off"), BlockRenderer()
+    judge.require_room()
+    monkeypatch.setattr("katha.eval_bridge.judges.local.whole_bytes", lambda device: 1000)
+    config = Settings(renderer="block", planner="scenes", judges=("local",), seeds=(1,), mode="base")
+    with pytest.raises(UsageError, match=r"takes 0.0 GiB in float32; cpu has 0.0.*smaller dtype"):
+        run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=drawer, judges={"local": judge}))
+    assert drawer.drawn == []
+
+
+def test_weights_that_no_card_has_room_for_are_named(
+    judges: Callable[..., LocalJudge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> object:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    judge = judges("idefics3", "off")
+    judge.close()
+    monkeypatch.setattr(torch.nn.Module, "to", full)
+    with pytest.raises(JudgeError, match=r"does not fit.*smaller dtype"):
+        list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))

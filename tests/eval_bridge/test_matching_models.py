@@ -20,15 +20,20 @@ from typer.testing import CliRunner
 from katha.agents.context import RunContext, load_plugins
 from katha.agents.folder import RunFolder
 from katha.app.cli.main import app
+from katha.app.exports.archives import JudgedFolder
 from katha.app.reports.eval_page import write_eval_report
 from katha.config import Settings
+from katha.configs import load_prompt
 from katha.errors import InputFileError, ModelError, UsageError
+from katha.eval_bridge.matching import models
 from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.models import LlmDecider, NliDecider, claim
-from katha.eval_bridge.matching.rules import ModelRule, make_decider, open_rule
+from katha.eval_bridge.matching.report import measure_file
+from katha.eval_bridge.matching.rules import ModelRule, make_decider, open_rule, read_verdicts
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
+from katha.jsonio import digest
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, Answer, Question, StoryRecord
 from katha.store import Store
@@ -199,6 +204,30 @@ def test_a_failed_verdict_is_no_verdict(serve: Callable[..., Server], tmp_path: 
     assert len(server.bodies) == asked + 1
 
 
+def test_a_verdict_that_could_not_be_had_stops_no_report(serve: Callable[..., Server], tmp_path: Path) -> None:
+    """What was scored stays: the report and every export show such an answer as unscored, and call nobody."""
+    server = serve(lambda answer: {"text": "", "refusal": "no"})
+    name, out = "llm:openai:gpt-4o", tmp_path / "out"
+    record = StoryRecord(story_id="s", story_text="A mouse.", recoverability_questions=[question()])
+    settings = EvalSettings(answers="free", matching=name, resamples=10)
+    board = draw(tmp_path / "boards", [record])
+    job = EvalJob([record], [board], {"phrases": Phrases()}, settings, decider=make_decider(name))
+    with Store(tmp_path / "cache") as store:
+        result = evaluate(job, out, store)
+    asked = len(server.bodies)
+    assert any("got no verdict by llm:openai:gpt-4o and are unscored" in note for note in result.scores.notes)
+    assert write_eval_report(out).is_file()
+    folder = JudgedFolder(out)
+    assert {folder.right(row) for part in folder.parts() for row in part.rows} == {None}
+    assert len(server.bodies) == asked
+    assert result.state.status == "incomplete"
+    server.rule = says(lambda answer: told(True))
+    with Store(tmp_path / "cache") as store:
+        again = evaluate(job, out, store)
+    assert again.state.status == "finished", "the same command asks for the verdicts again"
+    assert not any("got no verdict" in note for note in again.scores.notes)
+
+
 def archive(folder: Path, **changes: Any) -> tuple[Path, Path]:
     record = {"story_id": "s", "story_text": "A mouse.", "recoverability_questions": [question().model_dump()]}
     rows = [
@@ -230,7 +259,7 @@ def test_scoring_again_is_offline(nli: Path, tmp_path: Path) -> None:
         katha(*words)
         assert out.read_bytes() == before
         kept.write_bytes(b"{}\n" + kept.read_bytes())
-        with pytest.raises(InputFileError, match="line 1, is no verdict"):
+        with pytest.raises(InputFileError, match="line 1, is not a verdict"):
             katha(*words)
     finally:
         moved.rename(nli)
@@ -352,3 +381,72 @@ def test_answers_are_compared_in_an_order_of_their_own(serve: Callable[..., Serv
         assert isinstance(rule, ModelRule)
         assert rule.settle([Pair(answer, question()) for answer in said]) == 0, number
     assert server.bodies[0] == server.bodies[1]
+
+
+def test_no_verdict_is_paid_for_twice(
+    serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the default rule: an evaluation that is gone on with, looked at again or scored asks for no verdict anew."""
+    server = serve(lambda answer: told(SAID[answer]))
+    config = Settings(judges=("openai:gpt-4o",), base_url=server.url)
+    assert (config.answers, config.matching) == ("free", "llm:openai:gpt-4o")
+    record, out = StoryRecord(story_id="s", story_text="A mouse.", recoverability_questions=[question()]), tmp_path
+    settings = EvalSettings(answers=config.answers, matching=config.matching, resamples=10)
+    board = draw(tmp_path / "boards", [record])
+
+    def go() -> Any:
+        decider = make_decider(config.matching, config.base_url)
+        job = EvalJob([record], [board], {"phrases": Phrases()}, settings, decider=decider, config=config)
+        with Store(tmp_path / "cache") as store:
+            return evaluate(job, out / "eval", store)
+
+    first = go()
+    paid = len(server.bodies)
+    assert paid == 1
+    assert any(note.startswith("Free answers are matched by llm:openai:gpt-4o") for note in first.scores.notes)
+    wanted = first.scores.model_dump(mode="json")
+    state = json.loads((out / "eval" / "eval.json").read_text(encoding="utf-8"))
+    assert state["config"]["matching"] == config.matching, "what was chosen replays"
+    for cut in (False, True):  # as it stands, and as a command leaves it that is killed while it scores
+        if cut:
+            (out / "eval" / "eval.json").write_text(json.dumps(state | {"status": "running", "results": None}))
+            (out / "eval" / "scores.json").unlink()
+        assert go().scores.model_dump(mode="json") == wanted
+    monkeypatch.delenv("OPENAI_API_KEY")  # scoring takes the archive's rule with its verdicts, and calls nobody
+    words = ("score", out / "eval" / "stories.jsonl", "--answers", out / "eval", "--resamples", 10)
+    again = katha(*words, "--questions", "all", "--out", out / "again.json")["scores"]
+    assert (again["matching"], again["methods"]) == (config.matching, wanted["methods"])
+    assert len(server.bodies) == paid
+
+
+def test_another_wording_of_the_prompt_is_another_rule(
+    serve: Callable[..., Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(lambda answer: told(SAID[answer]))
+    name, kept = "llm:openai:gpt-4o", tmp_path / "verdicts.jsonl"
+    for prompt in ("same", "together"):
+        before = make_decider(name)
+        assert before is not None
+        rule = open_rule(name, [kept], decider=before, keep=kept)
+        assert isinstance(rule, ModelRule)
+        rule.settle([Pair("the mouse sleeps", question())])
+        assert len(read_verdicts(name, [kept], digest(dict(before.spec())))) == 1
+        with monkeypatch.context() as changed:  # the claim's wording stands for the prompt's, changed
+            changed.setattr(models, "load_prompt", lambda at, of=prompt: load_prompt(at.replace(of, "claim")))
+            after = make_decider(name)
+            assert after is not None
+            assert read_verdicts(name, [kept], digest(dict(after.spec()))) == {}
+
+
+HARD_PAIRS = Path(__file__).parents[1] / "data" / "answer_pairs"
+
+
+def test_a_language_model_is_right_about_answers_that_were_written_to_be_hard() -> None:
+    rule = ModelRule("llm:openai:frontier", [HARD_PAIRS / "verdicts.jsonl"])
+    found = measure_file(HARD_PAIRS / "pairs.jsonl", rule)
+    assert found.n == 324
+    assert found.undecided == 0
+    assert found.false_accept is not None
+    assert found.false_accept <= 0.02
+    assert found.false_reject is not None
+    assert found.false_reject <= 0.10

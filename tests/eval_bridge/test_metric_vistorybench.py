@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from katha.errors import InputFileError, UnknownPluginError, UsageError
 from katha.eval_bridge.metrics import Features, MetricBoard, measure_board, measure_set
 from katha.eval_bridge.metrics.detectors import (
-    Box,
+    DetectedBox,
     Finder,
     GroundingDino,
     crop,
@@ -50,13 +50,15 @@ class Squares:
     def spec(self) -> Mapping[str, Any]:
         return {"name": "squares"}
 
-    def find(self, image: bytes, what: str) -> list[Box]:
+    def find(self, image: bytes, what: str) -> list[DetectedBox]:
         assert what == "character"
         type(self).looked += 1
         pixels = np.asarray(decode(image)).astype(int)
         places = itertools.product(range(0, pixels.shape[0], SIDE), range(0, pixels.shape[1], SIDE))
         return [
-            Box(x, y, x + SIDE, y + SIDE, 0.9) for y, x in places if pixels[y : y + SIDE, x : x + SIDE].mean() < 250
+            DetectedBox(x, y, x + SIDE, y + SIDE, 0.9)
+            for y, x in places
+            if pixels[y : y + SIDE, x : x + SIDE].mean() < 250
         ]
 
 
@@ -296,10 +298,10 @@ def test_inception_and_aesthetics(tmp_path: Path) -> None:
 
 def test_pictures_are_cut_mirrored_and_resized() -> None:
     picture = scene(RED, BLUE)
-    piece = crop(picture, Box(SIDE - 4, -5, SIDE + 4, 8, 1.0))
+    piece = crop(picture, DetectedBox(SIDE - 4, -5, SIDE + 4, 8, 1.0))
     assert piece is not None
     assert decode(piece).size == (8, 8)
-    assert crop(picture, Box(70, 0, 90, 10, 1.0)) is None
+    assert crop(picture, DetectedBox(70, 0, 90, 10, 1.0)) is None
     assert np.array_equal(np.asarray(decode(mirrored(picture))), np.asarray(decode(picture))[:, ::-1])
     assert decode(resized(picture, 240)).size == (480, 240)
 
@@ -360,7 +362,7 @@ def test_csd_is_a_clip_tower_and_its_style_layer(tmp_path: Path) -> None:
         row = (tower.visual.eval()(torch.tensor(pixels).permute(2, 0, 1)[None].float()) @ style)[0].numpy()
     assert rows[0] == pytest.approx(row / np.linalg.norm(row), abs=1e-5)
     torch.save({"last_layer_style": style}, path)
-    with pytest.raises(InputFileError, match="no CSD checkpoint"):
+    with pytest.raises(InputFileError, match="not a CSD checkpoint"):
         make_encoder(f"csd:{model}@{path}").encode_images([plain_picture(1)])
 
 

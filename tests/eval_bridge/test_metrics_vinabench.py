@@ -128,7 +128,7 @@ def test_a_board_without_what_a_part_needs_is_a_typed_null(tmp_path: Path) -> No
     lone = make_board(["It is empty."], narrative=Narrative(scenes=(NARRATIVE.scenes[2],)))
     found = list(measure_board(VinaBench(), lone, make_context(tmp_path, ScriptedJudge(probabilities))))
     assert {value.part: value.reason for value in found if value.value is None} == {
-        "entities": "no scene has a linked entity that is no character",
+        "entities": "no scene has a linked entity that is not a character",
         "attributes": "no scene has a character with a description",
         "time": "no scene has a time of day",
         "location": "no scene has a location",
@@ -278,7 +278,7 @@ def test_vinabench_s_files_load(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"narrative": []}, "is no list of narratives"),
+        ({"narrative": []}, "is not a list of narratives"),
         ([{**ROW, "narrative": []}], "narrative 1, field 'narrative'"),
         ([ROW, ROW], "narrative 2: its id 's1_a_7' is none, or is there twice"),
         ([{**ROW, "scene_characters": [{"num_present": "many"}]}], "narrative 1"),

@@ -19,16 +19,16 @@ from katha.errors import RecordError
 from katha.eval_bridge.people.analysis import Analysis, calibrate
 from katha.eval_bridge.people.calibration import Archive
 from katha.eval_bridge.people.preferences import criteria, preference_pair, signed_rank_p
-from katha.eval_bridge.people.recoverability import Answered, compare, recoverability
+from katha.eval_bridge.people.recoverability import RaterAnswers, compare, recoverability
 from katha.schema import Answer, StoryRecord
 
 NEAR = 1e-9
 TABLE_51 = "Causality Causality Intention Intention Emotion Emotion Consequence Consequence Moral Moral Trajectory"
 
 
-def made(seed: int, **changes: Any) -> list[dict[str, Any]]:
-    """Judgments of a between study of two methods, with labels, ratings and groups."""
-    draw, study = np.random.default_rng(seed), Study(raters=9, stories=7, questions=6, within=True)
+def made(seed: int, *, guesses: bool = False, **changes: Any) -> list[dict[str, Any]]:
+    """Judgments of a study of two methods, with labels, ratings and groups."""
+    draw, study = np.random.default_rng(seed), Study(raters=9, stories=7, questions=6, within=True, guesses=guesses)
     rows: list[dict[str, Any]] = [dict(row) for row in answers(draw, study, Truth(**changes)) if draw.random() < 0.7]
     for row in rows:
         row["label"] = "option 1" if row["right"] else f"option {draw.integers(2, 6)}"
@@ -45,10 +45,10 @@ def made(seed: int, **changes: Any) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_everything_once_more_from_the_equations(seed: int) -> None:
-    rows = made(seed)
-    found = Analysis("made", 200, 42).whole(rows)
+@pytest.mark.parametrize(("seed", "guesses"), [(1, False), (2, False), (3, False), (4, True)])
+def test_everything_once_more_from_the_equations(seed: int, guesses: bool) -> None:
+    rows = made(seed, guesses=guesses)
+    found = Analysis("made").whole(rows)
     assert found.methods is not None
     for name, own in found.methods.items():
         told, kept = own.recoverability, independent.valid(rows, name)
@@ -61,6 +61,12 @@ def test_everything_once_more_from_the_equations(seed: int) -> None:
         estimate, error, freedom = independent.crossed(asked, lambda some, n=name, k=kept: independent.stg(some, n, k))
         reach = float(stats.t.isf(0.025, freedom)) * error
         assert told.ci95_both.stg == pytest.approx((estimate - reach, estimate + reach), abs=1e-7)
+        assert (told.none is not None) == guesses
+        if guesses:
+            assert told.gain_image == pytest.approx(independent.gain(rows, name, kept), abs=NEAR)
+            crossed = independent.crossed(asked, lambda some, n=name, k=kept: independent.gain(some, n, k))
+            reach = float(stats.t.isf(0.025, crossed[2])) * crossed[1]
+            assert told.ci95_both.gain_image == pytest.approx((crossed[0] - reach, crossed[0] + reach), abs=1e-7)
         _agreement(own, asked, [row for row in rows if row.get("method") == name])
     _difference(found.comparisons, rows)
     _preferences(found.preferences, rows)
@@ -126,15 +132,17 @@ def _preferences(pairs: Any, rows: list[dict[str, Any]]) -> None:
         )
 
 
-def test_the_interval_over_participants_is_the_bootstrap_of_the_text() -> None:
-    """10,000 draws of participants, seed 42, written out one by one."""
+def test_the_interval_over_participants_leaves_out_each_of_them() -> None:
+    """Student's t of the jackknife, written out."""
     rows = preferences(np.random.default_rng(5), Study(raters=6, stories=5), 0.4, Truth(), ("Q1",))
-    pair = preference_pair(("a", "b"), "pairs", rows, 10_000, 42)
+    pair = preference_pair(("a", "b"), "pairs", rows)
     people = sorted({str(row["rater"]) for row in rows})
     given = [[int(row["preference"]) for row in rows if row["rater"] == name] for name in people]
-    drawn = np.random.default_rng(42).integers(0, len(people), (10_000, len(people)))
-    means = [np.mean([value for at in draw for value in given[at]]) for draw in drawn]
-    assert pair.criteria["Q1"].ci95_raters == pytest.approx(tuple(np.percentile(means, (2.5, 97.5))), abs=NEAR)
+    left = np.array([np.mean([v for at, own in enumerate(given) if at != out for v in own]) for out in range(6)])
+    error, tails = np.sqrt(5 * left.var()), stats.moment(left, 4) / left.var() ** 2
+    reach = stats.t.ppf(0.975, min(5, 12 / (tails - 3 / 5))) * error
+    mean = np.mean([value for own in given for value in own])
+    assert pair.criteria["Q1"].ci95_raters == pytest.approx((mean - reach, mean + reach), abs=1e-7)
 
 
 def test_wilcoxon_is_exact_with_ties() -> None:
@@ -162,7 +170,7 @@ def test_methods_and_comparisons_are_never_pooled(tmp_path: Path) -> None:
     lines += [f"r{r},s{s},,,,,{m},{score}" for r in "12" for s in "12" for m, score in (("A", 5), ("B", 1))]
     path = tmp_path / "people.csv"
     path.write_text("\n".join([head, *lines]) + "\n")
-    found = calibrate(path, 50)
+    found = calibrate(path)
     assert found.recoverability is None
     assert found.ncs is None
     assert found.methods is not None
@@ -189,22 +197,22 @@ def test_two_comparisons_of_one_story_fit_in_one_file(tmp_path: Path) -> None:
         for task, b, p in (("pairs", "base", 1), ("pairs", "other", -1), ("bridge", "full without its bridge", 2))
     ]
     path.write_text("\n".join([head, *lines]) + "\n")
-    found = calibrate(path, 50)
+    found = calibrate(path)
     means = {(pair.task, pair.b): pair.criteria["Q15"].mean for pair in found.preferences or ()}
     assert means == {("pairs", "base"): 1.0, ("pairs", "other"): -1.0, ("bridge", "full without its bridge"): 2.0}
     path.write_text("\n".join([head, *lines, lines[0]]) + "\n")
     with pytest.raises(RecordError, match="line 14: repeats line 2"):
-        calibrate(path, 50)
+        calibrate(path)
     path.write_text("\n".join([head, lines[0], "r1,s9,pairs,base,full,Q15,1"]) + "\n")
     with pytest.raises(RecordError, match=r"preferred against .*in one order"):
-        calibrate(path, 50)
+        calibrate(path)
 
 
 def test_labels_of_two_questions_of_a_story_have_a_kappa(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     lines = [f"r{r},s1,q{q},image,{'x' if q + r != 2 else 'y'}" for r in (0, 1) for q in (0, 1, 2)]
     path.write_text("\n".join(["rater,story_id,question_id,condition,label", *lines]) + "\n")
-    found = calibrate(path, 50)
+    found = calibrate(path)
     assert found.labels is not None
     assert (found.labels.n, found.labels.n_kappa) == (3, 3)
     wanted = independent.fleiss([["x", "x"], ["x", "y"], ["y", "x"]])
@@ -243,7 +251,7 @@ def asked_alike(draw: random.Random) -> tuple[list[StoryRecord], list[dict[str, 
     ]
     rows: list[dict[str, Any]] = []
     archive: list[Answer] = []
-    under = (("text", None, 0.9), ("image", "m", 0.5), ("text+image", "m", 1.0))
+    under = (("text", None, 0.9), ("image", "m", 0.5), ("text+image", "m", 1.0), ("none", None, 0.4))
     for record, (k, kind), (condition, method, good) in itertools.product(records, enumerate(kinds), under):
         about = {"story_id": record.story_id, "question_id": f"q{k}", "condition": condition}
 
@@ -269,6 +277,10 @@ def test_judges_beside_people_once_more() -> None:
     kept = independent.valid(rows, "m")
     for judge in ("j1", "j2"):
         own = {(row.story_id, row.question_id, row.condition): row for row in archive if row.judge == judge}
+        guesses = {key: said for key, said in given.items() if key[2] == "none"}
+        blind = [(own[key].answer == "gold") == (said.count("gold") > len(said) / 2) for key, said in guesses.items()]
+        assert found[judge].verdicts["none"] == pytest.approx(100 * independent.mean(blind), abs=NEAR)
+        assert found[judge].agreement["none"].n == sum(independent.most(said) is not None for said in guesses.values())
         images = {key: said for key, said in given.items() if key[2] == "image"}
         clear = {key: independent.most(said) for key, said in images.items() if independent.most(said) is not None}
         same = [own[key].answer == said for key, said in clear.items()]
@@ -296,8 +308,8 @@ def test_judges_beside_people_once_more() -> None:
 
 def test_a_large_study_recovers_what_was_put_in() -> None:
     truth = Truth(text=0.85, image=0.5, both=0.97, raters=0.0, stories=0.0, boards=0.0)
-    people = Answered.of(answers(np.random.default_rng(11), Study(24, 30, 6, ("a",), within=True), truth))
-    found, _ = recoverability(people, 0, 500, 42)
+    people = RaterAnswers.of(answers(np.random.default_rng(11), Study(24, 30, 6, ("a",), within=True), truth))
+    found, _ = recoverability(people, 0)
     for value, span, wanted in (
         (found.text, found.ci95_both.text, 85.0),
         (found.image, found.ci95_both.image, 50.0),
@@ -307,7 +319,7 @@ def test_a_large_study_recovers_what_was_put_in() -> None:
         assert span is not None
         assert span[0] <= wanted <= span[1]
     rows = preferences(np.random.default_rng(12), Study(24, 30), 0.6, Truth(), ("Q15",))
-    test = preference_pair(("a", "b"), "pairs", rows, 500, 42).criteria["Q15"]
+    test = preference_pair(("a", "b"), "pairs", rows).criteria["Q15"]
     assert test.ci95_both is not None
     assert test.ci95_both[0] <= 0.6 <= test.ci95_both[1]
     assert test.shown
@@ -318,9 +330,9 @@ def test_intervals_hold_and_nothing_is_concluded_of_nothing() -> None:
     study, covered, concluded, preferred = Study(8, 10, 4), 0, 0, 0
     for seed in range(60):
         draw = np.random.default_rng(seed)
-        (row,) = compare(Answered.of(answers(draw, study, Truth())), 0, 42)
+        (row,) = compare(RaterAnswers.of(answers(draw, study, Truth())))
         concluded += row.reading != "no difference is shown"
-        pair = preference_pair(("a", "b"), "pairs", preferences(draw, study, 0.0, Truth(), ("Q1", "Q12", "Q15")), 0, 42)
+        pair = preference_pair(("a", "b"), "pairs", preferences(draw, study, 0.0, Truth(), ("Q1", "Q12", "Q15")))
         preferred += any(test.shown for test in pair.criteria.values())
         span = pair.criteria["Q1"].ci95_both
         covered += span is not None and span[0] <= 0.0 <= span[1]

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from raters import Mind, answer_file, attentive
+from raters import answer_file, attentive, hand_in
 from study_material import STORIES, material, pack, recorded
 
 from katha.errors import InputFileError, UsageError
 from katha.eval_bridge.people.collected import participant, read_answer_files, to_judgments
-from katha.eval_bridge.people.design import Plan, needed
-from katha.eval_bridge.people.study import Item, Page, Screen, Study
+from katha.eval_bridge.people.design import StudyPlan, needed
+from katha.eval_bridge.people.study import Screen, StudyItem, StudyPage
 from katha.experiments.people import PeopleOptions, read_study, score_people
+from katha.jsonio import sha256_hex
 
 ALL = ("questions", "rating", "pairs", "bridge", "scores")
 EVERY = tuple(f"Q{number}" for number in range(1, 16))
 
 
-def plan(**changes: object) -> Plan:
+def plan(**changes: object) -> StudyPlan:
     values = {
         "design": "between",
         "tasks": ALL,
-        "people": 10,
+        "people": 12,
         "per_item": 2,
         "criteria": EVERY,
         "checks": 2,
@@ -32,10 +34,10 @@ def plan(**changes: object) -> Plan:
         "moral": True,
         "seed": 42,
     }
-    return Plan(**(values | changes))  # type: ignore[arg-type]
+    return StudyPlan(**(values | changes))  # type: ignore[arg-type]
 
 
-def cells(pages: list[Page]) -> Counter[tuple[object, ...]]:
+def cells(pages: list[StudyPage]) -> Counter[tuple[object, ...]]:
     """How often each thing is judged: by task, story, condition and boards, repeats left out."""
     return Counter(
         (screen.task, screen.story_id, screen.condition, frozenset((b.method, b.part) for b in screen.boards))
@@ -47,36 +49,71 @@ def cells(pages: list[Page]) -> Counter[tuple[object, ...]]:
 
 def test_everything_is_judged_as_often_and_nobody_meets_a_story_twice() -> None:
     pages, notes = plan().pages(material())
-    assert needed(material()) == 5
+    assert needed(material()) == 6
     counted = cells(pages)
     assert set(counted.values()) == {2}
     assert [note for note in notes if "judgments" in note] == []
-    assert len(counted) == len(STORIES) * (5 + 2 + 1 + 1 + 2)
+    assert len(counted) == len(STORIES) * (6 + 2 + 1 + 1 + 2)
     for page in pages:
         asked = Counter(s.story_id for s in page.screens if s.task == "questions" and len(s.items) > 2)
         assert max(asked.values(), default=1) == 1
-        read = {s.story_id for s in page.screens if s.task == "questions" and s.condition != "image"}
+        read = {s.story_id for s in page.screens if s.task == "questions" and "text" in s.condition}
         judged = {s.story_id for s in page.screens if s.task != "questions" and s.condition == "image"}
         assert not read & judged
     loads = [len(page.screens) for page in pages]
     assert max(loads) - min(loads) <= 5
 
 
-def test_within_everybody_goes_from_pictures_to_text() -> None:
+def test_within_everybody_goes_from_nothing_to_pictures_to_text() -> None:
     pages, _ = plan(design="within", people=2).pages(material())
     for page in pages:
         kinds = [(s.task, s.condition) for s in page.screens]
-        order = ["image", "text", "text+image"]
+        order = ["none", "image", "text", "text+image"]
         asked = [order.index(condition) for task, condition in kinds if task == "questions"]
         assert asked == sorted(asked)
         last_image = max(at for at, (_, condition) in enumerate(kinds) if condition == "image")
-        first_text = min(at for at, (_, condition) in enumerate(kinds) if condition != "image")
+        first_text = min(at for at, (_, condition) in enumerate(kinds) if "text" in condition)
         assert last_image < first_text
+        last_guess = max(at for at, (_, condition) in enumerate(kinds) if condition == "none")
+        assert last_guess < min(at for at, (_, condition) in enumerate(kinds) if condition == "image")
         for story in STORIES:
             own = [s for s in page.screens if s.task == "questions" and s.story_id == story and len(s.items) > 2]
-            assert sorted(s.condition for s in own) == ["image", "text", "text+image"]
+            assert sorted(s.condition for s in own) == ["image", "none", "text", "text+image"]
             assert len({s.boards for s in own if s.boards}) == 1
-    assert len(cells(pages)) == len(STORIES) * (5 + 2 + 1 + 1 + 2)
+    assert len(cells(pages)) == len(STORIES) * (6 + 2 + 1 + 1 + 2)
+
+
+def test_who_guesses_sees_nothing_and_may_not_pass() -> None:
+    guessed = 0
+    for design, people in (("between", 12), ("within", 2)):
+        pages, _ = plan(design=design, people=people, repeats=20).pages(material())
+        for page in pages:
+            for screen, item in page.items():
+                assert screen.condition != "none" or (screen.task == "questions" and not screen.boards)
+                if item.kind == "choice":
+                    assert ("Unclear" in item.options) == (screen.condition != "none")
+                    guessed += screen.condition == "none" and item.repeats is not None
+                assert item.kind != "ranking" or screen.condition == "image"
+    assert guessed
+
+
+def test_a_study_without_guesses_is_laid_out_as_before(tmp_path: Path) -> None:
+    """The hash is of the pages that were made before anything was asked without evidence."""
+    before = replace(material(), guesses=False)
+    assert needed(before) == 5
+    pages, notes = plan(people=10).pages(before)
+    told = json.dumps([[page.model_dump_json() for page in pages], notes])
+    assert sha256_hex(told.encode()) == "079c304f1507e46e3b34044a64726c586b0b89781af529450716f6c714c5b4df"
+    made = pack(tmp_path, raters=5, per_item=1, no_guesses=True)
+    study, _ = read_study(made.out)
+    assert not study.guesses
+    old = json.loads((made.out / "study.json").read_text())
+    del old["guesses"]
+    (made.out / "study.json").write_text(json.dumps(old))
+    paths = hand_in(tmp_path / "back", study, [attentive(steady)] * 5)
+    scored = score_people(paths, PeopleOptions(study=made.out)).scores.model_dump_json()
+    assert '"none"' not in scored
+    assert "gain" not in scored
 
 
 def test_order_sides_and_options_are_random_by_seed() -> None:
@@ -93,7 +130,8 @@ def test_order_sides_and_options_are_random_by_seed() -> None:
         if item.kind == "choice" and item.question_id
     )
     assert set(places) == {0, 1, 2, 3}
-    assert all(item.options[-1] == "Unclear" for page in first for _, item in page.items() if item.kind == "choice")
+    choices = [(screen, item) for page in first for screen, item in page.items() if item.kind == "choice"]
+    assert all(item.options[-1] == "Unclear" for screen, item in choices if screen.condition != "none")
 
 
 def test_checks_and_repeats_are_hidden_among_the_others() -> None:
@@ -144,7 +182,7 @@ def data_of(page: Path) -> dict[str, object]:
 
 
 def test_a_page_names_no_method_no_key_and_no_text_of_pictures(tmp_path: Path) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     study, records = read_study(made.out)
     for page, path in zip(study.pages, made.pages, strict=True):
         text = path.read_text(encoding="utf-8")
@@ -166,6 +204,8 @@ def test_a_page_names_no_method_no_key_and_no_text_of_pictures(tmp_path: Path) -
         screens = data["screens"]
         assert isinstance(screens, list)
         told = {str(screen["text"]) for screen in screens} - {""}
+        blind = [s for s, asked in zip(screens, page.screens, strict=True) if asked.condition == "none"]
+        assert all("best guess" in s["told"] and not s["text"] and not s["boards"] for s in blind)
         assert told == {record.story_text for record in records if record.story_id in shown}
         assert "<b>alone" not in text
         assert [len(s["boards"]) for s in screens] == [len(s.boards) for s in page.screens]
@@ -173,20 +213,20 @@ def test_a_page_names_no_method_no_key_and_no_text_of_pictures(tmp_path: Path) -
 
 
 def test_the_folder_is_made_once_and_another_study_is_refused(tmp_path: Path) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     before = {path: path.read_bytes() for path in made.pages}
-    assert pack(tmp_path, raters=5, per_item=1).reused
+    assert pack(tmp_path, raters=6, per_item=1).reused
     made.pages[0].unlink()
-    assert not pack(tmp_path, raters=5, per_item=1).reused
+    assert not pack(tmp_path, raters=6, per_item=1).reused
     assert {path: path.read_bytes() for path in made.pages} == before
     with pytest.raises(UsageError, match="holds a katha study with people with other stories, boards or settings"):
-        pack(tmp_path, raters=6, per_item=1)
+        pack(tmp_path, raters=7, per_item=1)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"raters": 4}, "4 people cannot be asked .* 5 are needed"),
+        ({"raters": 4}, "4 people cannot be asked .* 6 are needed"),
         ({"tasks": "questions,taste"}, "'taste' is not known"),
         ({"criteria": "Q1,Q99"}, "'Q99' is not known"),
         ({"groups": "a,a"}, "give each name once"),
@@ -206,7 +246,7 @@ def test_wrong_options_are_refused_before_anything_is_written(
 # Files that come back.
 
 
-def steady(screen: Screen, item: Item) -> int | list[str]:
+def steady(screen: Screen, item: StudyItem) -> int | list[str]:
     """Somebody who knows what is right, likes the repaired board, and says the same twice."""
     if item.kind == "ranking":
         return ["honesty", "courage"]
@@ -217,20 +257,10 @@ def steady(screen: Screen, item: Item) -> int | list[str]:
     return 3
 
 
-def hand_in(folder: Path, study: Study, minds: list[Mind], **options: object) -> list[Path]:
-    folder.mkdir(exist_ok=True)
-    paths = []
-    for number, mind in enumerate(minds):
-        path = folder / f"r{number}.json"
-        path.write_text(answer_file(study, study.pages[number], mind, rater=f"r{number}", **options))  # type: ignore[arg-type]
-        paths.append(path)
-    return paths
-
-
 def test_answers_become_judgments_with_the_right_signs(tmp_path: Path) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     study, records = read_study(made.out)
-    paths = hand_in(tmp_path / "back", study, [attentive(steady)] * 5)
+    paths = hand_in(tmp_path / "back", study, [attentive(steady)] * 6)
     collected, notes = read_answer_files(paths, study)
     assert notes == []
     assert all(participant(one, study).excluded == [] for one in collected)
@@ -243,7 +273,8 @@ def test_answers_become_judgments_with_the_right_signs(tmp_path: Path) -> None:
     assert asked
     assert all(row["right"] and row["answer"] == "gold" for row in asked)
     assert {row["label"] for row in asked} == {"option 1"}  # whatever the order in which they were shown
-    assert all("method" not in row for row in asked if row["condition"] == "text")
+    assert all(("method" in row) == ("image" in row["condition"]) for row in asked)
+    assert {row["condition"] for row in asked} == {"none", "text", "image", "text+image"}
     assert {row["target"] for row in rows if "top1" in row} == {"courage"}
     assert {row["rating"] for row in rows if "rating" in row} == {4}
     items = sum(1 for page in study.pages for _ in page.items())
@@ -255,11 +286,11 @@ def test_those_who_do_not_attend_are_left_out_and_named(tmp_path: Path) -> None:
     made = pack(tmp_path, raters=5, per_item=5, design="within", tasks="questions")
     study, _ = read_study(made.out)
 
-    def fickle(screen: Screen, item: Item) -> int | list[str]:
+    def fickle(screen: Screen, item: StudyItem) -> int | list[str]:
         turned = steady(screen, item)
         return turned if item.repeats is None or isinstance(turned, list) else (turned + 2) % 4
 
-    def careless(screen: Screen, item: Item) -> int | list[str]:
+    def careless(screen: Screen, item: StudyItem) -> int | list[str]:
         wrong = [place for place, option in enumerate(item.options) if option != item.expected]
         return steady(screen, item) if item.expected is None else wrong[0]
 
@@ -271,7 +302,7 @@ def test_those_who_do_not_attend_are_left_out_and_named(tmp_path: Path) -> None:
     short = json.loads(answer_file(study, study.pages[4], attentive(steady), rater="short"))
     short["answers"] = short["answers"][:3]
     (folder / "short.json").write_text(json.dumps(short))
-    scored = score_people([folder], PeopleOptions(study=made.out, resamples=50))
+    scored = score_people([folder], PeopleOptions(study=made.out))
     people = {who.rater: who for who in scored.scores.participants}
     assert people["r0"].excluded == []
     assert people["r1"].excluded == ["failed 2 of 2 attention checks"]
@@ -280,12 +311,12 @@ def test_those_who_do_not_attend_are_left_out_and_named(tmp_path: Path) -> None:
     assert people["r2"].excluded == ["answered 2 of 2 repeated items otherwise"]
     assert {row["rater"] for row in scored.rows} == {name for name, who in people.items() if not who.excluded}
     assert any("participants are left out: " in note for note in scored.scores.notes)
-    everybody = score_people([folder], PeopleOptions(study=made.out, resamples=50, everybody=True))
+    everybody = score_people([folder], PeopleOptions(study=made.out, everybody=True))
     assert {row["rater"] for row in everybody.rows} == set(people)
 
 
 def test_where_nobody_counts_it_says_why(tmp_path: Path) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     study, _ = read_study(made.out)
     paths = hand_in(tmp_path / "back", study, [attentive(steady)], ms=100)
     with pytest.raises(UsageError, match=r"1 of 1 participants are left out: r0 \(took 0\.1 seconds an item"):
@@ -293,7 +324,7 @@ def test_where_nobody_counts_it_says_why(tmp_path: Path) -> None:
 
 
 def test_of_two_files_of_one_participant_the_later_counts(tmp_path: Path) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     study, _ = read_study(made.out)
     (path,) = hand_in(tmp_path / "back", study, [attentive(steady)])
     later = json.loads(path.read_text()) | {"saved": "2026-01-01T11:00:00.000Z"}
@@ -310,12 +341,12 @@ def test_of_two_files_of_one_participant_the_later_counts(tmp_path: Path) -> Non
         ({"page": "rater-99"}, "which the study has not"),
         ({"answers": [{"item": "i0001", "value": "nonsense", "ms": 1}]}, "is none that its page offers"),
         ({"answers": [{"item": "x", "value": "gold", "ms": 1}]}, "is none that its page offers"),
-        ({"format": 2}, "is no file of answers: field 'format'"),
+        ({"format": 2}, "is not a file of answers: field 'format'"),
         ({"rater": None}, "field 'rater'"),
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
-    made = pack(tmp_path, raters=5, per_item=1)
+    made = pack(tmp_path, raters=6, per_item=1)
     study, _ = read_study(made.out)
     (path,) = hand_in(tmp_path / "back", study, [attentive(steady)])
     path.write_text(json.dumps(json.loads(path.read_text()) | change))

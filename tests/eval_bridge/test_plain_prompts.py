@@ -18,13 +18,13 @@ from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, PlainQuesti
 from katha.eval_bridge.metrics.context import share_of
 from katha.eval_bridge.packets.packets import make_packet
 from katha.pictures import decode
-from katha.protocols import Evidence, Example, PlainPrompt
+from katha.protocols import Evidence, PlainPrompt, PromptExample
 from katha.store import Store
 
 EVIDENCE = Evidence("image", (b"png-one", b"png-two"))
 PROMPT = PlainPrompt(
     ("First:", 0, "Then:", 1, "Is it the same fox?"),
-    examples=(Example((1, "Is it a fox?"), "No"),),
+    examples=(PromptExample((1, "Is it a fox?"), "No"),),
     system="Be brief.",
     words=("Yes", "yes", "No"),
     temperature=0.5,

@@ -335,11 +335,13 @@ def test_a_preset_takes_the_server_that_is_named_and_has_its_model(
     for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VLLM_BASE_URL", "SGLANG_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError) as refused:
-        settings_for("sdxl", {})
+        settings_for("flux", {})
     hint = str(refused.value.hint)
     assert hint.startswith(f"Add one (local:{MODEL}: ")  # servers that nobody named come last
     assert f"; vllm:{MODEL}: Set VLLM_BASE_URL; sglang:{MODEL}: Set SGLANG_BASE_URL)" in hint
-    assert lacks("sdxl")[0].judges == (f"local:{MODEL}",)
+    assert lacks("flux")[0].judges == (f"local:{MODEL}",)
+    drawn = settings_for("sdxl", {})
+    assert (drawn.judges, drawn.mode) == (("none",), "base"), "a small card without a key draws, and nobody judges"
     sglang, vllm = servers("sglang"), servers()
     monkeypatch.setenv("SGLANG_BASE_URL", sglang.url)
     assert settings_for("sdxl", {}).judges == (f"sglang:{MODEL}",)
@@ -349,7 +351,7 @@ def test_a_preset_takes_the_server_that_is_named_and_has_its_model(
     monkeypatch.delenv("SGLANG_BASE_URL")
     vllm.pages["/v1/models"] = {"data": [{"id": "another"}]}
     with pytest.raises(UsageError) as refused:
-        settings_for("sdxl", {})
+        settings_for("flux", {})
     assert f"vllm:{MODEL}: It serves another" in str(refused.value.hint)
 
 

@@ -20,11 +20,11 @@ from katha.eval_bridge.matching.match import normalise
 from katha.eval_bridge.scoring.reliability import split_half
 from katha.eval_bridge.scoring.rows import choose_questions
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.ablate.conclusions import conclude
+from katha.experiments.ablate.conclusions import conclude, sentence_of
 from katha.experiments.ablate.job import AblationFolder, AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.ablate.table import _moral
-from katha.experiments.ablate.tally import Tally
+from katha.experiments.ablate.tally import SuiteFolder
 from katha.experiments.offline.robustness import read_study
 from katha.jsonio import write_json
 from katha.schema import Answer, StoryRecord
@@ -77,7 +77,7 @@ def test_a_row_whose_model_is_not_here_is_listed_and_the_others_are_compared(tmp
     assert {value for row in told[:2] for value in row.values() if isinstance(value, int | float)} == {False}
     assert told[0].keys() == told[2].keys()
     assert table.rows[0].not_run is None
-    assert table.rows[3].ci95 is not None
+    assert table.rows[3].delta_stg is not None
     assert [(item.a, item.b, item.family) for item in table.comparisons] == [("rerank_only", "base", 3)]
     assert any(note.startswith("planned: not run, so it has no number.") for note in table.notes)
     assert "not run: The model" in _line(planned)
@@ -137,30 +137,55 @@ def verdict(*rows: RowComparison, focus: str | None = "full") -> tuple[str, str]
 GAIN = pair("full", "base", (-9, -5))
 
 
-def test_a_control_that_is_beaten_and_one_that_is_not_are_both_named() -> None:
-    told = verdict(GAIN, pair("full", "rerank", (-4, -1)))
-    assert told == ("shown", "full improves on base and on rerank: on every control.")
-    told = verdict(GAIN, pair("full", "rerank", (-4, 1)), pair("full", "other", (-4, -1)))
-    assert told[0] == "partly shown"
-    assert "improves on base and on other. It is not shown to differ from rerank, so the gain may come" in told[1]
-
-
 def designed(other: str, ci: tuple[float, float], **more: Any) -> RowComparison:
     return pair("bridge", other, ci, what="equal length", **more)
 
 
-def test_pairs_of_equal_length_by_design_decide_and_acceptance_does_not() -> None:
-    accepted = pair("full", "full_always", (-4, 1))
-    told = verdict(GAIN, designed("extra", (-4, -1)), accepted)
-    assert told[0] == "shown"
-    assert told[1] == (
-        "full improves on base. At equal length and budget bridge improves on extra. In the other pairs, no row is "
-        "shown to differ from the other."
+def test_the_declared_contrast_decides_and_the_others_stand_beside_it() -> None:
+    rows = [
+        pair("bridge", "extra", (-4, -1), role="primary", family=1),
+        pair("full", "base", (2, 9)),
+        pair("x", "base", (-3, 1)),
+    ]
+    found = conclude(rows, "full", "base")
+    assert found.verdict == "shown"
+    assert found.text == (
+        "bridge against extra: STG -2.5 points on 40 stories (95% -4.0 to -1.0, p 0.001 by 9 stories that differ): "
+        "bridge loses less."
     )
-    told = verdict(GAIN, designed("extra", (-4, -1)), designed("caption", (-4, 1)))
-    assert told[0] == "partly shown"
-    assert "Not shown at equal length and budget: bridge on caption; so the gain may come from" in told[1]
-    assert verdict(GAIN, designed("extra", (1, 4)))[0] == "refuted"
+    assert found.sentences == [
+        "Shown to lose more, of 7 secondary contrasts: full than base (+5.5, +2.0 to +9.0).",
+        "No difference is shown in 1 further pair.",
+    ]
+
+
+def test_harm_to_the_baseline_is_in_the_conclusion() -> None:
+    rows = [pair("full", "base", (-9, 1)), pair("random_bridge", "base", (1, 5))]
+    found = conclude(rows, "full", "base")
+    assert found.verdict == "not shown"
+    assert found.sentences[0].startswith("Shown to lose more")
+    assert "random_bridge than base" in found.sentences[0]
+
+
+def test_controls_of_equal_length_that_are_not_beaten_are_named() -> None:
+    found = conclude([GAIN, designed("extra", (-4, -1)), designed("caption", (-4, 1))], "full", "base")
+    assert found.verdict == "shown"
+    assert "Not shown at equal length and budget: bridge on caption" in found.sentences[1]
+
+
+def test_a_conclusion_has_at_most_seven_sentences_whatever_the_suite() -> None:
+    open_, harm = (-4.0, 1.0), (1.0, 4.0)
+    rows = [pair(f"r{at}", "base", (open_, harm, (-4.0, -1.0))[at % 3], spread=20.0) for at in range(40)]
+    rows += [designed(f"c{at}", open_) for at in range(9)] + [pair("a", "b", open_, role="primary", spread=20.0)]
+    found = conclude(rows, "full", "base")
+    told = " ".join([found.text, *found.sentences])
+    assert len(found.sentences) <= 6
+    assert "By the spread of these stories (20 points), with 40 stories a true difference of 9 points" in told
+
+
+def test_a_contrast_of_which_a_row_was_not_run_is_said_to_be_so() -> None:
+    found = conclude([GAIN], "full", "base", asked=("bridge", "extra"))
+    assert (found.verdict, found.text) == ("undecided", "The suite's contrast, bridge against extra, was not run.")
 
 
 def test_the_common_valid_block_decides_and_signs_that_disagree_are_told() -> None:
@@ -171,31 +196,21 @@ def test_the_common_valid_block_decides_and_signs_that_disagree_are_told() -> No
     row = pair("full", "base", (-9, -5), common_valid=common, raw=common, disagree=True)
     found = conclude([row], "full", "base")
     assert found.verdict == "refuted"
-    assert (
-        "STG +3.0 points on 40 stories [common valid; own valid -7.0, raw +3.0; the signs disagree]"
-        in found.sentences[0]
-    )
+    assert "STG +3.0 points on 40 stories [common valid; own valid -7.0, raw +3.0; the signs disagree]" in found.text
 
 
-def test_no_control_is_claimed_where_a_suite_has_none() -> None:
-    assert verdict(GAIN) == ("shown", "full improves on base.")
-
-
-def test_pairs_beside_the_focus_are_told_and_not_as_differences_to_the_baseline() -> None:
+def test_rows_without_a_declared_contrast_are_open_or_shown() -> None:
     other = pair("path", "random_path", (-3, -1))
-    assert verdict(pair("path", "base", (-2, 1)), other, focus=None) == (
-        "open",
-        "No row is shown to differ from base. In pairs: path loses less than random_path.",
-    )
-    assert verdict(GAIN, pair("same", "base_same", (-3, 1)))[1].endswith("no row is shown to differ from the other.")
+    assert verdict(pair("path", "base", (-2, 1)), focus=None) == ("open", "No row is shown to differ from another.")
+    assert verdict(pair("path", "base", (-2, 1)), other, focus=None) == ("shown", "Rows are shown to differ.")
 
 
 def test_a_lower_gap_of_the_same_boards_is_no_better_board() -> None:
     row = pair("unfiltered", "protocol", (-9, -5), same="boards")
     found = conclude([row], None, "protocol")
     assert found.verdict == "measured"
-    assert found.sentences[0].endswith("a lower STG is measured on the same boards.")
-    assert found.text.startswith("Shown against protocol on the same boards, so this is about how they are measured")
+    assert sentence_of(row).endswith("a lower STG is measured on the same boards.")
+    assert found.text.endswith("the boards are the same, so this is about how they are measured.")
 
 
 def test_scoring_rows_are_known_to_have_the_same_boards(tmp_path: Path) -> None:
@@ -207,12 +222,12 @@ def test_scoring_rows_are_known_to_have_the_same_boards(tmp_path: Path) -> None:
 
 
 def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
-    table = run_ablation(job(load_suite("evidence"), STORIES), tmp_path / "out").table
+    table = run_ablation(job(load_suite("conditions"), STORIES), tmp_path / "out").table
     by = {row.a: row for row in table.comparisons}
     assert by["image_only"].difference is None
     assert by["image_only"].nothing == "image_only has no answers under text, so it has no STG"
     assert by["text_and_both"].nothing == "text_and_both has no answers under image, so it has no STG"
-    assert {row.family for row in by.values()} == {0, 2}
+    assert {row.family for row in by.values()} == {0, 1}
     for row in table.rows:
         compared = by.get(row.mode)
         assert row.delta_stg == (compared.difference if compared else None)
@@ -223,9 +238,9 @@ def test_a_row_without_a_gap_is_compared_with_nothing(tmp_path: Path) -> None:
     study = read_study(tmp_path / "out")
     outcomes = study.outcomes()
     boards = study.members(outcomes)["full_protocol"]
-    wanted = split_half(outcomes, choose_questions(outcomes, boards), "full_protocol", resamples=0)
+    wanted = split_half(outcomes, choose_questions(outcomes, boards), "full_protocol")
     assert wanted.n_boards > 3
-    assert told["full_protocol"] == wanted.value
+    assert told["full_protocol"] == pytest.approx(wanted.value)
 
 
 def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:
@@ -238,12 +253,14 @@ def test_rows_that_cannot_differ_are_said_to_be_that(tmp_path: Path) -> None:
     assert not any("reads alike" in note for note in judges.notes)
 
 
-def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(tmp_path: Path) -> None:
+def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = ["patience", "humility", "perseverance", "kindness", "Unclear"]
     asked = {"question_type": "moral", "gold_answer": "patience", "role": "reporting", "options": options}
     question = STORIES[0].recoverability_questions[0].model_copy(update=asked)
     made = job(load_suite("moral"), STORIES[:1])
-    tally = Tally(made, AblationFolder(tmp_path))
+    tally = SuiteFolder(made, AblationFolder(tmp_path))
     tally.__dict__["stories"] = [STORIES[0].model_copy(update={"recoverability_questions": [question]})]
     assert {row.name: _moral(tally, row) for row in made.suite.rows} == {
         "binary": {"labels": 2, "chance": 75},
@@ -251,7 +268,10 @@ def test_the_chance_of_a_moral_label_is_that_of_the_options_offered(tmp_path: Pa
         "ten": {"labels": 10, "chance": 50},
         "twelve": {"labels": 12, "chance": 25},
     }
-    made.config = made.config.model_copy(update={"answers": "free"})
+    monkeypatch.setattr(PixelJudge, "always_chooses", False)
+    freely = replace(made, config=made.config.model_copy(update={"answers": "free"}))
+    tally = SuiteFolder(freely, AblationFolder(tmp_path))
+    tally.__dict__["stories"] = [STORIES[0].model_copy(update={"recoverability_questions": [question]})]
     assert _moral(tally, made.suite.rows[0]) == {"labels": 2, "chance": 50}
 
 

@@ -23,9 +23,9 @@ from katha.errors import UsageError
 from katha.eval_bridge.metrics.continuity import Continuity
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.fleet import Fleet, Place, join
+from katha.experiments.cluster.fleet import Fleet, WorkerPlace, join
 from katha.experiments.cluster.judged import make_judge
-from katha.experiments.cluster.standing import Standing
+from katha.experiments.cluster.progress import Standing
 from katha.experiments.comparison.compare import run_comparison
 from katha.experiments.comparison.job import CompareJob
 from katha.experiments.comparison.methods import cross_methods
@@ -80,7 +80,7 @@ class Bench:
         work, out = self.tmp / f"{name}.work", self.tmp / name
         work.mkdir()
         self.patch.setenv("KATHA_CACHE", str(work / "cache"))
-        fleet = Fleet(Place("cpu", count=workers), self.told) if workers else None
+        fleet = Fleet(WorkerPlace("cpu", count=workers), self.told) if workers else None
         command(out, work, fleet)
         return out
 
@@ -145,7 +145,15 @@ def test_the_evaluators_of_a_table_by_workers_are_those_of_one_process(bench: Be
         stories, workers = load_stories(str(EXAMPLES))[:2], "cpu:2" if fleet is not None else None
         flux = f"flux={draw(work / 'flux', stories).folder}"
         return evaluate_table(
-            stories, [flux], out, config, table=60, resamples=20, workers=workers, on_workers=bench.told
+            stories,
+            [flux],
+            out,
+            config,
+            table=60,
+            resamples=20,
+            no_entrance=True,
+            workers=workers,
+            on_workers=bench.told,
         )
 
     alone, ours = bench.run("alone", 0, table), bench.run("ours", 2, table)
@@ -155,7 +163,7 @@ def test_the_evaluators_of_a_table_by_workers_are_those_of_one_process(bench: Be
     assert asked[0] == asked[1]
     assert bench.told.standing is not None  # the last evaluator's
     assert bench.told.standing.ended
-    assert all((ours / name / "workers/job.json").is_file() for name in load_table(60).evaluators)
+    assert all((ours / name / "workers/job.json").is_file() for name in load_table(60).studies)
 
 
 def test_an_evaluation_whose_worker_is_killed(bench: Bench, tmp_path: Path) -> None:
@@ -264,7 +272,7 @@ def test_a_measurement_by_workers_is_that_of_one_process(bench: Bench, tmp_path:
             "crews:Bright": crews.Bright(log=work / "measured", fails="s1"),
             "continuity": Continuity(),
         }
-        job = MetricsJob(find_sources(boards, stories, Beside()), metrics, resamples=20, options=options)
+        job = MetricsJob(find_sources(boards, stories, Beside()), metrics, options=options)
         return measure(job, out, fleet=fleet)
 
     alone, out = bench.run("alone", 0, command), bench.run("by", 1, command)
@@ -280,28 +288,28 @@ def test_a_measurement_by_workers_is_that_of_one_process(bench: Bench, tmp_path:
 @pytest.mark.parametrize(
     ("workers", "cluster", "place"),
     [
-        ("cuda:0-2,5", None, Place("cuda", (0, 1, 2, 5), 4)),
-        ("cpu:2", None, Place("cpu", count=2)),
-        ("12", "auto", Place(None, count=12, address="auto")),
-        (None, "host:6379", Place(None, address="host:6379")),
+        ("cuda:0-2,5", None, WorkerPlace("cuda", (0, 1, 2, 5), 4)),
+        ("cpu:2", None, WorkerPlace("cpu", count=2)),
+        ("12", "auto", WorkerPlace(None, count=12, address="auto")),
+        (None, "host:6379", WorkerPlace(None, address="host:6379")),
         (None, None, None),
     ],
 )
-def test_workers_are_read(workers: str | None, cluster: str | None, place: Place | None) -> None:
-    assert Place.read(workers, cluster) == place
+def test_workers_are_read(workers: str | None, cluster: str | None, place: WorkerPlace | None) -> None:
+    assert WorkerPlace.read(workers, cluster) == place
 
 
 @pytest.mark.parametrize("workers", ["", "cpu", "cpu:0", "cpu:1-2", "cuda", "cuda:2-1", "cuda:0,0", "tpu:1", "4"])
 def test_workers_that_are_none_are_refused(workers: str) -> None:
     with pytest.raises(UsageError, match="--workers"):
-        Place.read(workers, None)
+        WorkerPlace.read(workers, None)
 
 
 def test_a_cluster_that_is_not_there_is_refused() -> None:
     import ray
 
     ray.shutdown()
-    with Fleet(Place(None, address="127.0.0.1:9")) as fleet, pytest.raises(UsageError, match="no Ray cluster at"):
+    with Fleet(WorkerPlace(None, address="127.0.0.1:9")) as fleet, pytest.raises(UsageError, match="no Ray cluster at"):
         fleet.connect()
 
 

@@ -17,9 +17,9 @@ from evals import draw, records
 from services import quiet_port
 
 from katha.config import Settings
-from katha.experiments.cluster.fleet import Fleet, Place, join, refusal
+from katha.experiments.cluster.fleet import Fleet, WorkerPlace, join, refusal
 from katha.experiments.cluster.judged import make_judge
-from katha.experiments.cluster.standing import Standing
+from katha.experiments.cluster.progress import Standing
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.store import Store
@@ -76,7 +76,7 @@ def test_a_machine_is_lost_and_the_rest_goes_on(machines: Any, tmp_path: Path, m
             gone.append(machines.lost)
             machines.remove_node(machines.lost, allow_graceful=False)
 
-    with Fleet(Place(None, count=3, address=machines.address), heard) as fleet:
+    with Fleet(WorkerPlace(None, count=3, address=machines.address), heard) as fleet:
         out = judged(tmp_path / "out", place("second"), fleet)
     assert gone
     for name in ("answers.jsonl", "scores.json"):

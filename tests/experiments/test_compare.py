@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,10 +26,12 @@ from katha.errors import (
     UsageError,
 )
 from katha.eval_bridge.judging.answers import read_answers
+from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison
 from katha.experiments.comparison.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
+from katha.pictures import decode
 from katha.protocols import Capabilities, Evidence, FrameRequest, JudgePrompt, JudgeReply, PlanRequest
 from katha.schema import Plan, StoryRecord
 from katha.schema.scores import Scores
@@ -116,7 +119,7 @@ def test_every_method_gets_the_same_plan_and_questions_and_nothing_is_done_twice
         None,
         *(f"{name}@{seed}" for name in ("block", "picky") for seed in SEEDS),
     }
-    assert sum(row.method is None for row in rows) == 36
+    assert Counter(row.condition for row in rows if row.method is None) == {"none": 36, "text": 36}
     assert [row.boards for row in table.methods] == [6, 6]
     assert [row.invalid_rate for row in table.methods] == [0.0, 0.0]
     assert table.status == "finished"
@@ -140,7 +143,10 @@ def test_the_numbers_are_those_of_the_score_over_both_seeds(tmp_path: Path) -> N
         entry = again.methods[row.name].judges["pixel"]
         assert (row.raw_stg, row.filtered_stg) == (entry.raw.stg, entry.filtered.stg)
         assert row.common_valid_stg == entry.common_valid.stg
-    assert table.comparisons == again.comparisons
+    # Three stories are too few for an interval, which the scores have all the same.
+    assert table.comparisons == [row.model_copy(update={"ci95": None}) for row in again.comparisons]
+    assert {row.ci95 for row in table.methods} == {row.common_valid_ci95 for row in table.methods} == {None}
+    assert "With fewer than 6 stories no interval is given." in table.notes
     for found in table.stories:
         for name, cell in found.methods.items():
             mine = [record for record in records if record.story_id == found.story_id]
@@ -362,3 +368,69 @@ def test_the_report_fits_phones_and_desktops(page: Path, tmp_path: Path, width: 
         asked = [entry["params"]["request"]["url"] for entry in logs if entry["method"] == "Network.requestWillBeSent"]
         assert page.as_uri() in asked
         assert [url for url in asked if url.startswith(("http", "ws"))] == []
+
+
+@dataclass
+class Busy(BlockRenderer):
+    """Is busy at every other call for a third scene."""
+
+    calls: int = 0
+
+    def _draw(self, request: FrameRequest) -> bytes:
+        self.calls += request.scene == 3
+        if request.scene == 3 and self.calls % 2:
+            raise TransientRenderError("The server is busy.")
+        return super()._draw(request)
+
+
+def test_a_busy_service_is_asked_again_as_in_a_run(tmp_path: Path) -> None:
+    trial, waited = Trial(), list[float]()
+    trial.renderers["block"] = Busy()
+    job = replace(trial.job(), retry=Retry(sleep=waited.append))
+    table = run_comparison(job, tmp_path / "out").table
+    assert table.invalid == []
+    assert table.status == "finished"
+    assert waited == [0.5] * 6
+    trial.renderers["block"] = Picky(version=7, error=TransientRenderError("The server is down."), at="s1")
+    again, waits = replace(trial.job(), retry=Retry(sleep=waited.append)), len(waited)
+    lost = run_comparison(again, tmp_path / "other").table
+    assert {item.story_id for item in lost.invalid} == {"s1"}
+    assert waited[waits:] == [0.5, 1.0, 2.0] * len(SEEDS)
+
+
+def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
+    trial = Trial()
+    config = trial.config.model_copy(update={"renderer": "block", "seeds": (42,)})
+    methods = [Method("plain", config), Method("more", config.model_copy(update={"mode": "random_bridge"}))]
+    table = run_comparison(trial.job(methods), tmp_path / "out").table
+    plain, more = (row.frames for row in table.methods)
+    assert plain is not None
+    assert more == plain + 1
+    assert any(note.startswith("Boards are not of equal length") for note in table.notes)
+    assert not any("equal length" in note for note in Trial().run(tmp_path / "same").table.notes)
+
+
+def test_the_method_that_empties_the_common_questions_is_named(tmp_path: Path) -> None:
+    class Refusing(Reader):
+        """Refuses the pictures of one method."""
+
+        def spec(self) -> dict[str, Any]:
+            return {**super().spec(), "refuses": True}
+
+        def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+            hidden = evidence.images and decode(evidence.images[0]).tobytes() in foreign
+            for reply in super().ask(evidence, prompts):
+                yield JudgeReply("refused", error="Not a sketch.") if hidden else reply
+
+    trial = Trial()
+    seen, foreign = Trial(), set[bytes]()
+    seen.run(tmp_path / "seen")
+    for path in (tmp_path / "seen" / "boards" / seen.job().methods[1].slug).rglob("panels/*.png"):
+        foreign.add(decode(path.read_bytes()).tobytes())
+    refusing = Refusing()
+    refusing.gold = trial.judge.gold
+    trial.judge = refusing
+    table = trial.run(tmp_path / "out").table
+    (note,) = (one for one in table.notes if "because picky has" in one)
+    assert note.startswith("0 questions are valid for every method, because picky has 0")
+    assert not any("because" in one for one in Trial().run(tmp_path / "fine").table.notes)

@@ -19,12 +19,13 @@ from katha.eval_bridge.scoring.controls import (
     parse_controls,
     shuffled_order,
 )
-from katha.schema import Answer
+from katha.schema import Answer, Condition
+from katha.schema.scores import ChanceControl
 
 
 def test_controls_are_named_and_ordered() -> None:
     assert parse_controls("foreign, blank") == ("blank", "foreign")
-    assert parse_controls("all") == ("blank", "shuffled", "foreign", "repeat")
+    assert parse_controls("all") == ("blank", "shuffled", "repeated", "foreign", "repeat")
     assert parse_controls(None) == ()
     with pytest.raises(UsageError, match="ghost"):
         parse_controls("blank,ghost")
@@ -106,3 +107,63 @@ def test_above_chance_fails_and_a_board_at_chance_tells_nothing(right: int, own:
     assert found[0].reading.startswith("Not informative") is (passes is None)
     assert (found[0].image, found[0].board, found[0].chance) == (100.0 * right / 8, 100.0 * own / 8, 25.0)
     assert found[0].unclear == 100.0 - found[0].image
+
+
+@pytest.mark.parametrize(
+    ("chance", "right", "own", "guessed", "passes", "reading"),
+    [
+        (False, 8, 8, 0, False, "refuse this judge"),
+        (False, 5, 8, 1, False, "refuse this judge"),
+        (False, 4, 8, 4, True, "fall to what is guessed without evidence or below"),
+        (False, 1, 8, 0, True, "cannot be told from what is guessed"),
+        (False, 2, 2, 2, None, "Not informative"),
+        (False, 8, 8, None, None, "Free answers have no chance level"),
+        (True, 8, 8, 0, False, "refuse this judge"),
+        (True, 8, 8, 8, False, "the questions can be guessed"),
+        (True, 8, 8, None, False, "or the judge leaks"),
+        (True, 0, 8, 1, True, "fall to chance or below"),
+    ],
+)
+def test_nothing_to_see_adds_nothing_to_what_is_guessed(
+    chance: bool, right: int, own: int, guessed: int | None, passes: bool | None, reading: str
+) -> None:
+    stories = records(8)
+    questions = {
+        (record.story_id, item.question_id): item for record in stories for item in record.recoverability_questions
+    }
+
+    def rows(method: str | None, good: int, condition: Condition = "image") -> list[Answer]:
+        return [
+            Answer(
+                method=method,
+                judge="j",
+                story_id=story,
+                question_id=name,
+                condition=condition,
+                status="ok",
+                answer="gold" if int(story[1:]) < good else "other",
+            )
+            for story, name in questions
+        ]
+
+    told = [*rows("flux", own), *rows(None, guessed, "none")] if guessed is not None else rows("flux", own)
+    shown = [row for name in ("blank", "repeated") for row in rows(name, right)]
+    found, again = control_results(
+        questions, told, shown, board="flux", matching="lemma-set", controls=("blank", "repeated"), chance=chance
+    )
+    assert isinstance(found, ChanceControl)
+    assert isinstance(again, ChanceControl)
+    assert (found.passes, reading in found.reading) == (passes, True), found.reading
+    assert found.gain == (None if guessed is None else 100.0 * (right - guessed) / 8)
+    assert again.focus is not None
+    assert (again.focus.n, again.dimensions) == (8, ("temporal_order", "consequence"))
+    if not chance:
+        assert again.passes is passes
+
+
+def test_the_first_frame_stands_in_place_of_every_frame(tmp_path: Path) -> None:
+    stories = records(1)
+    boards = draw(tmp_path / "flux", stories)
+    shown, own = ControlBoards(boards, stories), read_board(boards, stories[0])
+    assert shown.images("repeated", own) == [own.images[0]] * 5
+    assert shown.images("repeated", replace(own, frames=own.frames[:1])) is None

@@ -26,6 +26,7 @@ from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate
 from katha.models.client import Backoff
 from katha.protocols import Judge
+from katha.schema import ASKED
 from katha.store import Store
 
 KINDS: dict[str, tuple[type[ApiJudge], str]] = {
@@ -33,7 +34,7 @@ KINDS: dict[str, tuple[type[ApiJudge], str]] = {
     "openai": (OpenAIJudge, "gpt-4o-2024-11-20"),
 }
 STORIES = 4
-CALLS = STORIES * 3 * 3
+CALLS = STORIES * 3 * len(ASKED)
 AT_ONCE = Backoff(max_retries=2, busy_retries=3, sleep=lambda seconds: None)
 
 
@@ -96,6 +97,11 @@ def test_requests_are_those_of_single_calls(tmp_path: Path, server: BatchServer,
     keys = [key for batch in server.made for key, _ in batch.requests]
     assert len(set(keys)) == CALLS
     assert all(len(key) == 64 for key in keys)
+    asked = [body["messages"][0]["content"] for batch in server.made for _, body in batch.requests]
+    blind = [parts for parts in asked if len(parts) == 1 or not any("image" in part["type"] for part in parts)]
+    blind = [parts for parts in blind if "neither the story nor any picture" in json.dumps(parts)]
+    assert len(blind) == STORIES * 3
+    assert not any("Story s" in json.dumps(parts) for parts in blind)
     body = server.made[0].requests[-1][1]
     assert body["temperature"] == 0
     assert ("output_config" if provider == "anthropic" else "response_format") in body
@@ -114,7 +120,7 @@ def test_what_the_batch_did_not_bring_is_a_typed_failure_and_asked_again(
 
     server.rule = rule
     result = go(tmp_path, server)
-    assert result.state.done.statuses == {"ok": CALLS - 15, "transport_failed": 12, "unparseable": 3}
+    assert result.state.done.statuses == {"ok": CALLS - 20, "transport_failed": 16, "unparseable": 4}
     assert result.state.status == "incomplete"
     rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_bytes().splitlines()]
     failed = [row for row in rows if row["status"] == "transport_failed"]
@@ -122,8 +128,8 @@ def test_what_the_batch_did_not_bring_is_a_typed_failure_and_asked_again(
     assert all("expired" in row["error"] for row in failed if row["story_id"] == "s1")
     server.rule = good
     again = go(tmp_path, server)
-    assert (again.state.status, server.asked, server.single_calls) == ("finished", CALLS + 12, 0)
-    assert again.state.done.statuses == {"ok": CALLS - 3, "unparseable": 3}
+    assert (again.state.status, server.asked, server.single_calls) == ("finished", CALLS + 16, 0)
+    assert again.state.done.statuses == {"ok": CALLS - 4, "unparseable": 4}
 
 
 def test_an_answer_that_never_came_does_not_make_a_second_batch(tmp_path: Path, server: BatchServer) -> None:
@@ -145,7 +151,7 @@ def test_many_small_batches(tmp_path: Path, server: BatchServer, monkeypatch: py
     terms = {"price": 0.5, "requests": 10, "bytes": 10_000_000, "poll": 0.0}
     monkeypatch.setattr(ApiJudge, "batch_terms", property(lambda self: terms))
     assert go(tmp_path, server).state.status == "finished"
-    assert [len(batch.requests) for batch in server.made] == [10, 10, 10, 6]
+    assert [len(batch.requests) for batch in server.made] == [10, 10, 10, 10, 8]
     assert not list((tmp_path / "out" / "batches").glob("*.requests.jsonl"))
 
 

@@ -34,7 +34,7 @@ def test_models_have_the_memory_in_turn(tmp_path: Path) -> None:
     life: list[str] = []
     result = go(tmp_path, [Model("a", life), Watcher(name="w"), Model("b", life)])
     assert life == ["a", "-", "b", "-"]
-    assert result.state.done.statuses == {"ok": 3 * 45}
+    assert result.state.done.statuses == {"ok": 3 * 54}
     assert result.state.done.leakage.packets == 6
     life.clear()
     go(tmp_path, [Model("c", life)], out="one")

@@ -29,7 +29,7 @@ from katha.schema import StoryRecord
 from katha.store import Store
 
 STORIES = 8
-CALLS = STORIES * 3 * 3
+CALLS = STORIES * 3 * 4
 """Three questions a story, under three conditions, over one board."""
 AT_ONCE = Backoff(max_retries=2, busy_retries=8, sleep=lambda seconds: None)
 
@@ -64,7 +64,7 @@ def test_stories_are_asked_side_by_side(tmp_path: Path, serve: Callable[..., Ser
         return {"text": answer(body), "before": meet}
 
     def meet() -> None:
-        if served.number > 9 and meeting.acquire(blocking=False):  # the first story is asked alone
+        if served.number > 12 and meeting.acquire(blocking=False):  # the first story is asked alone
             together.wait(30)
 
     served = serve(rule)
@@ -119,12 +119,12 @@ def test_faults_that_pass_are_asked_again_and_settled_ones_are_not(
     server = serve(rule)
     result = go(tmp_path, server)
     assert (result.state.status, result.state.done.statuses) == (
-        "incomplete", {"ok": CALLS - 12, "transport_failed": 9, "unparseable": 3}
+        "incomplete", {"ok": CALLS - 16, "transport_failed": 12, "unparseable": 4}
     )  # fmt: skip
     server.rule, before = good, server.number
     again = go(tmp_path, server)
-    assert (again.state.status, server.number - before) == ("finished", 9)
-    assert again.state.done.statuses == {"ok": CALLS - 3, "unparseable": 3}
+    assert (again.state.status, server.number - before) == ("finished", 12)
+    assert again.state.done.statuses == {"ok": CALLS - 4, "unparseable": 4}
 
 
 def test_a_wrong_key_costs_one_call(tmp_path: Path, serve: Callable[..., Server]) -> None:

@@ -1,4 +1,4 @@
-"""Tables 58, 60, 61 and 62 by one command each: numbers against a second computation, and every file beside them."""
+"""Tables 3, 54, 58, 60, 61 and 62 by one command each: numbers against a second computation, and all files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ from independent_tables import gap, spearman, write_archive
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
+from katha.app.evaluator_tables import evaluate_table
+from katha.app.reports.data_tables import dagger, score_tables
 from katha.app.reports.figures import table_figure
-from katha.errors import UsageError
+from katha.errors import RecordError, UsageError
+from katha.eval_bridge.questions.evaluators import evaluator_questions, load_evaluator
+from katha.eval_bridge.scoring.scores import score
 from katha.experiments.offline.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
 from katha.experiments.offline.robustness import read_study
+from katha.experiments.offline.scoring import score as score_files
+from katha.schema import Answer
+from katha.schema.scores import Comparison
 from katha.stories import load_stories
-from katha.tables import Column, DataTable, Estimate
+from katha.tables import Column, DataTable, NumberWithInterval
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 JUDGE = "ensemble"
@@ -113,15 +120,16 @@ def slow_row(
         (58, "without_filter", False, DIMENSIONS),
         (60, "causal_consequence", True, ("causal", "consequence")),
         (60, "moral_only", True, ("moral",)),
+        (72, "without_moral", True, tuple(name for name in DIMENSIONS if name != "moral")),
     ],
 )
 def test_a_row_agrees_with_a_second_computation(
     archive: Path, other: Independent, table: int, row: str, filtered: bool, dimensions: Sequence[str]
 ) -> None:
     study = read_study(archive / "stories.jsonl", [archive / "answers.jsonl"], matching="exact-set")
-    studies = dict.fromkeys(load_table(table).evaluators, study)
+    studies = dict.fromkeys(load_table(table).studies, study)
     people = judgments(other)
-    found = next(item for item in evaluator_table(table, studies, people, resamples=20).rows if item.row == row)
+    found = next(item for item in evaluator_table(table, studies, people).rows if item.row == row)
     wanted = slow_row(other, people, filtered=filtered, dimensions=dimensions)
     assert found.human_score is not None
     value = found.localization.right if found.localization is not None else None
@@ -140,11 +148,37 @@ def test_a_row_agrees_with_a_second_computation(
 def test_tables_name_evaluators_and_rows_that_there_are() -> None:
     assert list(load_table(58).rows)[-1] == list(load_table(60).rows)[-1] == "full"
     assert len(load_table(58).rows) == len(load_table(60).rows) == 7
+    built_up = [load_evaluator(row.evaluator) for row in load_table(3).rows.values()][4:]
+    parts = [(item.own, item.dimensions, item.contrastives) for item in built_up]
+    assert parts == [(False, False, False), (True, False, False), (True, True, False), (True, True, True)]
+    assert [row.evaluator for row in load_table(54).rows.values()][4:] == [
+        *("no-contrastives", "no-dimensions", "kathatrace"),
+    ]
+    prompts = load_table(72).studies
+    assert {asked["variant"] for asked in prompts.values()} == {"neutral", "strict", "uncertain"}
+    assert list(prompts) == ["kathatrace-neutral", "kathatrace-strict", "kathatrace-uncertain"]
+    with pytest.raises(UsageError, match="Table 72 chooses its prompts"):
+        evaluate_table("s.jsonl", "boards", "out", table=72, variant="paper")
     with pytest.raises(UsageError, match="Table 59 is none"):
         load_table(59)
 
 
-@pytest.mark.parametrize("table", [58, 60])
+def test_questions_without_dimensions_are_under_one_instruction() -> None:
+    record = load_stories(str(EXAMPLES))[0]
+    for name in ("qa-only", "transitions"):
+        asked = evaluator_questions(record, load_evaluator(name))
+        assert len(asked) > 3
+        assert {(item.question_type, (item.model_extra or {}).get("instruction")) for item in asked} == {
+            ("consequence", "undivided")
+        }
+    scenes = evaluator_questions(record, load_evaluator("no-transitions"))
+    assert [item.question for item in scenes] == [
+        item.question for item in evaluator_questions(record, load_evaluator("qa-only"))
+    ]
+    assert len({item.question_type for item in scenes}) > 1
+
+
+@pytest.mark.parametrize("table", [3, 58, 60, 72])
 def test_one_command_asks_for_every_row_and_writes_the_table(
     table: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,11 +200,23 @@ def test_one_command_asks_for_every_row_and_writes_the_table(
     done = CliRunner().invoke(app, [*words, "--human", str(tmp_path / "people.jsonl"), "--resamples", "20"])
     assert done.exit_code == 0, done.output
     spec = load_table(table)
-    assert all((tmp_path / "out" / name / "eval.json").is_file() for name in spec.evaluators)
+    assert all((tmp_path / "out" / name / "eval.json").is_file() for name in spec.studies)
     rows = list(csv.DictReader((tmp_path / "out" / f"table-{table}.csv").read_text().splitlines()))
     assert [row["Row"] for row in rows] == list(spec.rows)
     assert all(int(row["Scored"]) > 0 for row in rows)
     assert "toprule" in (tmp_path / "out" / f"table-{table}.tex").read_text()
+
+
+def test_records_are_scored_as_their_file_is(archive: Path) -> None:
+    stories, answers = archive / "stories.jsonl", archive / "answers.jsonl"
+    by_file = score_files(stories, answers, matching="exact-set", resamples=20)
+    records = load_stories(str(stories))
+    assert score_files(records, answers, matching="exact-set", resamples=20) == by_file
+    frame = by_file.to_frame()
+    block = by_file.methods[frame.loc[0, "method"]].judges[frame.loc[0, "judge"]].raw
+    assert (frame.loc[0, "block"], frame.loc[0, "stg"], frame.loc[0, "n"]) == ("raw", block.stg, block.n)
+    with pytest.raises(RecordError, match="No story has a recoverability question"):
+        score_files([record.model_copy(update={"recoverability_questions": []}) for record in records], answers)
 
 
 def test_people_without_a_table_are_refused() -> None:
@@ -227,9 +273,56 @@ def test_one_command_writes_every_table_of_an_archive(archive: Path, other: Inde
     assert float(first["Image"]) == pytest.approx(image, abs=1e-6, rel=0)
 
 
+def paired(a: str, b: str, p: float, *, headline: bool = True) -> Comparison:
+    told = {"a": a, "b": b, "judge": JUDGE, "block": "common_valid", "n_stories": 12, "headline": headline, "family": 3}
+    numbers = dict.fromkeys(("stg_a", "stg_b", "difference", "ci95", "p_bootstrap", "p_corrected"))
+    test = {"p": None, "n_nonzero": 0, "rank_biserial": None}
+    return Comparison.model_validate({**told, **numbers, "wilcoxon": test, "p_bootstrap_corrected": p})
+
+
+def test_the_dagger_is_over_the_strongest_of_the_others_that_is_under_control() -> None:
+    stg = {"ours": 10.0, "next": 20.0, "far": 40.0, "closed": 15.0, "lost": None}
+    pairs = [paired("next", "ours", 0.009), paired("far", "ours", 0.0001), paired("closed", "ours", 0.0001)]
+    assert dagger(pairs, stg, ["closed"]) == ("ours", "next")
+    assert dagger(pairs[1:], stg, ["closed"]) is None, "better than a weak one is no finding"
+    assert dagger([paired("next", "ours", 0.01)], stg, ["closed"]) is None
+    assert dagger([paired("next", "ours", 0.001, headline=False)], stg, ["closed"]) is None
+    assert dagger(pairs, {"ours": 10.0}) is None
+
+
+def test_table_2_has_its_dagger_where_the_bootstrap_shows_it(tmp_path: Path) -> None:
+    """One method answers every question and the other none, on twelve stories."""
+    records = [
+        {
+            "story_id": f"s{at}",
+            "story_text": "A fox ran.",
+            "recoverability_questions": [
+                {"question_id": f"q{n}", "question": "Who?", "question_type": kind, "gold_answer": "fox"}
+                for n, kind in enumerate(DIMENSIONS)
+            ],
+        }
+        for at in range(12)
+    ]
+    (tmp_path / "stories.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records))
+    rows = [
+        {"method": method if "image" in condition else None, "judge": "j", "story_id": row["story_id"],
+         "question_id": item["question_id"], "condition": condition, "status": "ok",
+         "answer": "owl" if (method, condition) == ("poor", "image") else "fox"}
+        for row in records for item in row["recoverability_questions"]
+        for method in ("good", "poor") for condition in ("text", "image", "text+image")
+    ]  # fmt: skip
+    scores = score(load_stories(tmp_path / "stories.jsonl"), [Answer.model_validate(row) for row in rows],
+                   matching="exact-set", questions="all", resamples=1000)  # fmt: skip
+    told = next(table for table in score_tables(scores) if table.name == "table-2").latex()
+    assert told.count(r"\textsuperscript{\textdagger}}") == 2, "the column's room, and the one number"
+    assert r"\textdagger{}: loses less than poor, the strongest of the others" in told
+    line = next(row for row in told.splitlines() if row.startswith("good"))
+    assert r"0.0{\textsuperscript{\textdagger}}" in line
+
+
 def test_a_chart_shows_the_rows_and_columns_that_have_intervals() -> None:
     columns = (Column(heading="Of"), Column(heading="Rho", digits=2), Column(heading="STG"))
-    rows = (("ranks", Estimate(0.5, (0.1, 0.9)), None), ("group", None, 41.0))
+    rows = (("ranks", NumberWithInterval(0.5, (0.1, 0.9)), None), ("group", None, 41.0))
     drawn = table_figure(DataTable(name="t", title="T", columns=columns, rows=rows))
     assert drawn is not None
     assert drawn.alt == "ranks: Rho 0.5"

@@ -89,7 +89,7 @@ def test_a_folder_of_another_one_is_left_as_it_is(name: str, out: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from katha.artifacts import file_lock
+from katha.sqlite_index import file_lock
 with file_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()

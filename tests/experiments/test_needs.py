@@ -15,7 +15,7 @@ from katha.config import Settings
 from katha.errors import RecordError, UsageError
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.experiments.inputs.stories import choose_stories
-from katha.experiments.needs import Absent, Need, Needs, countable_judges
+from katha.experiments.needs import Absent, Needs, PluginNeed, countable_judges
 from katha.models.client import keyless
 from katha.schema import StoryRecord
 
@@ -58,7 +58,7 @@ def test_prices_need_no_key_and_no_weights() -> None:
     assert by_name["openai:gpt-99"].cost is None
     assert by_name["local:nobody/nothing"].cost == 0.0
     assert "hf download nobody/nothing" in by_name["local:nobody/nothing"].note
-    assert by_name["openai:gpt-image-1.5"].cost == pytest.approx(by_name["openai:gpt-image-1.5"].calls * 0.405)
+    assert by_name["openai:gpt-image-1.5"].cost == pytest.approx(8 * 0.20468 + 7 * 0.052)
     assert needs.cost is None
 
 
@@ -77,8 +77,8 @@ def test_an_absent_judge_has_a_stand_in() -> None:
 
 
 def test_needs_of_one_plug_in_are_added_up() -> None:
-    one = Need(kind="answers", name="a", calls=2, input_tokens=3, cost=1.5)
-    total = Needs.total(1, [one, one, Need(kind="answers", name="b", calls=1, cost=0.25)], ["x", "x"])
+    one = PluginNeed(kind="answers", name="a", calls=2, input_tokens=3, cost=1.5)
+    total = Needs.total(1, [one, one, PluginNeed(kind="answers", name="b", calls=1, cost=0.25)], ["x", "x"])
     assert [(need.name, need.calls, need.input_tokens, need.cost) for need in total.needs] == [
         ("a", 4, 6, 3.0),
         ("b", 1, 0, 0.25),

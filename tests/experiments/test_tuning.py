@@ -19,7 +19,16 @@ from katha.compass import lock as lock_module
 from katha.compass.lock import code_sha256, read_lock, require_tested
 from katha.compass.lock import tests_of as beside_of
 from katha.compass.modes import load_suite
-from katha.compass.tuning import Grid, Setting, StoryData, Table, best_setting, choose, fold_gaps, sample_settings
+from katha.compass.tuning import (
+    FeatureTable,
+    Grid,
+    Setting,
+    StoryData,
+    best_setting,
+    choose,
+    fold_gaps,
+    sample_settings,
+)
 from katha.config import Settings
 from katha.errors import InputFileError, JudgeError, UsageError
 from katha.eval_bridge.scoring.rows import row_numbers
@@ -38,7 +47,7 @@ DEFAULT = Setting(3, **CompassSettings().model_dump())
 def test_arrays_decide_what_the_rules_decide(seed: int) -> None:
     stories = random_stories(6, seed)
     tried = sample_settings(Grid(), 40, DEFAULT, seed)
-    table = Table(stories, [item.delta for item in tried])
+    table = FeatureTable(stories, [item.delta for item in tried])
     boards = table.boards(tried)
     for at, setting in enumerate(tried):
         assert table.of(boards[at]).tolist() == [by_rules(item, setting) for item in stories]
@@ -47,7 +56,7 @@ def test_arrays_decide_what_the_rules_decide(seed: int) -> None:
 def test_stories_of_different_sizes_fit_one_table() -> None:
     stories = [*random_stories(3, 1), *random_stories(3, 2, (42,)), *random_stories(2, 3, (42, 123))]
     tried = sample_settings(Grid(), 60, DEFAULT)
-    table = Table(stories, [item.delta for item in tried])
+    table = FeatureTable(stories, [item.delta for item in tried])
     boards = table.boards(tried)
     for at, setting in enumerate(tried):
         assert table.of(boards[at]).tolist() == [by_rules(item, setting) for item in stories]
@@ -56,7 +65,7 @@ def test_stories_of_different_sizes_fit_one_table() -> None:
 def test_sums_by_fold_add_up() -> None:
     stories = random_stories(20, 5)
     tried = sample_settings(Grid(), 300, DEFAULT)
-    table = Table(stories, [item.delta for item in tried])
+    table = FeatureTable(stories, [item.delta for item in tried])
     boards = table.boards(tried)
     folds = np.arange(20) % 4
     sums = table.sums(boards, folds, 4, chunk=7)
@@ -114,7 +123,7 @@ def test_few_stories_give_a_choice_and_no_interval() -> None:
     found = choose(random_stories(4, 1), SEEDS, CompassSettings(), 50, 200, 42)
     assert found.ci95 is None
     assert found.gain.ci95 is None
-    assert any("fewer than a bootstrap can carry" in note for note in found.notes)
+    assert any("too few for an interval" in note for note in found.notes)
 
 
 # A whole tuning with real plug-ins, and the lock it leaves.
@@ -200,7 +209,7 @@ def test_questions_that_changed_since_are_refused(tuned: tuple[Path, TuningResul
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"protocol": {"answers": "free"}}, "answers 'free' instead of 'choice'"),
+        ({"protocol": {"answers": "choice"}}, "answers 'choice' instead of 'free'"),
         ({"models": {"renderer": "0"}}, "other renderer"),
         ({"prompts": {"judge/image.j2": "0"}}, r"other prompts \(judge/image.j2\)"),
     ],
@@ -225,7 +234,7 @@ def test_a_lock_that_was_edited_is_refused(tuned: tuple[Path, TuningResult, Plug
     with pytest.raises(InputFileError, match="is not YAML"):
         read_lock(path)
     path.write_text("settings: 1\n")
-    with pytest.raises(InputFileError, match="is no lock"):
+    with pytest.raises(InputFileError, match="is not a lock"):
         read_lock(path)
 
 
@@ -348,7 +357,7 @@ def test_the_choice_is_made_on_questions_that_no_setting_can_make_invalid(
 
 
 def test_numbers_of_no_row_are_none() -> None:
-    assert row_numbers({}, 10, 1) == {}
+    assert row_numbers({}) == {}
 
 
 @pytest.mark.parametrize(

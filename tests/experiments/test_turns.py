@@ -21,7 +21,7 @@ from katha.errors import RefusedFrameError
 from katha.experiments.ablate import story as suites
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.standing import Standing
+from katha.experiments.cluster.progress import Standing
 from katha.experiments.comparison.compare import run_comparison
 from katha.experiments.comparison.job import CompareJob
 from katha.experiments.comparison.methods import cross_methods

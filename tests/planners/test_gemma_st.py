@@ -28,7 +28,7 @@ from katha.models.base import strict_schema
 from katha.planners.base import ABOUT, parts_without, validate_plan
 from katha.planners.draft import (
     DEVICES,
-    Shape,
+    PlanShape,
     draft_problems,
     mended,
     read_draft,
@@ -170,7 +170,7 @@ def test_the_prompt_numbers_the_sentences_and_teaches_the_grammar(planned: Plann
 
 
 def test_the_worked_example_is_what_is_asked_for() -> None:
-    shape, switches = Shape(3, 3, (1, 3), asked=1), parts_without([])
+    shape, switches = PlanShape(3, 3, (1, 3), asked=1), parts_without([])
     form = reply_schema(shape, switches)
     value = json.loads(load_prompt("planner/example").text)
     assert within(value, form) == value
@@ -262,7 +262,7 @@ def test_nulls_labels_and_articles_need_no_repair(planned: Planned) -> None:
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     """The good reply with something else at a path."""
-    shape = Shape(1, 9, (1, 9))
+    shape = PlanShape(1, 9, (1, 9))
     made, wrong = mended(draft((1, 2, 3)), [{"path": path, "value": value}], reply_schema(shape, parts_without([])))
     assert not wrong
     return made
@@ -518,7 +518,7 @@ def test_scripts_have_their_own_number_of_letters_a_token() -> None:
     assert [letters_for(text, 1000) for text in ("A lion.", "Лев спит.", "獅子が森で眠っていた。")] == [2400, 1800, 600]
 
 
-FORM = reply_schema(Shape(2, 6, (1, 9)), parts_without([]))
+FORM = reply_schema(PlanShape(2, 6, (1, 9)), parts_without([]))
 PATHS = st.text("abcdehlnoprsty_[]0123456789.", max_size=30) | st.sampled_from(
     ["panels[0].prompt", "panels[1].must_show", "panels[1].must_show[0]", "panels[2].gaze", "cast[0]", "visual.pivot",
      "transitions[0].emotion", "panels[0].gaze[0].at", "panels[0].first_sentence", "props", "panels", "fixes[0]"]
@@ -694,7 +694,7 @@ def test_plans_are_paid_from_the_budget(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_dry_run_prices_the_plan_and_its_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    for writes, calls in ((True, 4), (False, 1)):
+    for writes, calls in ((True, 9), (False, 1)):
         config = Settings(planner="gemma-st:openai:gpt-4o", planner_options={"writes": writes})
         (need,) = (one for one in run_needs([story()], config).needs if one.kind == "plans")
         assert need.calls == calls

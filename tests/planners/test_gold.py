@@ -12,9 +12,10 @@ import pytest
 
 from katha.planners.base import covered
 from katha.planners.gold import OraclePlanner, ScenePlanner, look_of
+from katha.planners.narrated import CaptionPlanner, DirectPlanner
 from katha.planners.training_data import make_examples
 from katha.protocols import Planner, PlanRequest
-from katha.schema import Plan, StoryRecord
+from katha.schema import Plan, Scene, StoryRecord
 from katha.stories import load_story
 
 RECORDS = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
@@ -165,3 +166,24 @@ def test_a_gold_plan_that_tells_no_place_and_hour_teaches_none() -> None:
     assert found.rejected == {}
     panels = json.loads(found.kept[0].reply)["panels"]
     assert [(item["place"], item["time_of_day"]) for item in panels] == [("", "unclear")] * 2
+
+
+NAMES = (Path(__file__).parents[2] / "sketch" / "tests" / "data" / "names.txt").read_text("utf-8").split()
+
+
+@pytest.mark.parametrize("planner", [ScenePlanner, CaptionPlanner, DirectPlanner])
+def test_no_name_becomes_a_look(planner: type[Planner]) -> None:
+    """Nobody is drawn black, green, young or little because of a surname."""
+    assert len(set(NAMES)) >= 200
+    for name in NAMES:
+        who = f"Mr. {name}"
+        texts = [f"{who} opened the door.", f"A dog ran to {who}.", f"{who} laughed."]
+        scenes = [
+            Scene(story_id="s", scene_index=at, scene_text=text, characters=[who], generation_prompt=text)
+            for at, text in enumerate(texts, 1)
+        ]
+        story = StoryRecord(story_id="s", story_text=" ".join(texts), scenes=scenes)
+        made = planner().plan(story, PlanRequest(panels=3))
+        for one in made.characters:
+            left = one.appearance.replace(who, "").replace(one.name, "")
+            assert name.lower() not in left.lower().split(), one

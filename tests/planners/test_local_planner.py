@@ -22,10 +22,10 @@ from katha.models import checkpoints, local
 from katha.models.base import Turn, grammar_schema
 from katha.models.local import LocalModel
 from katha.planners.base import ABOUT, parts_without, validate_plan
-from katha.planners.draft import Shape, reply_schema, within
+from katha.planners.draft import PlanShape, reply_schema, within
 from katha.planners.gemma_st import GemmaPlanner, parts_of, plan_prompt
 from katha.planners.training import load_settings, train_planner
-from katha.planners.training_data import LEFT_OUT, Collator, Example, encode, make_examples
+from katha.planners.training_data import LEFT_OUT, Collator, TrainingExample, encode, make_examples
 from katha.protocols import PlanRequest
 from katha.schema import StoryRecord
 
@@ -151,7 +151,7 @@ def test_a_model_that_has_learnt_a_plan_plans_through_the_constrained_path(tmp_p
 
 def _memorise(folder: Path, prompt: str, reply: str) -> None:
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
-    rows, _ = encode([Example("s", prompt, reply)], tokenizer, 4096)
+    rows, _ = encode([TrainingExample("s", prompt, reply)], tokenizer, 4096)
     batch = Collator(tokenizer.pad_token_id, typed=False)(rows)
     optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
     model.train()
@@ -186,7 +186,7 @@ def test_examples_are_the_planners_own_prompt_and_the_gold_plan() -> None:
     assert value["panels"][0]["prompt"].startswith("The fox runs.")
     assert [one["name"] for one in value["cast"]] == ["fox", "hen"]
     assert value["transitions"][0]["moral_target"] is None
-    assert within(value, reply_schema(Shape(2, 2), parts_without(LEFT_OUT))) == value
+    assert within(value, reply_schema(PlanShape(2, 2), parts_without(LEFT_OUT))) == value
     assert "no transitions" in made.rejected["s1"]
 
 
@@ -290,7 +290,7 @@ def test_broken_models_and_missing_packages_are_named(
         LocalModel(str(gemma), dtype="int3")
     found = checkpoints.find_spec
     monkeypatch.setattr(checkpoints, "find_spec", lambda name: None if name == "peft" else found(name))
-    with pytest.raises(MissingExtraError, match=r"needs peft.*pip install 'katha\[local\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs peft.*pip install .*\[local\]"):
         LocalModel(str(gemma))
 
 

@@ -10,7 +10,7 @@ import pytest
 from katha.agents.context import make_plan
 from katha.config import Settings
 from katha.planners.base import validate_plan
-from katha.planners.renewal import read_plan
+from katha.planners.plan_revision import read_plan
 from katha.schema import Plan, StoryRecord
 
 TEXT = (

@@ -309,7 +309,7 @@ def test_no_server_is_a_sentence(folder: Path) -> None:
         ({"prompt": []}, "needs prompt and seed"),
         ({"workflow": "edited.json"}, "as it is edited"),
         ({"workflow": "none.json"}, "none.json"),
-        ({"workflow": "list.json"}, "no workflow in ComfyUI's API format"),
+        ({"workflow": "list.json"}, "not a workflow in ComfyUI's API format"),
     ],
 )
 def test_a_map_that_does_not_fit_is_refused_before_any_call(

@@ -29,7 +29,7 @@ from katha.renderers.consistory import (
 )
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer, encode_sdxl
-from katha.renderers.shared_attention.coupling import Anchor, Member, StepRecord, otsu, token_positions
+from katha.renderers.shared_attention.coupling import Anchor, SharingFrame, StepRecord, otsu, token_positions
 
 STEPS = 3
 
@@ -306,21 +306,27 @@ def test_features_are_smoothed_unit_vectors() -> None:
 def test_matches_are_the_nearest_tokens_of_a_common_subject() -> None:
     features = smooth_features(noise(3, 8, 4, 4, seed=2))
     labels = noise(3, 16, 2, seed=3) > 0
-    members = [Member((True, True), shows, ((1,), (2,)), at) for at, shows in enumerate([(True, False), (True, True)])]
+    members = [
+        SharingFrame((True, True), shows, ((1,), (2,)), at) for at, shows in enumerate([(True, False), (True, True)])
+    ]
     anchors = {at: anchor_of(members[at], features[at], labels[at]) for at in range(2)}
     assert anchors[0].tokens.tolist() == labels[0, :, 0].nonzero()[:, 0].tolist()
-    reader = Member((True, True), (False, False), ((1,), (2,)))
+    reader = SharingFrame((True, True), (False, False), ((1,), (2,)))
     match = match_tokens(reader, features[2], labels[2], anchors)
     assert match is not None
     best: dict[int, tuple[float, int, int]] = {}
+    outside: dict[int, float] = {}
     for token in range(16):
         for number, anchor in anchors.items():
             for place, at in enumerate(anchor.tokens.tolist()):
                 common = [bool(a and b) for a, b in zip(labels[2, token], anchor.subjects[place], strict=True)]
+                distance = 1 - float(features[2, token] @ features[number, at])
                 if any(common):
-                    distance = 1 - float(features[2, token] @ features[number, at])
                     best[token] = min(best.get(token, (9.0, 0, 0)), (distance, number, place))
-    limit = otsu(np.float32([distance for distance, _, _ in best.values()]))
+                if not labels[2, token].any():
+                    outside[token] = min(outside.get(token, 9.0), distance)
+    assert outside
+    limit = otsu(np.float32([*(distance for distance, _, _ in best.values()), *outside.values()]))
     near = {token: (number, place) for token, (distance, number, place) in best.items() if distance <= limit + 1e-6}
     assert 0 < len(near) < len(best)
     found = zip(match.tokens.tolist(), match.anchors.tolist(), match.places.tolist(), strict=True)
@@ -331,9 +337,30 @@ def test_matches_are_the_nearest_tokens_of_a_common_subject() -> None:
     assert match_tokens(members[0], features[0], labels[0], {0: anchors[0]}) is None
 
 
+@pytest.mark.parametrize(("noisy", "least"), [(0.3, 0.99), (0.6, 0.99)])
+def test_a_subject_is_injected_whole_and_not_its_nearer_part(noisy: float, least: float) -> None:
+    """The cut falls between subject and background: inside the subject it would leave out its far part always."""
+    made = torch.Generator().manual_seed(5)
+    subject = torch.zeros(1024, dtype=torch.bool)
+    subject[:256] = True
+    core = torch.randn(256, 64, generator=made)
+
+    def frame() -> torch.Tensor:
+        values = torch.randn(1024, 64, generator=made)
+        values[subject] = core + noisy * torch.randn(256, 64, generator=made)
+        return torch.nn.functional.normalize(values, dim=1)
+
+    labels, member = subject[:, None], SharingFrame((True,), (True,), ((1,),), 0)
+    anchors = {0: anchor_of(member, frame(), labels)}
+    match = match_tokens(SharingFrame((True,), (False,), ((1,),)), frame(), labels, anchors)
+    assert match is not None
+    assert len(match.tokens) / 256 >= least
+    assert bool(subject[match.tokens].all())
+
+
 def test_injection_mixes_matched_tokens_of_the_positive_half_only() -> None:
     anchor = Anchor(torch.tensor([1, 3]), torch.ones(2, 1, dtype=torch.bool), noise(2, 3))
-    members = [Member((True,), (True,), ((1,),), 0), Member((True,), (False,), ((1,),))]
+    members = [SharingFrame((True,), (True,), ((1,),), 0), SharingFrame((True,), (False,), ((1,),))]
     match = Match(torch.tensor([0, 2]), torch.tensor([0, 0]), torch.tensor([1, 0]))
     inject = Injector(members, [None, match], {0: anchor}, (2, 2), range(1, 3))
     output, record = noise(4, 4, 3, seed=5), StepRecord()

@@ -80,7 +80,7 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
     from katha.models import checkpoints
 
     monkeypatch.setattr(checkpoints, "find_spec", lambda name: None if name in ("diffusers", "peft") else object())
-    with pytest.raises(MissingExtraError, match=r"'sdxl' needs diffusers, peft\. .*pip install 'katha\[local\]'"):
+    with pytest.raises(MissingExtraError, match=r"'sdxl' needs diffusers, peft\. .*pip install .*\[local\]"):
         SdxlRenderer("anything")
 
 
@@ -282,14 +282,14 @@ def damage_config(**values: Any) -> Callable[[Path], None]:
     [
         (damage_lose_folder, "lacks its 'vae'"),
         (damage_cut, "is cut off"),
-        (damage_garble, "no whole safetensors file"),
+        (damage_garble, "not a whole safetensors file"),
         (damage_lose_tensor, "unet, lacks 1 weights, the first 'conv_in.weight'"),
         (damage_lose_text_tensor, "text_encoder, lacks 1 weights"),
         (damage_reshape, "cannot be loaded"),
         (damage_lose_tokenizer, "lacks its 'tokenizer'"),
         (damage_index, "names no pipeline"),
-        (damage_offsets, "no whole safetensors file"),
-        (damage_pipe, "no regular file"),
+        (damage_offsets, "not a whole safetensors file"),
+        (damage_pipe, "not a regular file"),
         (damage_tokenizer, "cannot be loaded"),
         (damage_config(sample_size="large"), "holds what cannot be"),
         (damage_config(block_out_channels=7), "holds what cannot be"),

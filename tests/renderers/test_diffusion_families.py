@@ -16,7 +16,7 @@ from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.renderer import DiffusionRenderer, Job
+from katha.renderers.diffusion.renderer import DiffusionRenderer, DrawingJob
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 from katha.schema import Character
 
@@ -32,8 +32,6 @@ CASES: Mapping[str, tuple[type[DiffusionRenderer], str]] = {
     "flux2-pictures": (KontextRenderer, "flux2-dev"),
     "klein-kv": (KontextRenderer, "klein-kv"),
     "qwen": (KontextRenderer, "qwen-edit"),
-    "qwen-2.1": (KontextRenderer, "qwen-2.1"),
-    "joy": (KontextRenderer, "joy"),
 }
 every_family = pytest.mark.parametrize("case", CASES)
 
@@ -99,7 +97,7 @@ def test_text_encoders_run_once_for_each_distinct_prompt(make: Callable[..., Any
         loaded.pipe.text_encoder.register_forward_hook(lambda *_: ran.append("prompt"))
     for seed in (42, 123, 2026):
         assert len(list(renderer.render_board(board(seed)))) == 3
-    negatives = 1 if case in {"klein", "qwen", "joy"} else 0
+    negatives = 1 if case in {"klein", "qwen"} else 0
     assert len(ran) == len(PROMPTS) + negatives
     process_pool().release()
 
@@ -108,7 +106,7 @@ def test_text_encoders_run_once_for_each_distinct_prompt(make: Callable[..., Any
 def test_the_same_floats_in_a_batch_and_alone(make: Callable[..., Any], case: str) -> None:
     renderer = make(case)
     with renderer.pipeline(board()) as loaded:
-        jobs = [Job(request, renderer.encode(loaded, request)) for request in board()]
+        jobs = [DrawingJob(request, renderer.encode(loaded, request)) for request in board()]
         batch = renderer.draw(loaded.pipe, jobs)
         single = torch.cat([renderer.draw(loaded.pipe, [job]) for job in jobs])
     assert batch.shape == (3, 3, 32, 32)

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from katha.agents.run import run_story
 from katha.app.cli.main import app
 from katha.config import Settings, resolve
-from katha.errors import BlankFrameError
+from katha.errors import BlankFrameError, UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.renderer import Job
+from katha.renderers.diffusion.renderer import DrawingJob
 from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.schema import Board, Event
 
@@ -88,14 +88,14 @@ def test_a_run_goes_through_the_whole_machine_with_one_pipeline(
     assert process_pool().loads == before + 1
 
 
-def test_a_board_that_the_embedded_judge_cannot_read_is_drawn_and_said_to_be_unscored(
-    katha: Katha, model: Model
-) -> None:
+def test_a_judge_that_cannot_read_the_pictures_is_refused_before_they_are_drawn(katha: Katha, model: Model) -> None:
     words = ("run", TEXT, "--renderer", f"sdxl:{model('sdxl')}", *SMALL, "--mode", "base", "--judge", "sketch-reader")
-    done = katha(*words, "--out", "out")
-    assert done.exit_code == 1, done.output
-    assert "The first cause: Not a sketch: frame 1, 2, 3." in done.output
-    assert json.loads((Path("out") / "run.json").read_text())["status"] == "incomplete"
+    with pytest.raises(UsageError, match="reads sketches alone"):
+        katha(*words, "--out", "out")
+    assert not Path("out").exists()
+    done = katha(*words[:-1], "none", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert "STG" not in done.output
     assert len(board("out").frames) == 3
 
 
@@ -141,7 +141,7 @@ class Cracked(SdxlRenderer):
 
     bad: Sequence[int] = ()
 
-    def draw(self, pipe: Any, jobs: Sequence[Job]) -> torch.Tensor:
+    def draw(self, pipe: Any, jobs: Sequence[DrawingJob]) -> torch.Tensor:
         images = super().draw(pipe, jobs)
         for image, job in zip(images, jobs, strict=True):
             if job.request.seed in self.bad:

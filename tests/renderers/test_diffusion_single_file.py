@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from katha.errors import InputFileError, MissingExtraError, UsageError
 from katha.protocols import BoardContext, FrameRequest
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
-from katha.renderers.diffusion.memory import load_pipeline, process_pool
-from katha.renderers.diffusion.placement import Frames, needs_of
+from katha.renderers.diffusion.memory import process_pool
+from katha.renderers.diffusion.placement import Frames, Parking, needs_of
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 
 Model = Callable[[str], Path]
@@ -225,10 +224,10 @@ def test_a_gguf_file_that_cannot_be_read_says_why(
         renderer(FluxRenderer, file, base=base, memory="quantized")
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(file.read_bytes()[:-1000])
-    with pytest.raises(InputFileError, match="no whole GGUF file"):
+    with pytest.raises(InputFileError, match="not a whole GGUF file"):
         renderer(FluxRenderer, cut, base=base)
     monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(MissingExtraError, match=r"needs gguf.*pip install 'katha\[packed\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs gguf.*pip install .*\[packed\]"):
         renderer(FluxRenderer, file, base=base)
 
 
@@ -267,6 +266,40 @@ def test_a_folder_packed_by_torchao_draws(model: Model, tmp_path: Path, name: st
     assert (draw(drawer) == found).all()
 
 
+def test_packed_weights_leave_the_device_when_another_model_needs_it() -> None:
+    pytest.importorskip("torchao")
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    class Pipe:
+        """Two packed components."""
+
+        def __init__(self) -> None:
+            self.components = {
+                name: torch.nn.Sequential(torch.nn.Linear(32, 32, bias=False))
+                for name in ("text_encoder", "transformer")
+            }
+            for part in self.components.values():
+                quantize_(part, Int8WeightOnlyConfig())
+
+        def to(self, *where: object, **told: object) -> None:
+            """It is on the host already."""
+
+    pipe = Pipe()
+
+    def held(name: str) -> set[str]:
+        weight = pipe.components[name][0].weight
+        return {getattr(weight, part).device.type for part in weight.__tensor_flatten__()[0]}
+
+    before = pipe.components["text_encoder"][0].weight.dequantize().clone()
+    parking = Parking(pipe, "meta", ("transformer", "vae"))
+    parking.bring("text_encoder")
+    assert held("text_encoder") == {"meta"}
+    parking.bring("transformer")
+    assert held("text_encoder") == {"cpu"}
+    assert held("transformer") == {"meta"}
+    assert torch.equal(pipe.components["text_encoder"][0].weight.dequantize(), before)
+
+
 def test_packed_weights_that_are_not_read_here_say_why(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,114 +318,8 @@ def test_packed_weights_that_are_not_read_here_say_why(
         packed_by("bitsandbytes", memory="model-offload", device="cuda")
     looked_for = "katha.renderers.diffusion.checkpoint.find_spec"
     monkeypatch.setattr(looked_for, lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"that needs torchao.*pip install 'katha\[packed\]'"):
+    with pytest.raises(MissingExtraError, match=r"that needs torchao.*pip install .*\[packed\]"):
         packed_by("torchao")
-    with pytest.raises(MissingExtraError, match=r"that needs kernels.*pip install 'katha\[nunchaku\]'"):
-        packed_by("nunchaku_lite")
-    monkeypatch.setattr(looked_for, lambda name: object())
-    monkeypatch.delenv("DIFFUSERS_TRUST_REMOTE_KERNELS", raising=False)
-    with pytest.raises(UsageError, match=r"fetches code from the hub and runs it.*DIFFUSERS_TRUST_REMOTE_KERNELS=true"):
-        packed_by("nunchaku_lite", device="cuda")
-    monkeypatch.setenv("DIFFUSERS_TRUST_REMOTE_KERNELS", "true")
-    with pytest.raises(UsageError, match="packed by nunchaku_lite, which diffusers reads on cuda only"):
-        packed_by("nunchaku_lite")
-    assert packed_by("nunchaku_lite", device="cuda").checkpoint.packing == {"transformer": "nunchaku_lite"}
-
-
-def kernels_on_the_cpu() -> Any:
-    """What the package `kernels` gives for nunchaku's repository, computed by torch: weights in 4 bits and their low
-    rank, activations as they are."""
-
-    class Ops:
-        seen: torch.Tensor
-
-        def quantize_w4a4_act_fuse_lora(
-            self, x: torch.Tensor, packed: Any, scales: Any, down: torch.Tensor, low: torch.Tensor,
-            smooth: torch.Tensor, *_: Any,
-        ) -> None:  # fmt: skip
-            self.seen = x / smooth
-            low[: len(x)] = x @ down
-
-        def gemm_w4a4(self, act: Any, weight: torch.Tensor, out: torch.Tensor, *more: Any) -> None:
-            scales, low, up, bias = more[2], more[5], more[6], more[12]
-            rows = len(self.seen)
-            out.copy_(self.seen @ unpacked(weight, scales).T + low[:rows].to(up.dtype) @ up.T + bias)
-
-    def get_kernel(repository: str, **options: Any) -> Any:
-        assert options["trust_remote_code"]
-        return SimpleNamespace(ops=Ops())
-
-    return SimpleNamespace(get_kernel=get_kernel)
-
-
-def unpacked(weight: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """Rows of two 4-bit numbers a byte, with a scale for each group of columns and row: (out, in)."""
-    whole = torch.stack([(weight & 15) - 8, (weight >> 4 & 15) - 8], dim=-1).flatten(1)
-    return whole * scales.T.repeat_interleave(whole.shape[1] // len(scales), dim=1)
-
-
-def nunchaku_folder(model: Model, place: Path) -> tuple[Path, Path]:
-    """A FLUX.1 whose feed-forward layers are packed as nunchaku packs them, and one of the same numbers as floats."""
-    pipe, rank, group, dice = plain(model("flux")), 4, 64, torch.Generator().manual_seed(1)
-    state, targets = dict(pipe.transformer.state_dict()), []
-    for name, layer in pipe.transformer.named_modules():
-        if not name.endswith(".net.2"):
-            continue
-        rows, columns = layer.weight.shape
-        packed = {
-            "qweight": torch.randint(-128, 128, (rows, columns // 2), dtype=torch.int8, generator=dice),
-            "wscales": torch.rand(columns // group, rows, generator=dice) / 50,
-            "smooth_factor": torch.ones(columns), "bias": layer.bias.detach(),
-            "proj_down": torch.randn(columns, rank, generator=dice) / 20,
-            "proj_up": torch.randn(rows, rank, generator=dice) / 20,
-        }  # fmt: skip
-        whole = unpacked(packed["qweight"], packed["wscales"]) + (packed["proj_down"] @ packed["proj_up"].T).T
-        layer.weight.data = whole
-        targets.append(name)
-        del state[f"{name}.weight"]
-        state |= {f"{name}.{part}": value.contiguous() for part, value in packed.items()}
-    folders = [Path(shutil.copytree(model("flux"), place / name)) for name in ("packed", "floats")]
-    for folder in folders:
-        pipe.transformer.save_pretrained(folder / "transformer")
-    row = {"precision": "int4", "group_size": group, "rank": rank, "targets": targets}
-    config = folders[0] / "transformer" / "config.json"
-    said = {"quant_method": "nunchaku_lite", "compute_dtype": "float32", "svdq_w4a4": row}
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"quantization_config": said}))
-    save_file(state, next((folders[0] / "transformer").glob("*.safetensors")))
-    return folders[0], folders[1]
-
-
-def test_a_folder_packed_by_nunchaku_is_read_by_diffusers(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its kernels, which run on CUDA only, are computed by torch; all else is diffusers' own reader."""
-    import diffusers.utils
-    from diffusers.quantizers.nunchaku import NunchakuLiteQuantizer
-
-    monkeypatch.setitem(sys.modules, "kernels", kernels_on_the_cpu())
-    monkeypatch.setitem(sys.modules, "diffusers.quantizers.nunchaku.utils", None)  # as it was, in the end
-    monkeypatch.delitem(sys.modules, "diffusers.quantizers.nunchaku.utils")
-    monkeypatch.setattr(diffusers.utils, "is_kernels_available", lambda: True)
-    monkeypatch.setattr(diffusers.utils, "is_kernels_version", lambda *_: True)
-    monkeypatch.setattr(diffusers.utils.constants, "DIFFUSERS_TRUST_REMOTE_KERNELS", True)
-    packed, floats = nunchaku_folder(model, tmp_path)
-    options = FluxRenderer.options_class(steps=1, device="cuda", any_size=True)
-    monkeypatch.setenv("DIFFUSERS_TRUST_REMOTE_KERNELS", "true")
-    monkeypatch.setattr("katha.renderers.diffusion.checkpoint.find_spec", lambda name: object())
-    drawer = FluxRenderer(str(packed), options)
-    with pytest.raises(InputFileError, match=r"kernels.*plain floats if nunchaku_lite does not run here"):
-        load_pipeline(drawer.checkpoint, dtype="float32")
-    monkeypatch.setattr(NunchakuLiteQuantizer, "validate_environment", lambda self, *_, **__: None)
-    pipe = load_pipeline(drawer.checkpoint, dtype="float32")
-    kinds = [type(layer).__name__ for layer in pipe.transformer.modules()]
-    assert kinds.count("SVDQW4A4Linear") == 2
-
-    def shown(pipeline: Any) -> NDArray[np.int16]:
-        told = {"width": 32, "height": 32, "num_inference_steps": 2, "generator": torch.Generator().manual_seed(1)}
-        return np.asarray(pipeline("The lion roars.", **told).images[0], np.int16)
-
-    assert nearly(shown(pipe), shown(plain(floats)))
-    assert not nearly(shown(pipe), shown(plain(model("flux"))))
 
 
 def test_packed_weights_need_what_their_files_hold(model: Model, tmp_path: Path) -> None:

@@ -369,7 +369,7 @@ def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
     monkeypatch.setitem(sys.modules, "google.genai", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'katha\[gemini\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[gemini\]"):
         list(GeminiRenderer("gemini-nano-banana-2.1").render_board([request()]))
 
 
@@ -656,3 +656,24 @@ def test_a_run_sends_each_scene_its_drawn_layout_and_portraits_follow_the_cast(
     again = len(server.bodies), len(guide[1].asked)
     assert run_story(told, config, out, plan=plan, plugins=parts).reused
     assert (len(server.bodies), len(guide[1].asked)) == again
+
+
+def test_a_model_that_draws_any_size_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    free = OpenAIRenderer("gpt-image-2.6-flare")
+    assert (free.capabilities.sizes, free.capabilities.size_multiple) == (None, 16)
+    assert free._shape((1536, 864)) == "1536x864"
+    for size in ((4096, 1024), (3840, 1200), (256, 256), (3840, 3840)):
+        with pytest.raises(UsageError, match=f"does not draw {size[0]}x{size[1]}"):
+            free._shape(size)
+    assert (1536, 864) not in (OpenAIRenderer("gpt-image-1.5").capabilities.sizes or ())
+
+
+def test_pictures_of_2k_and_4k_are_kept_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    asked = {quality: GeminiRenderer("gemini-3-pro-image", quality=quality) for quality in (None, "2K", "4K")}
+    sizes = [one.capabilities.default_size for one in asked.values()]
+    assert sizes == [(1248, 832), (2496, 1664), (4992, 3328)]
+    assert asked["4K"]._shape((4992, 3328)) == "3:2"
+    prices = [one.price_of(0) for one in asked.values()]
+    assert prices == pytest.approx([(2_000 + n * 120) / 1e6 for n in (2000, 1120, 2000)])

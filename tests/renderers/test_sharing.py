@@ -17,12 +17,12 @@ from katha.renderers.shared_attention.coupling import (
     WINDOW,
     Bank,
     Coupling,
-    Group,
-    Member,
     Offer,
     QueryBlend,
+    SharingFrame,
     SharingRules,
     SubjectMaps,
+    TokenGroup,
     grid_of,
     group_tokens,
     kept_tokens,
@@ -34,7 +34,7 @@ from katha.renderers.shared_attention.denoise import (
     Conditioning,
     Denoiser,
     Hub,
-    Trajectory,
+    SharedLatents,
     concept_maps,
     gathered_attention,
     shared_grids,
@@ -89,16 +89,16 @@ class Board:
         self.pipe, self.rules, self.guidance, self.freeu = pipe, rules, guidance, freeu
         pipe.scheduler.set_timesteps(STEPS)
 
-    def trajectory(self, members: Sequence[tuple[Member, str, int]], maps: bool = False) -> Trajectory:
+    def trajectory(self, members: Sequence[tuple[SharingFrame, str, int]], maps: bool = False) -> SharedLatents:
         texts = [text_of(self.pipe, prompt, self.guidance) for _, prompt, _ in members]
         lengths = [item.embeds.shape[1] for item in texts]
         coupling = Coupling(
             [member for member, _, _ in members], self.rules, LATENT, SubjectMaps() if maps else None,
             halves=len(texts[0].embeds), lengths=lengths,
         )  # fmt: skip
-        return Trajectory(torch.cat([noise(1, 4, *LATENT, seed=seed) for _, _, seed in members]), texts, coupling)
+        return SharedLatents(torch.cat([noise(1, 4, *LATENT, seed=seed) for _, _, seed in members]), texts, coupling)
 
-    def run(self, sources: Trajectory | None, readers: Sequence[Trajectory], bank: Bank | None = None) -> None:
+    def run(self, sources: SharedLatents | None, readers: Sequence[SharedLatents], bank: Bank | None = None) -> None:
         size = (LATENT[0] * 2, LATENT[1] * 2)
         time_ids = torch.tensor([[*size, 0, 0, *size]], dtype=torch.float32)
         with wired(self.pipe.unet, self.freeu) as hub:
@@ -110,12 +110,12 @@ LION, MOUSE = "the lion roars in the forest", "a small grey mouse by the net"
 WORDS = ((2,), (4,))
 
 
-def source(number: int, shows: tuple[bool, bool] = (True, False)) -> Member:
-    return Member(shows, shows, WORDS, number, str(number))
+def source(number: int, shows: tuple[bool, bool] = (True, False)) -> SharingFrame:
+    return SharingFrame(shows, shows, WORDS, number, str(number))
 
 
-READER = Member((True, True), (False, False), WORDS)
-ALONE = Member((False, False), (False, False), WORDS)
+READER = SharingFrame((True, True), (False, False), WORDS)
+ALONE = SharingFrame((False, False), (False, False), WORDS)
 
 
 def plain(pipe: Any, prompts: Sequence[str], seeds: Sequence[int], guidance: float = 5.0) -> torch.Tensor:
@@ -320,8 +320,10 @@ def test_the_unet_is_as_before_when_drawing_fails(pipe: Any) -> None:
 def test_sources_with_empty_masks_are_plain_sdxl_bit_for_bit(pipe: Any) -> None:
     """Without words there are no maps above a threshold, so that nothing is shown."""
     board = Board(pipe, SharingRules(42, 0.5, masked=True, blend=BLEND))
-    empty = Member((True, True), (True, True), ((), ()), 0)
-    sources = board.trajectory([(empty, LION, 1), (Member(*[(True, True)] * 2, ((), ()), 1), MOUSE, 2)], maps=True)
+    empty = SharingFrame((True, True), (True, True), ((), ()), 0)
+    sources = board.trajectory(
+        [(empty, LION, 1), (SharingFrame(*[(True, True)] * 2, ((), ()), 1), MOUSE, 2)], maps=True
+    )
     reader = board.trajectory([(READER, LION, 3)], maps=True)
     board.run(sources, [reader])
     assert torch.equal(sources.latents, plain(pipe, [LION, MOUSE], [1, 2]))
@@ -393,7 +395,7 @@ def test_prompts_of_different_lengths_in_one_call_are_read_as_alone(pipe: Any) -
             for item, length in zip(texts, lengths, strict=True)
         ]
         latents = torch.cat([noise(1, 4, *LATENT, seed=seed) for seed in (1, 2)])
-        frames = Trajectory(latents, longer, Coupling([ALONE, ALONE], FREE, LATENT, lengths=lengths))
+        frames = SharedLatents(latents, longer, Coupling([ALONE, ALONE], FREE, LATENT, lengths=lengths))
         board.run(None, [frames])
         return frames.latents
 
@@ -475,4 +477,4 @@ def test_blending_runs_from_first_to_last() -> None:
 
 
 def test_groups_are_plain_data() -> None:
-    assert Group(None, {}).reads == {}
+    assert TokenGroup(None, {}).reads == {}

@@ -18,7 +18,7 @@ from katha.errors import UsageError
 from katha.protocols import FrameRequest
 from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.placement import Frames, Need, needs_of
+from katha.renderers.diffusion.placement import Frames, MemoryNeed, needs_of
 from katha.renderers.shared_attention.denoise import shared_layers
 from katha.renderers.shared_attention.renderer import board_of, shown_share
 from katha.renderers.storydiffusion import StoryDiffusionRenderer
@@ -90,8 +90,8 @@ def made(kind: Any, folder: Path, **options: Any) -> Any:
     )
 
 
-def worked_out(renderer: Any, frames: list[FrameRequest]) -> Need:
-    found: Need = renderer.work(board_of(frames), frames)
+def worked_out(renderer: Any, frames: list[FrameRequest]) -> MemoryNeed:
+    found: MemoryNeed = renderer.work(board_of(frames), frames)
     return found
 
 

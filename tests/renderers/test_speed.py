@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,11 @@ from PIL import Image
 
 from katha.errors import UsageError
 from katha.protocols import FrameRequest
-from katha.renderers.diffusion.flux import FluxRenderer
+from katha.renderers.diffusion.flux import FluxOptions, FluxRenderer
 from katha.renderers.diffusion.kontext import KontextRenderer
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.options import Calling, diffusion_data
-from katha.renderers.diffusion.sdxl import SdxlRenderer
+from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 from katha.renderers.diffusion.speed import Shortcuts, shortcuts_of, take_shortcuts
 
 Model = Callable[[str], Path]
@@ -154,3 +156,44 @@ def test_distilled_adapters_have_their_schedulers(model: Model, name: str) -> No
     drawer = made(SdxlRenderer, model("sdxl"), scheduler=name, steps=4, guidance=0.0)
     assert np.array_equal(grey(next(drawer.render_board([frame()]))), np.asarray(wanted, np.int16))
     assert drawer.spec()["scheduler"] == name
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("sdxl-turbo", (4, 0.0, None)),
+        ("SDXL-Lightning", (4, 0.0, "euler-trailing")),
+        ("sdxl_lightning_8step", (8, 0.0, "euler-trailing")),
+        ("sdxl_lightning_1step_x0", (1, 0.0, "euler-trailing")),
+        ("stable-diffusion-xl-base-1.0", (50, 5.0, None)),
+    ],
+)
+def test_distilled_checkpoints_are_drawn_as_they_were_distilled(
+    model: Model, tmp_path: Path, name: str, told: tuple[int, float, str | None]
+) -> None:
+    folder = tmp_path / name
+    folder.symlink_to(model("sdxl"), target_is_directory=True)
+    drawer = SdxlRenderer(str(folder), SdxlOptions(device="cpu", any_size=True))
+    assert (drawer.steps, drawer.guidance, drawer.scheduler) == told
+    assert drawer.spec()["scheduler"] == told[2]
+    assert bool([text for text in drawer.remarks() if "as a checkpoint of its kind" in text]) == (told[0] < 50)
+    own = SdxlRenderer(str(folder), SdxlOptions(device="cpu", any_size=True, steps=7, guidance=3.0, scheduler="ddim"))
+    assert (own.steps, own.guidance, own.scheduler) == (7, 3.0, "ddim")
+    assert own.remarks() == []
+
+
+def test_the_scheduler_tells_a_distilled_checkpoint_whatever_its_name(model: Model, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model("sdxl"), tmp_path / "mine"))
+    path = folder / "scheduler" / "scheduler_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "timestep_spacing": "trailing"}))
+    drawer = SdxlRenderer(str(folder), SdxlOptions(device="cpu", any_size=True))
+    assert (drawer.steps, drawer.guidance) == (4, 0.0)
+
+
+def test_a_base_and_a_dedistilled_model_are_told_by_their_names(model: Model, tmp_path: Path) -> None:
+    cases = (("z-image", "Z-Image", 50), ("z-image", "Z-Image-Turbo", 8), ("schnell", "flux-de-distill", 28))
+    for kind, name, steps in cases:
+        folder = tmp_path / name
+        folder.symlink_to(model(kind), target_is_directory=True)
+        drawer = FluxRenderer(str(folder), FluxOptions(device="cpu", any_size=True))
+        assert drawer.steps == steps

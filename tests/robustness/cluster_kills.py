@@ -37,7 +37,7 @@ from katha.compass.modes import load_suite
 from katha.errors import KathaError
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
-from katha.experiments.cluster.fleet import Fleet, Place
+from katha.experiments.cluster.fleet import Fleet, WorkerPlace
 from katha.jsonio import sha256_hex
 from katha.store import Store
 
@@ -180,7 +180,7 @@ def suite(place: str, stories: int, service: str, cluster: str | None, environme
     job = AblationJob([story(f"s{at}") for at in range(stories)], rows, config, resamples=20)
     try:
         with ExitStack() as stack:
-            by = Place(None, count=WORKERS, address=cluster)
+            by = WorkerPlace(None, count=WORKERS, address=cluster)
             fleet = stack.enter_context(Fleet(by, heard)) if cluster is not None else None
             run_ablation(job, Path(place) / "out", fleet=fleet)
     except KathaError as error:

@@ -28,6 +28,7 @@ import cluster_kills
 import commands
 from bad_inputs import EXAMPLE, SMALL, Sources, case
 from calls import call
+from doors import DOORS, tried
 from evals import draw, records
 from fault_server import KINDS, failing
 from test_damage import SPOILS, fill, use
@@ -40,6 +41,7 @@ from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.models.client import Backoff
 from katha.pictures import FORMATS, decode
+from katha.schema import ASKED
 from katha.store import Store
 
 
@@ -77,7 +79,7 @@ def sources_in(folder: Path) -> Sources:
     story = str(EXAMPLE.with_suffix(".json"))
     made = call(["run", story, *SMALL, "--out", "run"], folder, folder / "cache", seconds=120)
     if made.code:
-        raise RuntimeError(made.err)
+        raise RuntimeError(f"exit code {made.code} after {made.seconds:.0f} s, {made.megabytes} MB: {made.err}")
     board = folder / "boards" / "lion_and_mouse"
     board.mkdir(parents=True, exist_ok=True)
     frames = json.loads((folder / "run" / "storyboard.json").read_text(encoding="utf-8"))["frames"]
@@ -131,6 +133,21 @@ def pictures(wanted: int, seconds: float) -> Part:
                 made.faults.append(f"picture {made.done} ({form}): {type(error).__name__}: {error}")
             made.done += 1
         made.counts = {"refused": refused, "formats": len(FORMATS)}
+    return made
+
+
+def doors(wanted: int, seconds: float, first: int = 0) -> Part:
+    """Texts, names, folders and replies that are generated: nothing lost, reordered or unexpected."""
+    with part("doors", wanted) as made:
+        end, counts = time.monotonic() + seconds, Counter[str]()
+        while made.done < wanted and time.monotonic() < end:
+            number = first + made.done // len(DOORS)
+            door = list(DOORS)[made.done % len(DOORS)]
+            wrong = tried(door, number)
+            made.faults += [f"{door} {number}: {wrong[:300]}"] if wrong is not None else []
+            counts[door] += 1
+            made.done += 1
+        made.counts = dict(counts)
     return made
 
 
@@ -206,7 +223,7 @@ def _once(server: ForkServerContext, name: str, place: Path) -> int:
 def faults(folder: Path, questions: int, rate: float = 0.3) -> Part:
     """An evaluation against a server that fails: every question has one outcome, and no fault counts as an answer."""
     with part("questions to a failing server", questions) as made, failing(rate) as server:
-        stories = records(-(-questions // 9))
+        stories = records(-(-questions // 12))
         patient = Backoff(max_retries=1, busy_retries=1, sleep=lambda _: None)
         judge = OpenAIJudge("m", base_url=server.url, backoff=patient, patience=3_600.0, timeout=20.0)
         job = EvalJob(stories, [draw(folder / "boards", stories)], {"m": judge}, EvalSettings(resamples=0))
@@ -215,8 +232,9 @@ def faults(folder: Path, questions: int, rate: float = 0.3) -> Part:
         rows = list(iter_answers(folder / "out" / "answers.jsonl"))
         keys = {(row.story_id, row.question_id, row.condition) for row in rows}
         statuses, made.done = Counter(row.status for row in rows), len(rows)
-        if len(keys) != len(rows) or len(rows) != 9 * len(stories):
-            made.faults.append(f"{len(rows)} rows for {9 * len(stories)} questions, {len(keys)} of them different")
+        wanted = len(ASKED) * sum(len(story.recoverability_questions) for story in stories)
+        if len(keys) != len(rows) or len(rows) != wanted:
+            made.faults.append(f"{len(rows)} rows for {wanted} questions, {len(keys)} of them different")
         if statuses["ok"] > server.served:
             made.faults.append(f"{statuses['ok']} answers of {server.served} that were given")
         unheard = [row for row in rows if row.status != "ok" and row.answer is not None]
@@ -299,10 +317,11 @@ def main() -> int:
             "damage": (0.0, lambda _: corruption(folder / "damage")),
             "together": (0.0, lambda _: together(folder / "together")),
             "faults": (0.0, lambda _: faults(folder / "faults", 5_000)),
+            "doors": (0.1, lambda time: doors(20_000, time, given.first)),
             "pictures": (0.1, lambda time: pictures(60_000, time)),
             "kills": (0.25, lambda time: kills(folder / "kills", 34, time)),
             "cluster": (0.2, lambda time: _on_a_cluster(folder / "cluster", given.count, time, given.first)),
-            "inputs": (0.3, lambda time: bad_inputs(folder, 10_000, time, given.first)),
+            "inputs": (0.2, lambda time: bad_inputs(folder, 10_000, time, given.first)),
         }
         if given.part is not None and given.part not in parts:
             parser.error(f"there is no part {given.part!r}: {', '.join(parts)}")

@@ -37,11 +37,12 @@ def body_of(provider: str, step: Step) -> dict[str, Any]:
         }  # fmt: skip
     details = {"cached_tokens": 100}
     words = [{"token": token, "logprob": value, "bytes": None} for token, value in step.get("words", {}).items()]
+    more = {"refusal": step.get("refusal"), **step.get("message", {})}
     logprobs = {"logprobs": {"content": [{**words[0], "top_logprobs": words}], "refusal": None}} if words else {}
     return {
         "id": "c", "object": "chat.completion", "created": 1, "model": "served",
         "choices": [{"index": 0, "finish_reason": step.get("stop", "stop"),
-                     "message": {"role": "assistant", "content": text, "refusal": step.get("refusal")}, **logprobs}],
+                     "message": {"role": "assistant", "content": text, **more}, **logprobs}],
         "usage": {"prompt_tokens": 110, "completion_tokens": 20, "total_tokens": 130, "prompt_tokens_details": details},
     }  # fmt: skip
 

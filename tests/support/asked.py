@@ -11,6 +11,8 @@ from typing import Any
 
 _SINGLY = re.compile(r"^Question: (.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^Question (\d+): (.*)$", re.MULTILINE)
+_COMPARED = re.compile(r"^The answer to compare: (.*)$", re.MULTILINE)
+_PHRASES = ("They sell the shirt.", "It fits him well.", "Somebody is glad.")
 _OPTION = re.compile(r"^- (.*)$", re.MULTILINE)
 
 
@@ -41,17 +43,26 @@ def asked_in(body: dict[str, Any]) -> Asked:
 
 
 def chosen(question: str, options: Sequence[str]) -> str:
-    """Return the option that this model gives, whatever else is asked."""
+    """Return the option that this model gives, whatever else is asked; a phrase where there is none."""
+    options = options or _PHRASES
     return options[int(sha256(question.encode()).hexdigest(), 16) % len(options)]
 
 
 def reply_to(body: dict[str, Any]) -> str:
-    """Return the text of the reply to a call."""
+    """Return the text of the reply to a call: to questions, or to answers that are to be compared."""
+    compared = _COMPARED.findall(str(body["messages"][0]["content"][-1]["text"]))
+    if len(compared) == 1:
+        return json.dumps({"answer": chosen(compared[0], ("same", "different"))})
+    if compared:
+        return "\n".join(f"{at}: {chosen(said, ('same', 'different'))}" for at, said in enumerate(compared, 1))
     asked = asked_in(body)
     rows = []
     for number, (question, options) in enumerate(asked.questions, 1):
         answer = {"answer": chosen(question, options)}
-        if "image_support" in json.dumps(body.get("response_format", body)):
+        wanted = json.dumps(body.get("response_format", body))
+        if "evidence_status" in wanted:
+            answer["evidence_status"] = "recoverable"
+        if "image_support" in wanted:
             answer = {"source_answer": "it", "image_support": "supported", "final_answer": answer["answer"]}
         rows.append({**({"number": number} if asked.together else {}), **answer, "confidence": "high"})
     return json.dumps({"answers": rows} if asked.together else rows[0])

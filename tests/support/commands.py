@@ -34,7 +34,7 @@ from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
 from katha.experiments.metrics.job import MetricsJob, measure
 from katha.experiments.metrics.sources import Beside, find_sources
-from katha.experiments.people import PeopleOptions, StudyOptions
+from katha.experiments.people import PeopleOptions, PeopleStudyOptions
 from katha.experiments.tune import TuneJob, tune
 from katha.jsonio import sha256_hex
 from katha.protocols import Evidence, JudgeReply, PlainPrompt
@@ -74,6 +74,11 @@ def doubles(work: Path, **changes: Any) -> Plugins:
 
 def _run(out: Path, work: Path, other: bool) -> object:
     return run_story(story("stag" if other else "lion"), CONFIG, out, plugins=doubles(work))
+
+
+def _repair(out: Path, work: Path, other: bool) -> object:
+    config = CONFIG.model_copy(update={"mode": "agentic", "seeds": (42, 123), "moves": 3 if other else 4})
+    return run_story(story("lion"), config, out, plugins=doubles(work))
 
 
 def _redo(out: Path, work: Path, other: bool) -> object:
@@ -195,7 +200,6 @@ def _metrics(out: Path, work: Path, other: bool) -> object:
         metrics={"liked": Liked()},
         judge=ScriptedJudge(liked),
         judge_name="scripted",
-        resamples=20,
         seed=43 if other else 42,
     )
     return measure(job, out)
@@ -206,7 +210,7 @@ def _pack(out: Path, work: Path, other: bool) -> object:
     if not stories.exists():
         draw_boards(work / "boards")
         stories.write_text("".join(record.model_dump_json() + "\n" for record in records()))
-    options = StudyOptions(raters=5, per_item=1, criteria="Q1,Q14", seed=43 if other else 42)
+    options = PeopleStudyOptions(raters=6, per_item=1, criteria="Q1,Q14", seed=43 if other else 42)
     return pack_study(str(stories), [f"{name}={work / 'boards' / name}" for name in ("fixed", "plain")], out, options)
 
 
@@ -217,7 +221,7 @@ def _people(out: Path, work: Path, other: bool) -> object:
         rows = [{"rater": f"r{r}", "story_id": s, "method": m, "human_score": (r + len(m)) % 5} for r, s, m in places]
         given.parent.mkdir(parents=True, exist_ok=True)
         given.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return score_study([given], out, PeopleOptions(resamples=20, seed=43 if other else 42))
+    return score_study([given], out, PeopleOptions(seed=43 if other else 42))
 
 
 _MEASURED = frozenset(("metrics.json", "measured.jsonl"))
@@ -226,6 +230,7 @@ _RUN = frozenset(("run.json", "graph.sqlite", "graph.sqlite-wal", "graph.sqlite-
 
 COMMANDS = {
     "run": Command("run", "run.json", _run, _RUN),
+    "repair": Command("run", "run.json", _repair, _RUN),
     "redo": Command("run", "run.json", _redo, _RUN),
     "eval": Command("evaluation", "eval.json", _eval, frozenset(("eval.json",))),
     "ablate": Command("ablation", "ablation.json", _ablate, frozenset(("ablation.json", "result.json"))),

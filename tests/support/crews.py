@@ -21,7 +21,7 @@ from katha.protocols import BoardContext, Evidence, FrameRequest, JudgePrompt, J
 from katha.schema import Plan, StoryRecord
 from katha.schema.metrics import MetricCard, MetricPart, MetricValue
 
-LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls")
+LOOSE = ("command", "config", "files", "sizes", "seconds", "kept", "calls", "environment")
 """What a state file or a story's result says of the process: when, how long, where its logs are."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 CHILD = Path(__file__).parent / "cli_child.py"
 _LIMIT = 90.0
@@ -54,6 +54,8 @@ class DeskProcess:
         self.address = found[0]
         parts = urlsplit(self.address)
         self.port, self.path = int(parts.port or 0), parts.path
+        self.run = unquote(parts.fragment.removeprefix("/board/"))
+        """The board that requests are about; the one whose work was begun last."""
 
     def __enter__(self) -> DeskProcess:
         return self
@@ -72,7 +74,9 @@ class DeskProcess:
         return code
 
     def ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Reply:
-        """Send a request; a path that begins with a slash has no token."""
+        """Send a request about the board `run`, if there is one; a path that begins with a slash has no token."""
+        if self.run and not path.startswith("/"):
+            path += f"{'&' if '?' in path else '?'}run={quote(self.run)}"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_LIMIT)
         try:
             connection.request(method, path if path.startswith("/") else self.path + path, body, headers or {})
@@ -85,7 +89,10 @@ class DeskProcess:
     def post(self, action: str, /, **body: object) -> Reply:
         """Do an action as the page does it."""
         headers = {"content-type": "application/json", "origin": f"http://127.0.0.1:{self.port}"}
-        return self.ask("POST", f"api/{action}", json.dumps(body).encode(), headers)
+        reply = self.ask("POST", f"api/{action}", json.dumps(body).encode(), headers)
+        if action in ("draw", "import") and reply.status == 200 and reply.json["run"]:
+            self.run = reply.json["run"]
+        return reply
 
     def page(self) -> Any:
         """What the page shows."""

@@ -93,9 +93,24 @@ def _pixels(png: bytes) -> NDArray[np.float64]:
     return np.asarray(small, np.float64).ravel()
 
 
+def _told(question: str, options: Sequence[str]) -> str | None:
+    """Return the option that the text of `story` gives: most of its questions are understood by who reads it."""
+    kind, number = question.partition(" ")[0], question.rpartition(" ")[2].rstrip("?")
+    begins = {"action_visibility": "The lion runs to tree", "emotional": "The lion is happy at tree"}
+    for text in options:
+        plain = text.rstrip(".")
+        if kind == "causal" and plain == "The lion is hungry":
+            return text
+        if kind in begins and plain.startswith(begins[kind]) and plain.endswith(f" {number}"):
+            return text
+    return None
+
+
 @dataclass
 class PixelJudge(Judge):
-    """Chooses an option by the pixels it is shown: right answers are likelier the more pictures there are."""
+    """Chooses an option by the pixels it is shown, and by the text where there is one (seven of eight questions)."""
+
+    always_chooses = True
 
     name: str = "pixel"
     log: Path | None = None
@@ -122,7 +137,10 @@ class PixelJudge(Judge):
             told = evidence.text is not None and _hash(prompt.question)[0] % 2
             number = _hash(self.name, evidence.text is not None, [] if told else seen, prompt.question)[0]
             support = "supported" if evidence.condition == "text+image" else None
-            yield JudgeReply("ok", options[number % len(options)], image_support=support, confidence="medium")
+            answer = options[number % len(options)]
+            if evidence.text is not None and _hash(prompt.question)[1] % 8:
+                answer = _told(prompt.question, options) or answer
+            yield JudgeReply("ok", answer, image_support=support, confidence="medium")
 
 
 @dataclass

@@ -26,7 +26,9 @@ KINDS = ("causal", "temporal_order", "moral")
 
 def picture(number: int = 0, mode: str = "RGB", form: str = "PNG", **options: object) -> bytes:
     buffer = io.BytesIO()
-    Image.new("RGB", (24, 16), (40 * number % 256, 90, 200)).convert(mode).save(buffer, form, **options)
+    image = Image.new("RGB", (24, 16), (40 * number % 256, 90, 200))
+    image.paste((250, 240, 60), (2, 2, 12, 12))
+    image.convert(mode).save(buffer, form, **options)
     return buffer.getvalue()
 
 

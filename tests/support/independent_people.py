@@ -38,7 +38,7 @@ def valid(rows: list[Row], method: str) -> set[tuple[str, str]]:
     return {
         question
         for question, given in votes(rows, method).items()
-        if len(given) == 3 and sum(given["text+image"]) > len(given["text+image"]) / 2
+        if {"text", "image", "text+image"} <= given.keys() and sum(given["text+image"]) > len(given["text+image"]) / 2
     }
 
 
@@ -56,6 +56,13 @@ def recovered(rows: list[Row], method: str, condition: str, kept: set[tuple[str,
 def stg(rows: list[Row], method: str, kept: set[tuple[str, str]]) -> float:
     text, image = recovered(rows, method, "text", kept), recovered(rows, method, "image", kept)
     return math.nan if text is None or image is None else text - image
+
+
+def gain(rows: list[Row], method: str, kept: set[tuple[str, str]]) -> float:
+    """Evidence gain: right from the images minus right from nothing, on what was asked both ways."""
+    asked = {question for question in kept if votes(rows, method)[question]["none"]}
+    image, none = recovered(rows, method, "image", asked), recovered(rows, method, "none", asked)
+    return math.nan if image is None or none is None else image - none
 
 
 # Intervals and tests for other participants and other stories: each is left out in turn (docs/people.md).

@@ -1,12 +1,13 @@
 """A second scorer, slow and on its own: from the two files to scores.json, by FORMATS and the paper's equations.
 
-Plain loops over dictionaries; nothing of katha is imported. NumPy draws the resamples and interpolates percentiles,
-SciPy ranks. Contrastive pairs and agreement with people come last.
+Plain loops over dictionaries; nothing of katha is imported. NumPy draws the resamples, SciPy ranks and has
+Student's t. Contrastive pairs and agreement with people come last.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import string
 from collections import defaultdict
 from fractions import Fraction
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 CONDITIONS = ("text", "image", "text+image")
 DIMENSIONS = ("action_visibility", "causal", "emotional", "consequence", "temporal_order", "moral")
@@ -56,8 +57,11 @@ class Independent:
         self.resamples, self.seed, self.source = resamples, seed, stories
         self.fitted = json.loads(ensemble.read_text()) if ensemble is not None else None
         self.questions: dict[Key, dict[str, Any]] = {}
+        self.families: dict[str, str] = {}
         for line in stories.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
+            if source := record.get("provenance", {}).get("source_dataset"):
+                self.families[record["story_id"]] = source
             for question in record["recoverability_questions"]:
                 if selection == "all" or question.get("role") in (selection, None):
                     self.questions[record["story_id"], question["question_id"]] = question
@@ -119,7 +123,21 @@ class Independent:
         there = {key[2] for key in self.rows if key[0] == method and key[4] != "text"}
         return set(self.stories) - there
 
+    def guess(self, judge: str, name: Key) -> bool | None:
+        """What one judge, or most of them, made of a question without any evidence."""
+        if judge.startswith("ensemble"):
+            cast = [vote for person in self.people if (vote := self.guess(person, name)) is not None]
+            return sum(cast) > len(cast) / 2 if cast and len(cast) >= len(self.people) / 2 else None
+        row = self.rows.get((None, judge, *name, "none"))
+        return right(row, self.questions[name]) if row is not None else None
+
+    @property
+    def guessed(self) -> bool:
+        return any(self.guess(judge, name) is not None for judge in self.people for name in self.questions)
+
     def kept(self, method: str, judge: str, block: str) -> list[Key]:
+        if block == "unguessed":
+            return [name for name in self.kept(method, judge, "common_valid") if self.guess(judge, name) is False]
         scored = [name for name, cell in self.cells[method, judge].items() if len(cell) == 3]
         if block == "raw":
             return scored
@@ -140,6 +158,60 @@ class Independent:
         return {
             condition: sum(sum(cell[condition] for cell in cells) / len(cells) for cells in per.values()) / len(per)
             for condition in CONDITIONS
+        } | self._guess_mean(names, judge)
+
+    def _guess_mean(self, names: list[Key], judge: str) -> dict[str, float]:
+        per: dict[str, list[bool]] = defaultdict(list)
+        for name in names:
+            per[self.questions[name]["question_type"]].append(bool(self.guess(judge, name)))
+        return {"none": sum(sum(own) / len(own) for own in per.values()) / len(per)}
+
+    def guesses(self, method: str, judge: str) -> dict[str, Any]:
+        """Which scored questions were right without any evidence."""
+        scored = self.kept(method, judge, "raw")
+        names = [name for name in scored if self.guess(judge, name) is not None]
+        shares = {
+            dimension: self._share(
+                [name for name in names if self.questions[name]["question_type"] == dimension], judge
+            )
+            for dimension in DIMENSIONS
+        }
+        told = {"n": len(names), "n_unscored": len(scored) - len(names), "by_dimension": shares}
+        return {
+            "guessable": self._share(names, judge)["none"],
+            "guesses": told | {"by_family": self._by_family(names, judge)},
+        }
+
+    def _share(self, names: list[Key], judge: str) -> dict[str, Any]:
+        hits = sum(bool(self.guess(judge, name)) for name in names)
+        return {"n": len(names), "none": 100 * hits / len(names) if names else None}
+
+    def gain(self, method: str, judge: str, block: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What evidence adds to guesses on those of a block's questions that were asked without, and the intervals."""
+        names = [name for name in self.kept(method, judge, block) if self.guess(judge, name) is not None]
+        means = self.means(names, method, judge)
+        if means is None:
+            return {}, {}
+        numbers = {"none": 100 * means["none"]}
+        numbers |= {f"gain_{name}": 100 * (means[name] - means["none"]) for name in ("image", "text")}
+        left = self.without_each(names, method, judge)
+        spans: dict[str, Any] = {"none": share_span(means["none"], [item["none"] for item in left])}
+        for name in ("image", "text"):
+            spans[f"gain_{name}"] = gap_span(means, left, name, "none")
+        return numbers, {name: span for name, span in spans.items() if span is not None}
+
+    def without_each(self, names: list[Key], method: str, judge: str) -> list[dict[str, float]]:
+        """The averages with each story that has a question left out in turn."""
+        found = [
+            self.means([name for name in names if name[0] != story], method, judge)
+            for story in sorted({name[0] for name in names})
+        ]
+        return [item for item in found if item is not None]
+
+    def _by_family(self, names: list[Key], judge: str) -> dict[str, Any]:
+        return {
+            family: self._share([name for name in names if self.families.get(name[0]) == family], judge)
+            for family in set(self.families.values())
         }
 
     def resampled(self, method: str, judge: str, block: str) -> list[dict[str, float] | None]:
@@ -151,7 +223,49 @@ class Independent:
             for row in self.draws
         ]
 
+    def hidden(self, method: str, judge: str) -> bool:
+        """Whether the judge cannot measure the method: docs/scores.md, section 6, measurability."""
+        scored, valid = self.kept(method, judge, "raw"), self.kept(method, judge, "filtered")
+        if not scored:
+            return False
+        stories = {name[0] for name in scored}
+        if len(valid) < min(2, len(scored)) or len(valid) < 0.4 * len(scored):
+            return True
+        if len({name[0] for name in valid}) < 6 <= len(stories):
+            return True
+        above = [(name[0], self.cells[method, judge][name]["text"] - self.chance(name)) for name in scored]
+        if not _clear(above, 0.1):
+            return True
+        asked = [name for name in scored if self.guess(judge, name) is not None]
+        gains = [
+            (name[0], float(self.cells[method, judge][name]["text"]) - bool(self.guess(judge, name))) for name in asked
+        ]
+        return bool(gains) and not _clear(gains, 0.0, signed=True)
+
+    def chance(self, name: Key) -> float:
+        offered = [text for text in self.questions[name].get("options") or [] if text != "Unclear"]
+        return 1 / len(offered) if offered else 0.0
+
+    def thin(self, method: str, judge: str, block: str) -> bool:
+        held = {name[0] for name in self.kept(method, judge, block)}
+        return 0 < len(held) < 6 <= len(self.stories)
+
     def block(self, method: str, judge: str, block: str) -> dict[str, Any]:
+        """One block; without what cannot be had where the judge cannot measure."""
+        found = self._block(method, judge, block)
+        if not self.hidden(method, judge) and not self.thin(method, judge, block):
+            return found
+        raw = block == "raw"
+        gone = ["stg", "latent_gap", "by_story", *([] if raw else ["text", "image", "text_image"])]
+        found |= dict.fromkeys(gone) | {"inspect": False}
+        found["ci95"] = {**found["ci95"], "stg": None} if raw else dict.fromkeys(("text", "image", "stg"))
+        for entry in found["dimensions"].values():
+            entry.update(dict.fromkeys(["gap", *([] if raw else ["text", "image"])]))
+        for name in () if raw else ("none", "gain_image", "gain_text"):
+            found.pop(name, None)
+        return found
+
+    def _block(self, method: str, judge: str, block: str) -> dict[str, Any]:
         names = self.kept(method, judge, block)
         means = self.means(names, method, judge)
         dimensions = {}
@@ -166,18 +280,19 @@ class Independent:
             dimensions[dimension] = entry
         gaps = [dimensions[name]["gap"] for name in LATENT if dimensions[name]["n"]]
         ci95: dict[str, Any] = {"text": None, "image": None, "stg": None}
-        if means is not None and len(self.stories) > 1:
-            drawn = [values for values in self.resampled(method, judge, block) if values is not None]
-            ci95["text"] = percentiles([values["text"] for values in drawn])
-            ci95["image"] = percentiles([values["image"] for values in drawn])
-            ci95["stg"] = percentiles([values["text"] - values["image"] for values in drawn])
-        return {
+        if means is not None:
+            left = self.without_each(names, method, judge)
+            ci95["text"] = share_span(means["text"], [item["text"] for item in left])
+            ci95["image"] = share_span(means["image"], [item["image"] for item in left])
+            ci95["stg"] = gap_span(means, left, "text", "image")
+        gain, spans = self.gain(method, judge, block) if self.guessed else ({}, {})
+        return gain | {
             "n": len(names),
             "text": 100 * means["text"] if means else None,
             "image": 100 * means["image"] if means else None,
             "text_image": 100 * means["text+image"] if means else None,
             "stg": 100 * (means["text"] - means["image"]) if means else None,
-            "ci95": ci95,
+            "ci95": ci95 | spans,
             "dimensions": dimensions,
             "latent_gap": sum(gaps) / len(gaps) if gaps else None,
             "by_story": self.by_story(names, method, judge),
@@ -222,9 +337,14 @@ class Independent:
             "n_unscored": len(self.questions) - len(scored),
             "n_valid": len(valid),
             "ambiguity_rate": 100 * (len(scored) - len(valid)) / len(scored) if scored else None,
-            **{block: self.block(method, judge, block) for block in ("raw", "filtered", "common_valid")},
+            **{block: self.block(method, judge, block) for block in self.blocks},
+            **(self.guesses(method, judge) if self.guessed else {}),
             "moral_target": self.moral_target(method, judge),
         }
+
+    @property
+    def blocks(self) -> list[str]:
+        return ["raw", "filtered", "common_valid", *(["unguessed"] if self.guessed else [])]
 
     def story_gap(self, method: str, judge: str, block: str, story: str) -> float | None:
         means = self.means([name for name in self.kept(method, judge, block) if name[0] == story], method, judge)
@@ -232,13 +352,17 @@ class Independent:
 
     def differences(self, a: str, b: str, judge: str) -> dict[str, float | None]:
         found: dict[str, float | None] = {}
-        for block in ("raw", "filtered", "common_valid"):
+        for block in self.blocks:
             one, two = (self.means(self.kept(method, judge, block), method, judge) for method in (a, b))
             gaps = [100 * (item["text"] - item["image"]) for item in (one, two) if item]
             found[block] = gaps[0] - gaps[1] if len(gaps) == 2 else None
         return found
 
     def compare(self, a: str, b: str, judge: str, block: str) -> dict[str, Any]:
+        if any(self.hidden(method, judge) or self.thin(method, judge, block) for method in (a, b)):
+            gone = dict.fromkeys(("stg_a", "stg_b", "difference", "ci95", "p_bootstrap"))
+            told = {"a": a, "b": b, "judge": judge, "block": block, "n_stories": 0}
+            return gone | told | {"wilcoxon": {"p": None, "n_nonzero": 0, "rank_biserial": None}, "empty": True}
         stg = [self.block(method, judge, block)["stg"] for method in (a, b)]
         pairs = [[self.story_gap(method, judge, block, story) for method in (a, b)] for story in self.stories]
         found = [(one, two) for one, two in pairs if one is not None and two is not None]
@@ -258,20 +382,34 @@ class Independent:
             "stg_a": stg[0],
             "stg_b": stg[1],
             "difference": stg[0] - stg[1] if None not in stg else None,
-            "ci95": percentiles(spread) if spread else None,
+            "ci95": self.difference_span(a, b, judge, block),
             "p_bootstrap": p,
             "wilcoxon": signed_ranks([one - two for one, two in found]),
         }
+
+    def difference_span(self, a: str, b: str, judge: str, block: str) -> list[float] | None:
+        """The interval of a difference of STG, over the stories that hold a question of either method."""
+        names = [self.kept(method, judge, block) for method in (a, b)]
+        held = [{name[0] for name in own} for own in names]
+        if len(held[0] & held[1]) < 6:
+            return None
+
+        def difference(without: str | None) -> float | None:
+            gaps = []
+            for method, own in zip((a, b), names, strict=True):
+                means = self.means([name for name in own if name[0] != without], method, judge)
+                gaps += [means["text"] - means["image"]] if means else []
+            return gaps[0] - gaps[1] if len(gaps) == 2 else None
+
+        value, left = difference(None), [difference(story) for story in sorted(held[0] | held[1])]
+        return None if value is None else difference_span(value, left)
 
     def scores(self) -> dict[str, Any]:
         """Methods and comparisons, as in scores.json."""
         methods = {method: {judge: self.judge(method, judge) for judge in self.judges} for method in self.methods}
         pairs = list(combinations(self.methods, 2))
         rows = [
-            self.compare(a, b, judge, block)
-            for a, b in pairs
-            for judge in self.judges
-            for block in ("filtered", "common_valid")
+            self.compare(a, b, judge, block) for a, b in pairs for judge in self.judges for block in self.blocks[1:]
         ]
         for row in rows:
             row["family"] = len(pairs)  # one block by one judge; what stands beside it is no further test
@@ -279,10 +417,103 @@ class Independent:
                 row[name] = None if p is None else min(1.0, p * len(pairs))
             voted = "ensemble" if len(self.people) > 1 else self.people[0]
             row["headline"] = (row["judge"], row["block"]) == (voted, "common_valid")
-            row["differences"] = self.differences(row["a"], row["b"], row["judge"])
+            empty = row.pop("empty", False)
+            row["differences"] = {} if empty else self.differences(row["a"], row["b"], row["judge"])
             told = [value for value in row["differences"].values() if value is not None and abs(value) > 1e-9]
             row["disagree"] = min(told, default=0) < 0 < max(told, default=0)
         return {"methods": methods, "comparisons": rows}
+
+
+def _clear(above: list[tuple[str, float]], level: float, *, signed: bool = False) -> bool:
+    """Whether a mean lies above a level with its whole interval: over stories, of fewer than six over answers."""
+    stories = sorted({story for story, _ in above})
+    groups = [[value for name, value in above if name == story] for story in stories]
+    groups = groups if len(stories) >= 6 else [[value] for _, value in above]
+    values = [value for own in groups for value in own]
+    mean = sum(values) / len(values)
+    if len(groups) < 6:
+        return mean > level
+    left = [(sum(values) - sum(own)) / (len(values) - len(own)) for own in groups]
+    span = difference_span(mean, list(left)) if signed or min(values) < 0 else share_span(mean, left)
+    return span is not None and span[0] / 100 > level
+
+
+# Intervals by the delete-one jackknife with Student's t: docs/scores.md, section 6.
+
+
+def jackknife(left: list[float]) -> float:
+    mean = sum(left) / len(left)
+    return math.sqrt((len(left) - 1) / len(left) * sum((value - mean) ** 2 for value in left))
+
+
+def share_ends(value: float, left: list[float]) -> list[float]:
+    """A share with its interval on the logit scale; at an end, the exact bound of a mean within 0 and 1."""
+    count, error = len(left), jackknife(left)
+    reach = stats.t.ppf(0.975, count - 1) * error
+    if error <= 1e-12 or not 0 < value < 1:
+        bound = 0.025 ** (1 / count)
+        bound = min(bound, 1 - reach) if error > 1e-12 else bound
+        return [max(0.0, value - 1 + bound), min(1.0, value + 1 - bound)]
+    width = reach / (value * (1 - value))
+    return [float(special.expit(special.logit(value) + sign * width)) for sign in (-1, 1)]
+
+
+def share_span(value: float, left: list[float]) -> list[float] | None:
+    return [100 * end for end in share_ends(value, left)] if len(left) >= 6 else None
+
+
+def gap_span(means: dict[str, float], left: list[dict[str, float]], first: str, second: str) -> list[float] | None:
+    """Zou and Donner: two intervals joined, with the correlation of the two shares."""
+    if len(left) < 6:
+        return None
+    one, two = ([item[name] for item in left] for name in (first, second))
+    still = [jackknife(side) <= 1e-12 for side in (one, two)]
+    ends = []
+    for value, side, fixed in zip((means[first], means[second]), (one, two), still, strict=True):
+        ends.append([value, value] if fixed and not all(still) else share_ends(value, side))
+    r = 0.0 if any(still) else float(stats.pearsonr(one, two).statistic)
+    a, b, gap = means[first], means[second], means[first] - means[second]
+    (la, ua), (lb, ub) = ends
+    low = gap - math.sqrt(max(0.0, (a - la) ** 2 + (ub - b) ** 2 - 2 * r * (a - la) * (ub - b)))
+    high = gap + math.sqrt(max(0.0, (ua - a) ** 2 + (b - lb) ** 2 - 2 * r * (ua - a) * (b - lb)))
+    return [100 * low, 100 * high]
+
+
+def difference_span(value: float, left: list[float | None]) -> list[float] | None:
+    """Symmetric, with degrees of freedom by the kurtosis of what each story adds."""
+    known = [item for item in left if item is not None]
+    count = len(known)
+    if count < 6 or count < len(left):
+        return None
+    error = jackknife(known)
+    reach = 1 - 0.025 ** (1 / count)
+    if error > 1e-12:
+        away = [item - sum(known) / count for item in known]
+        tails = count * sum(item**4 for item in away) / sum(item**2 for item in away) ** 2
+        reach = error * stats.t.ppf(0.975, max(1, min(count - 1, 2 * count / (tails - (count - 3) / (count - 1)))))
+    return [100 * (value - reach), 100 * (value + reach)]
+
+
+def correlation_span(value: float | None, left: list[float | None]) -> list[float] | None:
+    """Like a difference, on Fisher's scale."""
+    known = [math.atanh(max(-0.999999, min(0.999999, item))) for item in left if item is not None]
+    if value is None or len(known) < max(6, len(left)) or jackknife(known) <= 1e-12:
+        return None
+    span = difference_span(math.atanh(value), list(known))
+    return None if span is None else [math.tanh(end / 100) for end in span]
+
+
+def hit_span(hits: dict[str, list[bool]]) -> list[float] | None:
+    """The interval of a share of hits, by story."""
+    told = {story: own for story, own in hits.items() if own}
+    if len(told) < 6:
+        return None
+
+    def rate(without: str | None) -> float:
+        kept = [hit for story, own in told.items() if story != without for hit in own]
+        return sum(kept) / len(kept)
+
+    return share_span(rate(None), [rate(story) for story in told])
 
 
 def percentiles(values: list[float]) -> list[float] | None:
@@ -331,21 +562,24 @@ def _aligned(mine: Independent, judge: str, judged: list[dict[str, Any]]) -> dic
         hits[row["story_id"]].append(_worst(mine, names, row["method"], judge) == row["failing"])
         means = mine.means(names, row["method"], judge)
         pairs += [(means["image"], row["human_score"])] if means else []
-    own = sorted(hits)
-    draws = np.random.default_rng(mine.seed).integers(0, len(own), (mine.resamples, len(own)))
-    drawn = [[hit for place in line for hit in hits[own[place]]] for line in draws]
-    every = [hit for story in own for hit in hits[story]]
+    every = [hit for own in hits.values() for hit in own]
     agree = [np.sign(round(one[0] - two[0], 12)) == np.sign(one[1] - two[1]) for one, two in combinations(pairs, 2)]
+    ours, theirs = [round(one, 12) for one, _ in pairs], [two for _, two in pairs]
+    spearman, pearson = float(stats.spearmanr(ours, theirs)[0]), float(stats.pearsonr(ours, theirs)[0])
+    z = {name: float(np.arctanh(value)) for name, value in (("spearman_z", spearman), ("pearson_z", pearson))}
     return {
         "localization": {
             "n": len(every),
             "right": 100 * sum(every) / len(every),
             "chance": 100 / 6,
-            "ci95": percentiles([sum(line) / len(line) for line in drawn]),
+            "ci95": hit_span(hits),
         },
         "human_score": {
             "n": len(pairs),
-            "spearman": float(stats.spearmanr([round(one, 12) for one, _ in pairs], [two for _, two in pairs])[0]),
+            "spearman": spearman,
+            "pearson": pearson,
+            "kendall": float(stats.kendalltau(ours, theirs)[0]),
+            **z,
             "pairwise_agreement": sum(agree) / len(agree),
         },
     }
@@ -363,9 +597,7 @@ def _worst(mine: Independent, names: list[Key], method: str, judge: str) -> str 
     return first[0] if len(means) > 1 and len(first) == 1 and top > 0 else None
 
 
-def pair_scores(
-    variants: Path, stories: Path, answers: Path, resamples: int, seed: int
-) -> dict[str, dict[str, dict[str, Any]]]:
+def pair_scores(variants: Path, stories: Path, answers: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """PairAcc and confusion (Eqs. 29 and 30) by method and judge, from the three files."""
     texts: dict[str, set[str]] = {}
     for line in stories.read_text(encoding="utf-8").splitlines():
@@ -377,11 +609,9 @@ def pair_scores(
     twins = [json.loads(line) for line in variants.read_text(encoding="utf-8").splitlines()]
     ids = {row["variant_id"]: row["base_story_id"] for row in twins if row["base_story_id"] in texts}
     kinds = {row["variant_id"]: row["change_type"] for row in twins}
-    owners = sorted(set(ids.values()))
-    draws = np.random.default_rng(seed).integers(0, len(owners), (resamples, len(owners)))
 
     def entry(hits: list[bool | None]) -> dict[str, Any]:
-        return _pair_entry(hits, list(ids.values()), [kinds[name] for name in ids], owners, draws)
+        return _pair_entry(hits, list(ids.values()), [kinds[name] for name in ids])
 
     last: dict[tuple[str, str, str], bool | None] = {}
     for row in map(json.loads, answers.read_text(encoding="utf-8").splitlines()):
@@ -406,9 +636,7 @@ def _vote(votes: list[bool | None]) -> bool | None:
     return sum(cast) > len(cast) / 2 if cast and len(cast) >= len(votes) / 2 else None
 
 
-def _pair_entry(
-    hits: list[bool | None], story_of: list[str], kinds: list[str], owners: list[str], draws: Any
-) -> dict[str, Any]:
+def _pair_entry(hits: list[bool | None], story_of: list[str], kinds: list[str]) -> dict[str, Any]:
     scored = [hit for hit in hits if hit is not None]
     rate = 100 * sum(scored) / len(scored) if scored else None
     own: dict[str, list[bool]] = defaultdict(list)
@@ -417,12 +645,11 @@ def _pair_entry(
         if hit is not None:
             own[story].append(hit)
             by_kind[kind].append(hit)
-    drawn = [[hit for place in row for hit in own[owners[place]]] for row in draws]
     return {
         "n": len(scored),
         "n_unscored": len(hits) - len(scored),
         "pair_accuracy": rate,
         "confusion": None if rate is None else 100 - rate,
-        "ci95": percentiles([sum(row) / len(row) for row in drawn if row]),
+        "ci95": hit_span(own),
         "by_change_type": {kind: 100 * sum(values) / len(values) for kind, values in by_kind.items()},
     }

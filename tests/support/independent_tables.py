@@ -1,4 +1,4 @@
-"""A second computation of what holds a gap up (docs/protocol.md, section 13), slow and on its own.
+"""A second computation of what holds a gap up (docs/tables.md, section 13), slow and on its own.
 
 Plain loops over the outcomes of `independent_scorer`; nothing of katha is imported. NumPy draws, SciPy correlates.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from independent_scorer import CONDITIONS, DIMENSIONS, Independent, Key, percentiles
+from independent_scorer import CONDITIONS, DIMENSIONS, Independent, Key, correlation_span, gap_span, percentiles
 from scipy import stats
 
 BLOCKS = ("raw", "filtered", "common_valid")
@@ -148,17 +148,12 @@ def half_data(found: Independent, judge: str, halves: int) -> dict[str, Any]:
 def group(found: Independent, judge: str, method: str, stories: set[str]) -> dict[str, Any]:
     own = {block: [name for name in found.kept(method, judge, block) if name[0] in stories] for block in BLOCKS}
     gaps = {block: gap(found, names, method, judge) for block, names in own.items()}
-    order, ci95 = sorted(stories), None
-    if len(order) >= 6:
-        draws = np.random.default_rng(found.seed).integers(0, len(order), (found.resamples, len(order)))
-        values = [
-            gap(found, [name for at in row for name in own["common_valid"] if name[0] == order[at]], method, judge)
-            for row in draws
-        ]
-        ci95 = percentiles([value for value in values if value is not None])
+    means = found.means(own["common_valid"], method, judge)
+    left = found.without_each(own["common_valid"], method, judge)
+    ci95 = gap_span(means, left, "text", "image") if means else None
     scored, valid = len(own["raw"]), len(own["filtered"])
     return {
-        "n_stories": len(order),
+        "n_stories": len(stories),
         "n_questions": scored,
         "stg": {block: None if value is None else 100 * value for block, value in gaps.items()},
         "ci95": ci95,
@@ -166,7 +161,7 @@ def group(found: Independent, judge: str, method: str, stories: set[str]) -> dic
     }
 
 
-def reliability(found: Independent, judge: str, method: str, divisions: int, resamples: int) -> dict[str, Any]:
+def reliability(found: Independent, judge: str, method: str, divisions: int) -> dict[str, Any]:
     questions = sorted(found.questions)
     numbers = np.random.default_rng(found.seed).random((divisions, len(questions)))
     valid = set(found.kept(method, judge, "filtered"))
@@ -195,14 +190,9 @@ def reliability(found: Independent, judge: str, method: str, divisions: int, res
         mean = sum(rs) / len(rs)
         return 2 * mean / (1 + mean) if mean > 0 else mean
 
-    draws = np.random.default_rng(found.seed).integers(0, len(boards), (resamples, len(boards)))
-    drawn = [value for row in draws if (value := stepped(list(row))) is not None]
-    span = percentiles(drawn)
-    return {
-        "n_boards": len(boards),
-        "value": stepped(range(len(boards))),
-        "ci95": None if span is None else [value / 100 for value in span],
-    }
+    everyone = list(range(len(boards)))
+    value, left = stepped(everyone), [stepped([at for at in everyone if at != out]) for out in everyone]
+    return {"n_boards": len(boards), "value": value, "ci95": correlation_span(value, left)}
 
 
 def ceiling(found: Independent, judge: str, method: str) -> dict[str, Any]:

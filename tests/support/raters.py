@@ -12,16 +12,18 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from katha.eval_bridge.people.study import Item, Page, Screen, Study
+from katha.eval_bridge.people.study import Screen, Study, StudyItem, StudyPage
 
-Mind = Callable[[Screen, Item], int | list[str]]
+Mind = Callable[[Screen, StudyItem], int | list[str]]
 """What somebody thinks: the place of the option, or the labels in order."""
 
 
-def answer_file(study: Study, page: Page, mind: Mind, *, rater: str, ms: int = 4000, group: str | None = None) -> str:
+def answer_file(
+    study: Study, page: StudyPage, mind: Mind, *, rater: str, ms: int = 4000, group: str | None = None
+) -> str:
     """Return what the page would save, had it been answered."""
 
-    def value(screen: Screen, item: Item) -> str | int | list[str]:
+    def value(screen: Screen, item: StudyItem) -> str | int | list[str]:
         chosen = mind(screen, item)
         return item.options[chosen] if item.kind == "choice" and isinstance(chosen, int) else chosen
 
@@ -31,10 +33,21 @@ def answer_file(study: Study, page: Page, mind: Mind, *, rater: str, ms: int = 4
     return json.dumps({**told, "consent": when, "saved": when, "finished": when})
 
 
+def hand_in(folder: Path, study: Study, minds: list[Mind], **options: object) -> list[Path]:
+    """Write what people of these minds would hand in, and return the files."""
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for number, mind in enumerate(minds):
+        path = folder / f"r{number}.json"
+        path.write_text(answer_file(study, study.pages[number], mind, rater=f"r{number}", **options))  # type: ignore[arg-type]
+        paths.append(path)
+    return paths
+
+
 def attentive(mind: Mind) -> Mind:
     """Return the same mind, which also passes every attention check."""
 
-    def also(screen: Screen, item: Item) -> int | list[str]:
+    def also(screen: Screen, item: StudyItem) -> int | list[str]:
         return mind(screen, item) if item.expected is None else item.options.index(item.expected)
 
     return also
@@ -58,11 +71,13 @@ def begin(driver: Chrome, page: Path, group: str | None = None) -> None:
     one(driver, "#intro button[type=submit]").click()
 
 
-def keys_of(page: Page) -> Mapping[str, tuple[Screen, Item]]:
+def keys_of(page: StudyPage) -> Mapping[str, tuple[Screen, StudyItem]]:
     return {item.item: (screen, item) for screen, item in page.items()}
 
 
-def answer_step(driver: Chrome, known: Mapping[str, tuple[Screen, Item]], mind: Mind, *, keys: bool = False) -> None:
+def answer_step(
+    driver: Chrome, known: Mapping[str, tuple[Screen, StudyItem]], mind: Mind, *, keys: bool = False
+) -> None:
     """Answer everything that is asked now, and go on."""
     for field in driver.find_elements(By.CSS_SELECTOR, "#items fieldset"):
         screen, item = known[str(field.get_attribute("id"))]
@@ -83,7 +98,7 @@ def answer_step(driver: Chrome, known: Mapping[str, tuple[Screen, Item]], mind: 
         one(driver, "#trial button[type=submit]").click()
 
 
-def answer_all(driver: Chrome, page: Page, mind: Mind, *, keys: bool = False) -> None:
+def answer_all(driver: Chrome, page: StudyPage, mind: Mind, *, keys: bool = False) -> None:
     """Answer until the page says thank you."""
     known = keys_of(page)
     while shown(driver) == "trial":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import glob
 import os
-import pwd
 import random
 import shutil
 import socket
@@ -38,6 +37,8 @@ class PostgresServer:
         self._as: dict[str, Any] = {}
         user = getpass.getuser()
         if os.geteuid() == 0:
+            import pwd  # this file is read on Windows, too
+
             known = {entry.pw_name for entry in pwd.getpwall()}
             user = next(name for name in _NOT_ROOT if name in known)
             account = pwd.getpwnam(user)

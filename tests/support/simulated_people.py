@@ -18,13 +18,15 @@ Row = dict[str, str | int | bool]
 
 @dataclass(frozen=True)
 class Study:
-    """What is simulated. `within`: every rater meets every story under every condition; else each story under one."""
+    """What is simulated. `within`: every rater meets every story under every condition; else each story under one.
+    `guesses`: one of the conditions is no evidence."""
 
     raters: int = 12
     stories: int = 12
     questions: int = 4
     methods: tuple[str, ...] = ("a", "b")
     within: bool = False
+    guesses: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Truth:
     text: float = 0.85
     image: float = 0.55
     both: float = 0.95
+    none: float = 0.3
     better: float = 0.0
     raters: float = 0.5
     stories: float = 0.5
@@ -48,6 +51,7 @@ def _logit(share: float) -> float:
 def answers(draw: Generator, study: Study, truth: Truth) -> list[Row]:
     """Return who was right about what, under which condition."""
     base = {"text": _logit(truth.text), "image": _logit(truth.image), "text+image": _logit(truth.both)}
+    base["none"] = _logit(truth.none)
     ability = draw.normal(0, truth.raters, study.raters)
     hardness = draw.normal(0, truth.stories, (study.stories, study.questions))
     drawn = draw.normal(0, truth.boards, (study.stories, len(study.methods)))
@@ -56,6 +60,7 @@ def answers(draw: Generator, study: Study, truth: Truth) -> list[Row]:
         for s in range(study.stories):
             cells = [("text", -1), *(("image", m) for m in range(len(study.methods)))]
             cells += [("text+image", m) for m in range(len(study.methods))]
+            cells += [("none", -1)] if study.guesses else []
             own = cells if study.within else [cells[(r + s) % len(cells)]]
             for condition, m in own:
                 shift = (m * truth.better + drawn[s, m]) if condition == "image" else 0.0

@@ -12,7 +12,7 @@ from katha.app.people import PackedStudy, pack_study
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import open_rule
 from katha.eval_bridge.people.design import Material
-from katha.experiments.people import StudyOptions
+from katha.experiments.people import PeopleStudyOptions
 from katha.jsonio import sha256_hex
 from katha.schema import Question, StoryRecord
 
@@ -79,7 +79,7 @@ def pack(folder: Path, **options: Any) -> PackedStudy:
         lines = [record.model_dump_json() for record in records()]
         (folder / "stories.jsonl").write_text("\n".join(lines) + "\n")
     boards = [f"{name}={folder / 'boards' / name}" for name in methods]
-    return pack_study(str(folder / "stories.jsonl"), boards, folder / "study", StudyOptions(**options))
+    return pack_study(str(folder / "stories.jsonl"), boards, folder / "study", PeopleStudyOptions(**options))
 
 
 def recorded() -> Rule:

@@ -16,8 +16,6 @@ from diffusers import (
     AutoencoderKL,
     AutoencoderKLFlux2,
     AutoencoderKLQwenImage,
-    AutoencoderKLQwenImage21,
-    AutoencoderKLWan,
     EulerDiscreteScheduler,
     FlowMatchEulerDiscreteScheduler,
     Flux2KleinKVPipeline,
@@ -27,12 +25,11 @@ from diffusers import (
     FluxKontextPipeline,
     FluxPipeline,
     FluxTransformer2DModel,
-    JoyImageEditPlusPipeline,
-    JoyImageEditPlusTransformer3DModel,
-    QwenImage21Pipeline,
-    QwenImage21Transformer2DModel,
     QwenImageEditPlusPipeline,
+    QwenImagePipeline,
     QwenImageTransformer2DModel,
+    SD3Transformer2DModel,
+    StableDiffusion3Pipeline,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
     ZImagePipeline,
@@ -57,10 +54,6 @@ from transformers import (
     Qwen2VLVideoProcessor,
     Qwen3Config,
     Qwen3ForCausalLM,
-    Qwen3VLConfig,
-    Qwen3VLForConditionalGeneration,
-    Qwen3VLProcessor,
-    Qwen3VLVideoProcessor,
     T5Config,
     T5EncoderModel,
     T5Tokenizer,
@@ -73,10 +66,6 @@ _CORPUS = (
 )
 _WORDS = _CORPUS.split()
 _TURNS = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}assistant\n"
-_TURNS_OF_PARTS = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{% for part in m['content'] %}{{ part['text'] }}{% endfor %}"
-    "<|im_end|>\n{% endfor %}"
-)
 _PARTS = (
     "{{ bos_token }}{% for m in messages %}[INST]{% for part in m['content'] %}{{ part['text'] }}{% endfor %}[/INST]"
     "{% endfor %}"
@@ -296,61 +285,30 @@ def _qwen_edit(corpus: str) -> QwenImageEditPlusPipeline:
     )  # fmt: skip
 
 
-def _qwen3_vl(corpus: str) -> tuple[Qwen3VLForConditionalGeneration, Qwen3VLProcessor]:
-    """A two-layer Qwen3-VL, which sees pictures of up to 64x64 in pieces of 32x32, and its processor."""
-    tokenizer = _qwen_tokenizer(corpus, _QWEN_MARKS)
-    size = {"shortest_edge": 32 * 32, "longest_edge": 64 * 64}
-    shape = {"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2}
-    processor = Qwen3VLProcessor(
-        Qwen2VLImageProcessor(size=size, **shape), tokenizer, Qwen3VLVideoProcessor(size=size, **shape),
-        chat_template=_TURNS_OF_PARTS,
-    )  # fmt: skip
-    ids = {name: tokenizer.convert_tokens_to_ids(f"<|{name}|>") for name in ("vision_start", "vision_end")}
-    config = Qwen3VLConfig(
-        text_config={
-            "vocab_size": len(tokenizer), "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2,
-            "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 4096,
-            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1],
-                                "mrope_interleaved": True},
-            "bos_token_id": None, "eos_token_id": 0,
-        },
-        vision_config={"depth": 2, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "patch_size": 16,
-                       "out_hidden_size": 16, "deepstack_visual_indexes": [0], "num_position_embeddings": 64},
-        image_token_id=tokenizer.convert_tokens_to_ids("<|image_pad|>"),
-        video_token_id=tokenizer.convert_tokens_to_ids("<|video_pad|>"),
-        vision_start_token_id=ids["vision_start"], vision_end_token_id=ids["vision_end"],
-    )  # fmt: skip
-    return Qwen3VLForConditionalGeneration(config), processor
+def _qwen_image(corpus: str) -> QwenImagePipeline:
+    """Qwen-Image: the parts of its editing model that read no picture."""
+    parts = _qwen_edit(corpus).components
+    return QwenImagePipeline(**{name: part for name, part in parts.items() if name != "processor"})
 
 
-def _qwen_21(corpus: str) -> QwenImage21Pipeline:
-    """Qwen-Image 2.1: pictures stand among the prompt's tokens, frames have an opacity."""
-    text, processor = _qwen3_vl(corpus)
-    transformer = QwenImage21Transformer2DModel(
-        in_channels=8, out_channels=8, num_layers=2, attention_head_dim=16, num_attention_heads=2, context_in_dim=16,
-        axes_dims_rope=(4, 6, 6),
+def _sd3() -> StableDiffusion3Pipeline:
+    """Stable Diffusion 3: two CLIPs and a T5 read the prompt."""
+    parts = _flux_parts(guidance=False)
+    first, second, third = _clip_tokenizer("<|endoftext|>"), _clip_tokenizer("!"), _t5_tokenizer()
+    t5 = T5Config(
+        vocab_size=len(third), d_model=64, d_kv=8, d_ff=37, num_layers=2, num_heads=4, is_encoder_decoder=False,
+        feed_forward_proj="gated-gelu",
     )  # fmt: skip
-    vae = AutoencoderKLQwenImage21(
-        base_dim=8, decoder_base_dim=8, z_dim=8, dim_mult=[1, 2, 2, 2, 2], num_res_blocks=1,
-        latents_mean=[0.0] * 8, latents_std=[1.0] * 8,
+    transformer = SD3Transformer2DModel(
+        sample_size=32, patch_size=2, in_channels=4, out_channels=4, num_layers=1, attention_head_dim=8,
+        num_attention_heads=4, caption_projection_dim=32, joint_attention_dim=64, pooled_projection_dim=64,
     )  # fmt: skip
-    return QwenImage21Pipeline(
-        FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True), vae, text, processor, transformer,
-        sample_sigmas=[1.0, 0.9, 0.6],
+    return StableDiffusion3Pipeline(
+        transformer=transformer, scheduler=FlowMatchEulerDiscreteScheduler(), vae=parts["vae"],
+        text_encoder=CLIPTextModelWithProjection(_clip_config(first)), tokenizer=first,
+        text_encoder_2=CLIPTextModelWithProjection(_clip_config(second)), tokenizer_2=second,
+        text_encoder_3=T5EncoderModel(t5), tokenizer_3=third,
     )  # fmt: skip
-
-
-def _joy(corpus: str) -> JoyImageEditPlusPipeline:
-    """JoyImage-Edit-Plus: pictures' latents stand behind the frame's."""
-    text, processor = _qwen3_vl(corpus)
-    transformer = JoyImageEditPlusTransformer3DModel(
-        in_channels=4, hidden_size=32, num_attention_heads=2, text_dim=16, num_layers=2, rope_dim_list=[4, 6, 6]
-    )
-    vae = AutoencoderKLWan(
-        base_dim=8, z_dim=4, dim_mult=[1, 2, 2, 2], num_res_blocks=1, latents_mean=[0.0] * 4, latents_std=[1.0] * 4
-    )
-    scheduler = FlowMatchEulerDiscreteScheduler()
-    return JoyImageEditPlusPipeline(scheduler, vae, text, processor.tokenizer, transformer, processor)
 
 
 FAMILIES: Mapping[str, Callable[[], Any]] = {
@@ -364,8 +322,8 @@ FAMILIES: Mapping[str, Callable[[], Any]] = {
     "flux2-dev": lambda: _flux2_dev(_CORPUS),
     "kontext": lambda: FluxKontextPipeline(**_flux_parts(guidance=True)),
     "qwen-edit": lambda: _qwen_edit(_CORPUS),
-    "qwen-2.1": lambda: _qwen_21(_CORPUS),
-    "joy": lambda: _joy(_CORPUS),
+    "qwen-image": lambda: _qwen_image(_CORPUS),
+    "sd3": _sd3,
 }
 
 
@@ -403,8 +361,5 @@ def save_lora(pipe: Any, part: str, file: Path, *, targets: list[str], rank: int
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures that the pipelines of Qwen-Image and JoyImage scale to a million pixels have 64x64 here."""
-    theirs = "diffusers.pipelines.qwenimage21.pipeline_qwenimage21.calculate_dimensions"
-    monkeypatch.setattr(theirs, lambda area, ratio: (64, 64, None))
-    monkeypatch.setattr("diffusers.pipelines.joyimage.image_processor.BUCKETS", {1024: [(64, 64)]})
+    """Pictures that the pipeline of Qwen-Image scales to a million pixels have 64x64 here."""
     monkeypatch.setattr("diffusers.pipelines.qwenimage.pipeline_qwenimage_edit_plus.VAE_IMAGE_SIZE", 64 * 64)

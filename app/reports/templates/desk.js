@@ -1,19 +1,23 @@
-// The desk: follows the work that is under way, shows the run that lies open, and does what a person asks for.
-import { $, alarm, get, h, leftOut, post, problem, readFiles, Refused, say, show } from "./desk_parts.js";
-import { makeDraggable, plannedList, showBoard, showDrawn, showReview, toldList } from "./desk_board.js";
+// The desk: follows the work that is under way, shows the board that the address names, and does what a person asks for.
+import { $, $$, alarm, at, get, h, here, Left, post, problem, Refused, say, show } from "./desk_parts.js";
+import { makeDraggable, showBoard, showDrawn, showFrame, showReview } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
+import { showSpent } from "./desk_choices.js";
+import { Home, showOthers } from "./desk_home.js";
+import { go, onMove, route } from "./desk_route.js";
+import { loadTyped } from "./desk_typed.js";
 
-let page = { board: null, price: { free: true } };
-let progress = { ended: -1, running: false };
-let draft = null;
+const NOTHING = { board: null, price: { free: true } };
+let page = NOTHING;
+let progress = { ended: -1, running: false, working: [] };
 let redrawn = null;
-const waiting = [];
+let waiting = [];
 
 // Every change names the version of the board that this tab has seen, so that no tab undoes what another one did.
 async function work(name, body) {
   const before = progress.ended;
   await post(name, body);
-  const failed = await new Promise((resolve) => { waiting.push({ before, resolve }); });
+  const failed = await new Promise((resolve, reject) => { waiting.push({ before, resolve, reject }); });
   if (failed) throw new Refused(failed, false);
 }
 
@@ -31,55 +35,48 @@ async function changing(name, body) {
   }
 }
 
-// What is typed into the story's form outlives a reload and the browser's back button.
-const TYPED = `katha-desk ${location.pathname}`;
-function keepTyped() {
-  try { sessionStorage.setItem(TYPED, JSON.stringify(told())); } catch { /* a browser that keeps nothing loses it on a reload */ }
-}
-function fillStory(story) {
-  const fields = $("#story").elements;
-  for (const name of ["title", "text", "panels", "style"]) fields[name].value = story?.[name] ?? "";
-}
-function showDraft(read) {
-  draft = read && { story: read.told, read };
-  show($("#draft"), Boolean(draft));
-  if (!draft) return;
-  const { board, cost } = read;
-  toldList($("#draft-story"), board);
-  plannedList($("#draft-panels"), board);
-  const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));
-  $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
-  $("#draft-cost").replaceChildren(
-    h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
-      : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
-    h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
-}
-
 const desk = {
   page: () => page,
   change: (edits) => changing("edit", { edits }),
   takes: (frame, prompt) => changing("takes", { frame, prompt }),
   bridge: (pair, prompt) => changing("bridge", { pair, prompt }),
+  moves: () => changing("moves", {}),
+  tryMove: (number) => changing("try", { number }),
   versions: () => get("api/versions"),
   keepDrawing: async (svg, frame) => (await (await post("drawing", { svg, frame })).json()).sha256,
-  async go(version) { await work("version", { version, base: page.version }); },
-  async step(where) { await work("version", { where, base: page.version }); },
+  async go(version) { say(""); await work("version", { version, base: page.version }); },
+  async step(where) {
+    say("");
+    await work("version", { where, base: page.version });
+    say(where === "back" ? "Undone." : "Done again.");
+  },
 };
 const forms = new Forms(desk);
 
 async function tried(act) {
   alarm("");
-  try { await act(); } catch (error) { alarm(error.message); await refresh(); }
+  try { await act(); } catch (error) {
+    if (error instanceof Left) return;
+    alarm(error.message);
+    await refresh();
+  }
 }
 
+const home = new Home(tried, async (story) => { await work("read", story); return page.draft; });
+const over = (dialog) => (card) => go({ run: here.run, frame: card?.number ?? null, dialog });
+
 const acts = {
-  edit: (card) => forms.edit(card),
+  edit: over("edit"),
   tell: (text, after) => forms.more(null, after, text),
-  takes: (card) => forms.takes(card),
+  takes: over("takes"),
   lock: (card) => tried(() => desk.change([{ op: "lock", frame: card.number, locked: !card.locked }])),
+  again: (card) => tried(() => desk.change([{ op: "take", frame: card.number, seed: ((card.seed ?? 0) + 1) % 2 ** 32 }])),
   remove: (card) => tried(() => desk.change([{ op: "remove", frame: card.number }])),
   bridge: (pair) => tried(() => desk.bridge(pair, null)),
-  insert: (item) => tried(() => desk.change([{ op: "bridge", pair: item.pair, seed: item.seed, prompt: item.prompt }])),
+  insert: (item) => tried(() => desk.change([item.move ? { op: "repair", repair: item.move, seed: item.seed }
+    : { op: "bridge", pair: item.pair, seed: item.seed, prompt: item.prompt }])),
+  moves: () => tried(() => desk.moves()),
+  tryMove: (number) => tried(() => desk.tryMove(number)),
 };
 
 makeDraggable($("#cards"), (from, to) => tried(async () => {
@@ -89,13 +86,12 @@ makeDraggable($("#cards"), (from, to) => tried(async () => {
 }), say);
 
 const doing = {
-  add: () => forms.more(null, page.board.cards.length),
-  close: () => tried(async () => { await post("close"); say(""); }),
+  add: () => over("add")(),
   back: () => tried(() => desk.step("back")),
   forth: () => tried(() => desk.step("forth")),
-  history: () => tried(() => forms.history()),
-  cast: () => forms.cast(),
-  export: () => forms.export(),
+  history: () => over("history")(),
+  cast: () => over("cast")(),
+  export: () => over("export")(),
   stop: () => tried(() => post("stop")),
   "go-on": () => tried(async () => {
     const words = page.price.whole === null ? "What this costs is not known." : `Going on costs at most about $${page.price.whole.toFixed(2)}; what is kept is not paid for again.`;
@@ -113,103 +109,108 @@ document.addEventListener("keydown", (event) => {
   if (event.shiftKey ? page.forth : page.back) doing[event.shiftKey ? "forth" : "back"]();
 });
 
-// A new story: it is read first, and what it costs is said before anything is drawn.
-function told() {
-  const fields = $("#story").elements;
-  return { title: fields.title.value, text: fields.text.value, panels: Number(fields.panels.value) || null, style: fields.style.value };
+// What opens over the board at an address, and the dialog that it is.
+const OPEN = {
+  edit: ["#edit", (card) => forms.edit(card)], takes: ["#takes", (card) => forms.takes(card)], part: ["#inpaint", (card) => forms.part(card)],
+  drawing: ["#drawing", (card) => forms.drawing.open(card)], cast: ["#cast", () => forms.cast()], history: ["#history", () => forms.history()],
+  export: ["#export", () => forms.export()], add: ["#more", () => forms.more(null, page.board.cards.length)],
+};
+let honoured = "", opened = "", returnTo = "";
+
+// Open what the address names, as soon as the board can be changed, and close what it does not.
+function honour() {
+  const now = route(), [selector, open] = OPEN[now.dialog] || ["", null], moved = honoured !== location.hash;
+  if (moved) for (const dialog of $$("dialog[open]")) if (!dialog.matches(selector || "#agree")) dialog.close();
+  showFrame(now.frame, moved);
+  // Whoever works by keyboard goes on where the dialog was opened.
+  if (opened && !now.dialog) returnTo = opened;
+  opened = now.dialog ? `${now.dialog}${now.frame ?? ""}` : "";
+  if (returnTo && page.version && !progress.running) {
+    if (document.activeElement === document.body) $(`[data-focus="${returnTo}"]`)?.focus({ preventScroll: true });
+    returnTo = "";
+  }
+  if (!page.version || progress.running) return;
+  honoured = location.hash;
+  if (!open || !moved || $(selector).open) return;
+  const card = page.board.cards.find((item) => item.number === now.frame);
+  if (selector && now.frame !== null && !card) { alarm(`There is no frame ${now.frame} on this board.`); go({ run: now.run }, { replace: true }); return; }
+  tried(async () => { await open(card); });
 }
 
-$("#story").addEventListener("submit", (event) => {
-  event.preventDefault();
-  tried(async () => {
-    say("");
-    showDraft(null);
-    await work("read", told());
-    showDraft(page.draft);
-    $("#draft-title").focus();
-    say(`${draft.read.board.cards.length} panels were read.`);
-  });
-});
-$("#story").addEventListener("input", () => { showDraft(null); keepTyped(); });
-$("#story").elements.file.addEventListener("change", (event) => tried(async () => {
-  const file = event.target.files[0];
-  if (!file) return;
-  if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
-  $("#story").elements.text.value = await file.text();
-  showDraft(null);
-  keepTyped();
-}));
-const costWords = (cost) => (cost.dollars === null ? "What this costs is not known." : `This costs at most about $${cost.dollars.toFixed(2)}.`);
-$("#draw").addEventListener("click", () => tried(async () => {
-  const { cost } = draft.read;
-  const pays = await agreed({ free: cost.dollars === 0, picture: null, words: costWords(cost) });
-  await post("draw", { story: draft.story, agreed: pays });
-  $("#story").reset();
-  keepTyped();
-  showDraft(null);
+// Leave one board for another, or for the list: what is under way goes on.
+let leaving = new AbortController();
+onMove(() => {
+  const { run } = route();
+  if (run === here.run) { honour(); return; }
+  here.run = run;
+  page = NOTHING;
+  redrawn = null;
+  progress = { ended: -1, running: false, working: progress.working };
+  for (const item of waiting) item.reject(new Left());
+  waiting = [];
+  alarm("");
   say("");
-}));
-
-// A board that is drawn already: its files are sent as they are; where judging it costs something, nothing begins before
-// a yes.
-$("#import").elements.folder.addEventListener("change", (event) => { $("#import").elements.files.required = !event.target.files.length; });
-$("#import").addEventListener("submit", (event) => {
-  event.preventDefault();
-  tried(async () => {
-    const { files, folder, title, text, pages } = $("#import").elements;
-    const given = [...files.files, ...folder.files], others = leftOut(given);
-    const board = { files: await readFiles(given), title: title.value, text: text.value, pages: pages.value };
-    say("Reading the board.");
-    const cost = await (await post("import", { board })).json();
-    if (cost.dollars !== 0) await post("import", { board, agreed: await agreed({ free: false, words: costWords(cost) }) });
-    $("#import").reset();
-    say(others);
-  });
+  document.body.dataset.ready = "moving";
+  leaving.abort();
 });
-
-async function showHome() {
-  const runs = await get("api/runs");
-  show($("#runs"), runs.length > 0);
-  $("#runs-list").replaceChildren(...runs.map((run) => h("li", {},
-    h("button", { type: "button", class: "link", onclick: () => tried(async () => { await post("open", { name: run.name }); say(""); }) }, run.title),
-    h("span", { class: "chip" }, run.status))));
-}
-
-function verdict(board) {
-  const numbers = board.numbers;
-  if (!numbers || numbers.image === null) return board.finished ? "Nobody could judge this board." : "";
-  const change = numbers.before === null ? 0 : numbers.image - numbers.before;
-  const moved = Math.abs(change) < 0.05 ? "" : `, ${change > 0 ? "up" : "down"} from ${Math.round(numbers.before)}% before`;
-  return `From the pictures alone a viewer understands ${Math.round(numbers.image)}% of what the story tells${moved}.`;
-}
 
 async function refresh() {
-  page = await get("api/board");
-  if (!page.board && page.remarks?.length) alarm(page.remarks.join(" "));
+  const run = here.run;
+  try {
+    const found = await get("api/board");
+    if (run !== here.run) return;
+    page = found;
+  } catch (error) {
+    if (!(error instanceof Refused) || !run) throw error;
+    if (run === here.run) leave(error.message);
+    return;
+  }
+  if (run && !page.board) {
+    const { failed } = await get("api/progress", { run });  // it may have ended since
+    if (run === here.run) leave(failed || (page.remarks || []).join(" "));
+    return;
+  }
   await showPage();
 }
 
+// There is no such board (any more): the list says so, and a story that could not be begun is back in its form.
+function leave(words) {
+  go({}, { replace: true });
+  alarm(words);
+}
+
+// Why a board cannot be changed now; nothing where it can.
+function busy(board) {
+  if (progress.asks) return "The board can be changed when you have chosen.";
+  if (progress.running) return progress.waits ? `The board can be changed when it has had its turn, behind “${progress.waits}”.` : "The board can be changed when this is done.";
+  return board && !board.finished ? "The board can be changed when it is finished: go on with it." : "";
+}
+
 async function showPage() {
-  const board = page.board, ready = Boolean(page.version) && !progress.running;
-  show($("#home"), !board && !progress.running);
+  const board = page.board, ready = Boolean(page.version) && !progress.running, why = busy(board);
+  show($("#home"), !here.run);
   show($("#open"), Boolean(board && board.cards.length));
-  show($("#tools"), Boolean(board));
+  show($("#tools"), Boolean(here.run));
   show($("#stopped"), Boolean(board && !board.finished && !progress.running));
   $("#title").textContent = board ? board.title : "A story becomes a storyboard";
   document.title = board ? `${board.title} - katha desk` : "katha desk";
-  $("#verdict").textContent = board ? verdict(board) : "Paste a story. It is read, drawn, and looked at by a judge that sees the pictures alone.";
-  for (const [name, able] of [["back", page.back], ["forth", page.forth], ["history", true], ["cast", true], ["export", true]]) {
-    $(`#tools [data-do=${name}]`).disabled = !ready || !able;
+  $("#verdict").textContent = board ? board.checks[0]?.said || "" : here.run ? "" : "Paste a story. It is read and drawn, and you change what you like.";
+  for (const [name, able, cannot] of [["back", page.back, "There is nothing to undo."], ["forth", page.forth, "There is nothing to do again."], ["history", true, ""], ["cast", true, ""], ["export", true, ""]]) {
+    const button = $(`#tools [data-do=${name}]`), usual = { back: "Ctrl+Z", forth: "Ctrl+Shift+Z" }[name] || "";
+    button.disabled = !ready || !able;
+    button.title = button.disabled ? (why || cannot) : usual;
   }
-  $("#tools [data-do=close]").disabled = progress.running;
-  $("#tools a").hidden = !ready;
-  if (board) showBoard(page, acts, ready); else if (!progress.running) await showHome();
+  show($("#tools .report"), ready);
+  $("#tools .report").href = `report?run=${encodeURIComponent(here.run)}`;
+  $("#why").textContent = board ? why : "";
+  show($("#why"), Boolean(board && why));
+  if (board) { home.choices.load().catch(() => {}); showBoard(page, acts, ready); honour(); } else if (!here.run) await home.show(page);
   showReview(page.review, board, (choice) => tried(async () => { await post("choose", choice); }));
 }
 
 function showProgress() {
   show($("#progress"), progress.running && !progress.asks);
-  $("#progress-title").textContent = progress.stopping ? `${progress.name}: stopping after this step` : progress.name;
+  $("#progress-title").textContent = progress.stopping ? `${progress.name}: stopping after this step` : progress.waits ? `${progress.name}: waits for its turn, behind “${progress.waits}”` : progress.name;
   $("#stages").replaceChildren(...progress.stages.map((stage) => h("li", { class: stage.finished ? "done" : "" },
     h("span", {}, stage.title),
     stage.total ? h("progress", { value: Math.min(stage.done, stage.total), max: stage.total, "aria-label": stage.title }) : h("span", {}, stage.finished ? "✓" : "…"),
@@ -229,8 +230,8 @@ function showExchange(asked) {
   $("#exchange-note").textContent = asked.problem ? "Give this to the same chat." : `Copy the prompt into a new chat${asked.pictures.length ? ", attach the pictures" : ""}, and bring the whole reply back.`;
   $("#exchange-copy").textContent = "Copy the prompt";
   problem(form, asked.problem ? `That reply cannot be used: ${asked.problem}` : "");
-  $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, at) => h("li", {},
-    h("a", { href: `paste/${name}`, download: name }, h("img", { src: `paste/${name}`, alt: `Picture ${at + 1} of the prompt` }), h("span", {}, `Save picture ${at + 1}`)))));
+  $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, index) => h("li", {},
+    h("a", { href: at(`paste/${name}`), download: name }, h("img", { src: at(`paste/${name}`), alt: `Picture ${index + 1} of the prompt` }), h("span", {}, `Save picture ${index + 1}`)))));
   $("#exchange-title").focus({ preventScroll: true });
 }
 $("#exchange-copy").addEventListener("click", () => tried(async () => {
@@ -247,17 +248,24 @@ $("#exchange").addEventListener("submit", (event) => {
 async function follow() {
   let ticks = "", seen = "";
   for (;;) {
+    const run = here.run, left = leaving.signal;
     try {
-      progress = await get(`api/progress?known=${ticks}`);
+      const now = await get(`api/progress?known=${ticks}`, { signal: left });
+      if (run !== here.run) throw new Left();
+      progress = now;
       if (document.body.dataset.ready === "lost") alarm("");
       const planned = progress.stages.some((stage) => stage.stage === "plan" && stage.finished);
-      const key = [progress.ended, progress.asks, progress.running, progress.name, planned, progress.running ? "" : progress.ticks].join();
+      const others = progress.working.map((item) => `${item.run} ${item.asks}`).join();
+      const key = [run, progress.ended, progress.asks, progress.running, progress.name, planned, others, progress.running ? "" : progress.ticks].join();
       ticks = progress.ticks;
       showProgress();
+      showOthers(progress.working);
+      showSpent(progress.spent);
       showExchange(progress.running ? progress.exchange : null);
       if (key !== seen) {
         // A board that begins to be changed is the one that is shown: its buttons wait, and nothing is asked for.
         if (progress.running && page.version) { page = { ...page, version: "" }; await showPage(); } else await refresh();
+        if (run !== here.run) throw new Left();
         seen = key;
       }
       if (page.board && !page.board.finished && !page.review) {
@@ -270,9 +278,16 @@ async function follow() {
       for (const item of waiting.splice(0)) {
         if (progress.ended > item.before) item.resolve(progress.failed); else waiting.push(item);
       }
-      if (progress.failed && !progress.running) say(progress.failed);
+      if (progress.failed && !progress.running && here.run) say(progress.failed);
       document.body.dataset.ready = progress.running ? "working" : "idle";
     } catch (error) {
+      if (left.aborted || error instanceof Left) {
+        leaving = new AbortController();
+        ticks = seen = "";
+        await showPage();
+        continue;
+      }
+      if (error instanceof Refused && run) { leave(error.message); continue; }
       document.body.dataset.ready = "lost";
       alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again and open the address that it prints; nothing is lost.");
       await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -280,14 +295,10 @@ async function follow() {
   }
 }
 
-// After a reload the form holds what was typed, and what was read of it stands below it again.
+// After a reload the address says which board is shown, and the forms hold what was typed.
 async function begin() {
-  const typed = sessionStorage.getItem(TYPED);
-  if (typed) fillStory(JSON.parse(typed));
-  try { page = await get("api/board"); } catch { /* `follow` says what is wrong */ }
-  const read = page.draft;
-  if (read && !typed) fillStory(read.told);
-  if (read && JSON.stringify(told()) === JSON.stringify({ title: read.told.title, text: read.told.text, panels: read.told.panels, style: read.told.style })) showDraft(read);
+  here.run = route().run;
+  try { await loadTyped(); } catch { /* `follow` says what is wrong */ }
   await follow();
 }
 

@@ -1,5 +1,6 @@
 // The board: the story beside it, cards that can be dragged, the weakest cut, before and after, and the numbers.
-import { $, $$, fill, h, image, keepFocus, percent, picture, show } from "./desk_parts.js";
+import { $, $$, fill, h, here, image, keepFocus, picture, show, shown } from "./desk_parts.js";
+import { address } from "./desk_route.js";
 
 // What a person counts are frames; a scene has another number behind a bridge.
 const frameOf = (board, scene) => board.cards.find((card) => card.scene === scene && scene !== null);
@@ -9,7 +10,7 @@ const words = (card) => card?.caption || card?.prompt || "";
 function whereTold(item, tell) {
   const { frame, lost, text, after } = item, label = lost || "no panel";
   if (!tell) return h("span", { class: "where" }, frame ?? label);
-  return frame ? h("a", { class: "where", href: `#frame-${frame}`, "aria-label": `Frame ${frame}` }, frame)
+  return frame ? h("a", { class: "where", href: address({ run: here.run, frame }), "aria-label": `Frame ${frame}` }, frame)
     : h("button", { type: "button", class: "where", "data-focus": `tell${text}`, "aria-label": `${label}: add a frame that tells “${text}”`, onclick: () => tell(text, after) }, label);
 }
 
@@ -32,6 +33,13 @@ export function toldList(place, board, tell = null) {
       whereTold(item, tell), ` ${item.text}`, item.lost && item.scene !== null ? h("span", { class: "note" }, " (drawn in part)") : null)));
 }
 
+// The frame that the address names stands out, and is in sight when it was just named.
+export function showFrame(number, moved) {
+  for (const card of $$("#cards .card")) card.classList.toggle("shown", Number(card.dataset.number) === number);
+  const shown = $("#cards .card.shown");
+  if (moved) shown?.scrollIntoView({ block: "nearest" });
+}
+
 // The panels of a plan, in the words that they would be drawn from.
 export function plannedList(place, board) {
   place.replaceChildren(...board.cards.map((card) => h("li", {}, card.prompt, " ", facts(card))));
@@ -43,9 +51,12 @@ function cutAfter(board, card) {
   return cut && card.scene !== null ? cut : null;
 }
 
-function cutWords(cut) {
-  return cut && h("p", { class: `cut${cut.weakest ? " weak" : ""}` },
-    cut.weakest ? h("a", { href: "#weakest" }, "Weakest cut") : "Cut to the next", `: ${percent(cut.understood)}${cut.understood === null ? "" : " understood"}`);
+// What a model could answer about a cut, where one was asked; else where a bridge could go.
+function cutWords(cut, bridged) {
+  if (!cut || (cut.asked === null && (bridged || !cut.weakest))) return null;
+  const said = cut.asked === null ? "" : `${cut.answered} of ${cut.asked} question${cut.asked === 1 ? "" : "s"} about the cut to the next answered`;
+  return h("p", { class: `cut${cut.weakest && cut.answered !== cut.asked ? " weak" : ""}` }, said,
+    cut.weakest && !bridged ? [said ? ". " : "", h("a", { href: "#weakest" }, "A bridge could go here")] : null);
 }
 
 function facts(card) {
@@ -68,16 +79,19 @@ function cardOf(board, card, acts) {
         h("p", {}, words(card)),
         card.dialogue ? h("p", { class: "dialogue" }, `“${card.dialogue}”`) : null,
         card.notes ? h("p", { class: "note" }, card.notes) : null,
+        card.stale ? h("p", { class: "stale" }, "Its neighbours have changed since it was drawn.") : null,
         card.stand_ins.length ? h("p", { class: "note" }, `A plain shape stands for: ${card.stand_ins.join(", ")}.`) : null,
         h("p", { class: "facts" }, facts(card)),
-        cutWords(cutAfter(board, card))),
+        cutWords(cutAfter(board, card), board.cards[card.number]?.kind !== "scene")),
       h("div", { class: "tools" },
         h("button", {
           type: "button", class: "handle", "data-focus": `move${card.number}`,
           "aria-label": `Move frame ${card.number}, with the arrow keys or by dragging`,
         }, "⠿"),
+        card.kind === "scene" ? null : tool("again", "Again", "Draw again"),
         tool("edit", "Edit", "Edit"), tool("takes", "Takes", "Takes of"),
-        tool("lock", card.locked ? "Unlock" : "Lock", card.locked ? "Unlock" : "Lock", String(card.locked)))));
+        tool("lock", card.locked ? "Unlock" : "Lock", card.locked ? "Unlock" : "Lock", String(card.locked)),
+        card.kind === "scene" ? null : tool("remove", "Take out", "Take out"))));
 }
 
 export function showBoard(page, acts, ready) {
@@ -85,11 +99,12 @@ export function showBoard(page, acts, ready) {
   keepFocus(() => {
     toldList($("#told-list"), board, acts.tell);
     for (const button of $$("#told-list button")) button.disabled = !ready;
-    fill($("#cards"), board.cards, (card) => JSON.stringify([card, cutAfter(board, card)]), (card) => cardOf(board, card, acts));
+    fill($("#cards"), board.cards, (card) => JSON.stringify([card, cutAfter(board, card), board.cards[card.number]?.kind]), (card) => cardOf(board, card, acts));
     for (const card of board.cards) showDrawn(card.number, card.sha256);
     for (const button of $$("#cards button")) button.disabled = !ready;
   });
   show($("#hint"), ready);
+  showChecks(board, acts, ready);
   showWeakest(page, acts, ready);
   show($("#add-frame"), ready);
   show($("#before"), board.before.length > 0);
@@ -100,6 +115,29 @@ export function showBoard(page, acts, ready) {
   showNumbers(board);
 }
 
+// What can be checked of a board; what is wanting leads to its frame, or begins one.
+function showChecks(board, acts, ready) {
+  const place = $("#checks");
+  show(place, board.checks.length > 0);
+  const point = (check, item) => {
+    const frame = item.scene === null ? null : frameOf(board, item.scene)?.number;
+    if (frame) return h("li", {}, h("a", { href: address({ run: here.run, frame }) }, `Frame ${frame}`), item.words ? `: ${item.words}` : "");
+    const lost = check.name === "sentences" ? board.story.find((one) => one.scene === null && one.text.includes(item.words)) : null;
+    return h("li", {}, lost ? h("button", { type: "button", class: "link", disabled: !ready, "data-focus": `check${item.words}`, onclick: () => acts.tell(lost.text, told(board, lost)) }, "Add a frame", h("span", { class: "sr" }, ` for “${item.words}”`)) : null, lost ? ": " : "", item.words);
+  };
+  fill($("#checks ul"), board.checks, (check) => JSON.stringify([check, ready, board.cards.length]), (check) => h("li", { class: check.good ? "good" : "wanting" },
+    !check.points.length || check.name === "bridge" ? inFrames(check.said, board)
+      : h("details", { open: check.points.length < 4 }, h("summary", {}, check.said), h("ul", {}, check.points.map((item) => point(check, item))))));
+}
+
+// The frame behind which a sentence without a picture belongs.
+function told(board, sentence) {
+  const before = board.story.slice(0, board.story.indexOf(sentence)).reverse().find((one) => frameOf(board, one.scene));
+  return before ? frameOf(board, before.scene).number : 0;
+}
+
+const inFrames = (said, board) => said.replace(/between scenes (\d+) and (\d+)/g, (_, one, two) => `between frames ${frameOf(board, Number(one))?.number ?? one} and ${frameOf(board, Number(two))?.number ?? two}`);
+
 function said(words, right) {
   const mark = right === null ? "–" : right ? "✓" : "✗";
   return h("span", { class: `given ${right === null ? "none" : right ? "right" : "wrong"}` },
@@ -108,9 +146,9 @@ function said(words, right) {
 
 // asked: the questions of a cut; bridge: what the frame is called that the second answer was given with.
 function questions(asked, bridge) {
-  if (!asked.length) return h("p", { class: "note" }, "No question was asked about this cut; what it covers was measured alone.");
+  if (!asked.length) return h("p", { class: "note" }, "No viewer was asked about this cut: look at it yourself.");
   return h("div", {},
-    h("h3", {}, "What a viewer understands from the pictures alone"),
+    h("h3", {}, "What was asked about the pictures alone"),
     h("ul", { class: "plain asked-list" }, asked.map((item) => h("li", {},
       h("p", { class: "question" }, item.question),
       h("p", {}, h("span", { class: "note" }, "The story says: "), item.story),
@@ -133,23 +171,41 @@ function showWeakest(page, acts, ready) {
   const bridge = page.board.cards.find((card) => card.transition && card.transition.join() === cut.pair.join());
   const middle = cut.bridge ? h("li", { class: "bridge" }, image(cut.bridge, `The bridge: ${words(bridge)}`), h("span", {}, "The bridge")) : null;
   const button = (label, act) => h("button", { type: "button", disabled: !ready, onclick: act, "data-focus": label }, label);
-  place.replaceChildren(
-    h("h2", { id: "weakest-title" }, cut.bridge ? "The cut that was repaired" : "The weakest cut"),
+  place.replaceChildren(...shown(
+    h("h2", { id: "weakest-title" }, cut.bridge ? "The bridge" : cut.viewed ? "The weakest cut" : "Where a bridge could go"),
     between(page.board, cut, middle),
-    questions(cut.asked, "the bridge"),
+    cut.bridge ? h("p", {}, inFrames(cut.effect, page.board)) : null,
+    bridge?.stale ? h("p", { class: "stale" }, "Its neighbours have changed since it was drawn: draw it again, or take it out.") : null,
+    cut.viewed ? questions(cut.asked, "the bridge") : null,
     h("div", { class: "row" },
+      bridge ? button("Draw the bridge again", () => acts.again(bridge)) : null,
       bridge ? button("Rewrite the bridge", () => acts.edit(bridge)) : button("Draw a bridge", () => acts.bridge(cut.pair)),
-      bridge ? button("Take the bridge out", () => acts.remove(bridge)) : null),
+      bridge ? button("Take the bridge out", () => acts.remove(bridge)) : null,
+      button("Ask what could be drawn", () => acts.moves())),
+    moves(page, acts, ready),
     proposals(page, acts, ready),
-    h("details", {}, h("summary", {}, "Why this one"), h("p", {}, cut.reason), h("p", {}, page.board.decision)));
+    cut.viewed ? h("details", {}, h("summary", {}, "Why this one"), h("p", {}, cut.reason), h("p", {}, page.board.decision)) : null));
+}
+
+// What could be drawn so that the cut is understood, each with its price.
+function moves(page, acts, ready) {
+  if (!page.moves.length) return "";
+  const price = (dollars) => (dollars === null ? "price not known" : dollars === 0 ? "free" : `about $${dollars.toFixed(2)}`);
+  return h("ol", { class: "plain moves", id: "moves" }, page.moves.map((item, at) => h("li", {},
+    h("p", {}, h("b", {}, item.kind), `. ${item.reason}`),
+    item.prompts.map((prompt) => h("p", { class: "note" }, prompt)),
+    h("button", { type: "button", disabled: !ready, "data-focus": `try${at}`, onclick: () => acts.tryMove(at) },
+      `Draw and measure it (${price(item.dollars)})`))));
 }
 
 function proposals(page, acts, ready) {
   if (!page.proposals.length) return "";
+  const redrawn = (item) => item.move && item.move.kind !== "bridge";
   return h("ol", { class: "takes", id: "proposals" }, page.proposals.map((item, at) => h("li", {},
-    image(item.sha256, `Bridge ${at + 1}: ${item.prompt}`),
-    h("p", { class: "note" }, item.reason),
-    h("button", { type: "button", disabled: !ready, "data-focus": `insert${at}`, onclick: () => acts.insert(item) }, `Insert bridge ${at + 1}`))));
+    image(item.sha256, `${redrawn(item) ? "Drawing" : "Bridge"} ${at + 1}: ${item.prompt}`),
+    page.board.weakest?.viewed ? h("p", { class: "note" }, item.reason) : null,
+    h("button", { type: "button", disabled: !ready, "data-focus": `insert${at}`, onclick: () => acts.insert(item) },
+      `${redrawn(item) ? "Take drawing" : "Insert bridge"} ${at + 1}`))));
 }
 
 export function showReview(review, board, choose) {
@@ -175,13 +231,13 @@ export function showReview(review, board, choose) {
   const proposed = `bridge ${review.takes.findIndex((take) => take.proposed) + 1}`;
   const [left, right] = review.pair.map((scene) => frameOf(board, scene)?.number ?? scene);
   place.replaceChildren(
-    h("h2", { id: "review-title", tabindex: "-1" }, `Between frames ${left} and ${right} the pictures tell least`),
+    h("h2", { id: "review-title", tabindex: "-1" }, review.viewed ? `Between frames ${left} and ${right} the pictures tell least` : `A frame could go between frames ${left} and ${right}`),
     between(board, review, middle),
-    questions(review.asked, proposed),
+    questions(review.viewed ? review.asked : [], proposed),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
     h("p", {}, review.accepts ? `On its own, katha would insert ${proposed}.` : "On its own, katha would leave the board as it was."),
-    h("details", {}, h("summary", {}, "Why"), h("p", {}, review.reason), h("p", {}, review.rule)),
+    ...(review.viewed ? [h("details", {}, h("summary", {}, "Why"), h("p", {}, review.reason), h("p", {}, review.rule))] : []),
     h("div", { class: "row" },
       h("button", { type: "button", class: review.accepts ? "main" : "", "data-choice": "accept", onclick: () => {
         const name = chosen(), first = review.takes.find((take) => take.proposed);
@@ -198,14 +254,15 @@ export function showReview(review, board, choose) {
 
 // A picture that was drawn just now stands on its card while the board is still being drawn or judged.
 export function showDrawn(number, sha256) {
-  const shown = sha256 && document.querySelector(`.card[data-number="${number}"] :is(img, .blank)`);
+  const shown = sha256 && document.querySelector(`#cards .card[data-number="${number}"] :is(img, .blank)`);
   if (!shown) return;
   if (shown.matches(".blank")) shown.replaceWith(image(sha256, shown.getAttribute("aria-label").replace(", not drawn yet", "")));
   else if (shown.getAttribute("src") !== picture(sha256)) shown.src = picture(sha256);
 }
 
+// Numbers are shown of a model that can answer for a viewer, and of no other.
 function showNumbers(board) {
-  const numbers = board.numbers;
+  const numbers = board.graded ? board.numbers : null, notes = board.graded ? board.notes : [];
   show($("#numbers"), Boolean(numbers));
   if (!numbers) return;
   const row = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
@@ -213,11 +270,11 @@ function showNumbers(board) {
   $("#numbers-list").replaceChildren(
     h("dl", { class: "fields" },
       row("Recoverable from the text", points(numbers.text)),
-      row("From the pictures, before", points(numbers.before)),
+      ...(numbers.before === null ? [] : [row("From the pictures, before", points(numbers.before))]),
       row("From the pictures, now", points(numbers.image)),
       row("Lost (STG)", points(numbers.lost)),
       row("Rests on", `${numbers.valid} of ${numbers.questions} questions, judged by ${numbers.judge || "nobody"}`)),
-    ...board.notes.map((note) => h("p", { class: "note" }, note)));
+    ...notes.map((note) => h("p", { class: "note" }, note)));
 }
 
 // Dragging: by pointer (mouse, pen or finger) at the handle, or by arrow keys on it. `moved(from, to)` is told at the end.

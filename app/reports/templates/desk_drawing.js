@@ -1,6 +1,6 @@
 // The drawing behind a frame: its layers are moved, scaled, recoloured, hidden, given another part of the cast, or changed
 // in words. It stands in a shadow of its own, where its ids are nobody else's; the desk reads it again before it is kept.
-import { $, h, openDialog, show } from "./desk_parts.js";
+import { $, at, h, openDialog, show } from "./desk_parts.js";
 
 const PAINTED = ["fill", "stroke", "stop-color", "color"];
 const ASIDE = new Set(["defs", "title", "desc"]);
@@ -11,7 +11,7 @@ const named = (element) => (element.id || target(element) || { g: "a group", use
 const long = (hue) => (hue.length === 4 ? `#${[...hue.slice(1)].map((digit) => digit + digit).join("")}` : hue).toLowerCase();
 
 async function read(name) {
-  const response = await fetch(`drawings/${name}`, { cache: "no-store" });
+  const response = await fetch(at(`drawings/${name}`), { cache: "no-store" });
   if (!response.ok) throw new Error("The drawing of this frame is lost or cannot be used: draw the frame again.");
   const made = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
   if (made.tagName !== "svg") throw new Error("The drawing of this frame cannot be read.");

@@ -1,6 +1,8 @@
 // What opens over the board: the editor of a frame, its takes, the cast, versions, export, and the price.
 import { DrawingForm } from "./desk_drawing.js";
-import { $, $$, h, image, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
+import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
+import { closes, go, route } from "./desk_route.js";
+import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
 const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
@@ -91,13 +93,18 @@ export class Forms {
     $("#edit [data-edit=split]").addEventListener("click", () => this.more(this.card, this.card.number));
     $("#edit [data-edit=remove]").addEventListener("click", () => this.attempt($("#edit"), () => this.desk.change([{ op: "remove", frame: this.card.number }])));
     $("#more form").addEventListener("submit", (event) => { event.preventDefault(); this.addOrSplit(); });
+    $("#cast-new").addEventListener("submit", (event) => { event.preventDefault(); this.addCharacter(); });
     $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
     $("#export form").addEventListener("submit", (event) => { event.preventDefault(); this.download(); });
     for (const name of ["to", "layout"]) $(`#export [name=${name}]`).addEventListener("change", () => this.exportFields());
-    $("#edit-part").addEventListener("click", () => { $("#edit").close(); this.part(this.card); });
+    $("#edit-part").addEventListener("click", () => go({ ...route(), dialog: "part" }));
     $("#inpaint form").addEventListener("submit", (event) => { event.preventDefault(); this.inpaint(); });
     this.drawing = new DrawingForm(desk, this);
-    $("#edit-drawing").addEventListener("click", () => this.attempt($("#edit"), () => this.drawing.open(this.card)));
+    $("#edit-drawing").addEventListener("click", () => this.attempt($("#edit"), async () => {
+      await this.drawing.open(this.card);
+      go({ ...route(), dialog: "drawing" });
+    }));
+    for (const [name, dialogs] of Object.entries({ edit: ["edit"], takes: ["takes"], inpaint: ["part"], drawing: ["drawing"], cast: ["cast"], history: ["history"], export: ["export"], more: ["add"] })) closes($(`#${name}`), dialogs);
     this.mask = paintable($("#inpaint-mask"), $("#inpaint form").elements);
     for (const button of $$("#inpaint [data-mask]")) button.addEventListener("click", () => this.mask[button.dataset.mask]());
     $("#takes").addEventListener("close", () => { this.taken = null; });
@@ -109,13 +116,14 @@ export class Forms {
     problem(dialog, "");
     const buttons = $$("button:not(.close)", dialog);
     buttons.forEach((button) => { button.disabled = true; });
-    const taken = this.taken;
+    const taken = this.taken, was = route();
     this.waiting = close ? dialog : null;
     try {
       await work();
-      if (close) dialog.close();
+      if (close) { forgetForm($("form", dialog)); dialog.close(); }
     } catch (error) {
-      if (!dialog.open) { this.taken = taken; dialog.showModal(); }
+      if (error instanceof Left) return;
+      if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); }
       problem(dialog, error.message);
     } finally {
       this.waiting = null;
@@ -146,7 +154,23 @@ export class Forms {
     show($("#edit-drawing"), card.drawing && !card.locked);
     $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
     $("#edit-story").textContent = card.story ? `The story: ${card.story}` : "";
+    this.holdFrame(form, "frame", card, () => this.edit(card));
     openDialog(dialog);
+  }
+
+  // What was typed into a form of this board before, and neither saved nor taken back, stands in it again.
+  hold(form, what, renew) { holdForm(form, `${this.desk.page().board.name} ${what}`, renew); }
+
+  // What is typed of a frame goes with its picture wherever the frame is moved, and with its number where it got another.
+  holdFrame(form, what, card, renew) {
+    const { name, cards } = this.desk.page().board, begin = `${name} ${what} `, alike = cards.filter((one) => one.sha256 === card.sha256);
+    const key = `${begin}${card.sha256}${alike.length > 1 ? ` ${alike.findIndex((one) => one.number === card.number)}` : ""}`;
+    form.elements.number.value = card.number;
+    const left = typedKeys().find((one) => one.startsWith(begin) && typedAt(one).number === String(card.number) && !cards.some((other) => one.startsWith(`${begin}${other.sha256}`)));
+    if (left && !typedAt(key)) { keepTyped(key, typedAt(left)); keepTyped(left, null); }
+    const typed = typedAt(key), number = String(card.number);
+    if (typed && typed.number !== number) keepTyped(key, { ...typed, number });
+    holdForm(form, key, renew);
   }
 
   changes() {
@@ -165,8 +189,19 @@ export class Forms {
 
   save() {
     const edit = this.changes();
-    if (Object.keys(edit).length === 2) { $("#edit").close(); return; }
+    if (Object.keys(edit).length === 2) { forgetForm($("#edit form")); $("#edit").close(); return; }
+    const theirs = this.clash(edit);
+    if (theirs) { problem($("#edit"), theirs); return; }
     this.attempt($("#edit"), () => this.desk.change([edit]));
+  }
+
+  // A field that this form and another tab have both changed is not overwritten unasked: what it says now is told once.
+  clash(edit) {
+    const now = this.desk.page().board.cards.find((card) => card.number === this.card.number);
+    const names = now ? Object.keys(edit).filter((name) => name in this.card && !same(now[name], this.card[name]) && !same(now[name], edit[name])) : [];
+    if (!names.length) return "";
+    this.card = { ...this.card, ...Object.fromEntries(names.map((name) => [name, now[name]])) };
+    return `Changed meanwhile, in another tab: ${names.map((name) => `${name.replaceAll("_", " ")} is “${[now[name]].flat().join(", ")}” now`).join("; ")}. Save again to put yours in its place.`;
   }
 
   // One frame more: a new one behind frame `after`, for a sentence of the story where it is given as `text`, or two of the
@@ -184,6 +219,7 @@ export class Forms {
     form.elements.first.value = first;
     form.elements.prompt.value = rest;
     $("button[type=submit]", form).textContent = split ? "Split it" : "Add it";
+    this.hold(form, split ? `two of frame ${split.number}` : `new frame ${text}`, () => this.more(split, after, text));
     openDialog($("#more"));
     form.elements.prompt.focus();
   }
@@ -198,6 +234,7 @@ export class Forms {
     if (split && words.first && words.first !== split.prompt) edit.first = words.first;
     this.attempt($("#more"), async () => {
       await this.desk.change([...before, edit]);
+      if (before.length) forgetForm($("#edit form"));
       $("#edit").close();
     });
   }
@@ -212,6 +249,7 @@ export class Forms {
     shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`;
     shown.onload = () => this.mask.reset(shown.naturalWidth, shown.naturalHeight);
     shown.src = picture(card.sha256, false);
+    this.holdFrame(form, "part of frame", card, () => this.part(card));
     openDialog($("#inpaint"));
   }
 
@@ -228,6 +266,7 @@ export class Forms {
     this.taken = card.number;
     $("#takes-title").textContent = `Takes of frame ${card.number}`;
     $("#takes [name=prompt]").value = card.prompt;
+    this.holdFrame($("#takes form"), "takes of frame", card, () => this.takes(card));
     $("#takes-list").replaceChildren(this.take({ sha256: card.sha256, seed: card.seed, prompt: card.prompt, chosen: true }, 0));
     openDialog($("#takes"));
   }
@@ -253,6 +292,12 @@ export class Forms {
     const members = this.desk.page().board.cast;
     $("#cast-list").replaceChildren(...(members.length ? members.map((member) => this.member(member))
       : [h("li", { class: "note" }, "Nobody was read in this story.")]));
+    for (const [at, member] of members.entries()) this.hold($$("#cast-list .member")[at], `cast ${member.name}`, () => this.cast());
+    show($("#cast-sheet"), Boolean(this.desk.page().sheet));
+    if (this.desk.page().sheet) $("#cast-sheet img").src = about(`drawings/cast?v=${this.desk.page().version}`);
+    const form = $("#cast-new");
+    form.reset();
+    this.hold(form, "cast, a new character", () => this.cast());
     openDialog($("#cast"));
   }
 
@@ -269,7 +314,7 @@ export class Forms {
     const draw = () => shown.replaceChildren(
       ...(reference ? [image(reference, `The picture of ${member.name}`),
         h("button", { type: "button", "aria-label": `Take it away, the picture of ${member.name}`, onclick: () => { reference = ""; draw(); } }, "Take it away")]
-        : [h("p", { class: "note" }, "No picture")]));
+        : [this.portrait(member)]));
     file.addEventListener("change", () => this.attempt($("#cast"), async () => {
       const [picked] = file.files;
       if (!picked) return;
@@ -281,18 +326,45 @@ export class Forms {
       const edit = { op: "character", name: member.name };
       for (const [name, element] of Object.entries(fields)) if (element.value.trim() !== before[name]) edit[name] = element.value.trim();
       if (reference !== member.reference) edit.reference = reference;
-      if (Object.keys(edit).length === 2) { $("#cast").close(); return; }
-      this.attempt($("#cast"), () => this.desk.change([edit]));
+      if (Object.keys(edit).length === 2) { forgetForm(made); $("#cast").close(); return; }
+      this.attempt($("#cast"), async () => { await this.desk.change([edit]); forgetForm(made); });
     };
     draw();
-    return h("li", { class: "member", "data-name": member.name }, h("h3", {}, member.name),
+    const made = h("li", { class: "member", "data-name": member.name }, h("h3", {}, member.name),
       h("div", { class: "split" },
         h("div", {}, shown, h("label", { class: "file" }, `A picture of ${member.name}`, file)),
         h("div", { class: "fields-form" },
           h("label", {}, "Name", fields.new_name), h("label", {}, "What it is", fields.kind),
           h("label", {}, "Age", fields.age), h("label", {}, "Colour (coat or clothes)", fields.color),
           h("label", { class: "wide" }, "Looks like", fields.appearance))),
-      h("div", { class: "row" }, h("button", { type: "button", class: "save", onclick: save, "aria-label": `Save ${member.name}` }, "Save")));
+      h("div", { class: "row" }, h("button", { type: "button", class: "save", onclick: save, "aria-label": `Save ${member.name}` }, "Save"),
+        ...this.together(member),
+        h("button", { type: "button", class: "danger", "data-cast": "remove", onclick: () => this.recast({ op: "drop_character", name: member.name }) }, "Take off the cast", h("span", { class: "sr" }, `: ${member.name}`))));
+    return made;
+  }
+
+  recast(edit) { return this.attempt($("#cast"), () => this.desk.change([edit])); }
+
+  // As the renderer draws it now, where that is free and quick.
+  portrait(member) {
+    const place = h("div", {}), none = () => place.replaceChildren(h("p", { class: "note" }, "No picture"));
+    place.append(h("img", { src: about(`api/portrait?name=${encodeURIComponent(member.name)}&v=${this.desk.page().version}`), alt: `${member.name}, as it is drawn`, onerror: none }), h("p", { class: "note" }, "As it is drawn"));
+    return place;
+  }
+
+  // Two sheets of one character: all its frames go to the other one.
+  together(member) {
+    const others = this.desk.page().board.cast.filter((other) => other.name !== member.name);
+    if (!others.length) return [];
+    const into = h("select", {}, others.map((other) => h("option", { value: other.name }, other.name)));
+    return [h("label", { class: "into" }, `${member.name} is also`, into),
+      h("button", { type: "button", "data-cast": "merge", onclick: () => this.recast({ op: "merge_characters", name: member.name, into: into.value }) }, "Make them one", h("span", { class: "sr" }, `: ${member.name}`))];
+  }
+
+  addCharacter() {
+    const form = $("#cast-new"), edit = { op: "new_character" };
+    for (const name of ["name", "kind", "age", "color", "appearance"]) if (form.elements[name].value.trim()) edit[name] = form.elements[name].value.trim();
+    this.attempt($("#cast"), async () => { await this.desk.change([edit]); forgetForm(form); });
   }
 
   async history() {

@@ -16,10 +16,17 @@ export function h(tag, given = {}, ...children) {
 }
 
 export const show = (element, shown) => { element.hidden = !shown; };
-export const picture = (sha256, small = true) => `panels/${sha256}${small ? "?small=1" : ""}`;
-export const image = (sha256, alt) =>
-  sha256 ? h("img", { src: picture(sha256), alt, loading: "lazy", draggable: "false" })
+// The board that the page shows; requests are about it, or about another that they name.
+export const here = { run: "" };
+export const at = (address, run = here.run) => (run ? `${address}${address.includes("?") ? "&" : "?"}run=${encodeURIComponent(run)}` : address);
+
+export const picture = (sha256, small = true, run = here.run) => at(`panels/${sha256}${small ? "?small=1" : ""}`, run);
+export const image = (sha256, alt, run = here.run) =>
+  sha256 ? h("img", { src: picture(sha256, true, run), alt, loading: "lazy", draggable: "false" })
          : h("div", { class: "blank", role: "img", "aria-label": `${alt}, not drawn yet` });
+
+// What was waited for on a board that was left: it goes on there.
+export class Left extends Error {}
 
 export class Refused extends Error {
   constructor(words, stale) { super(words); this.stale = stale; }
@@ -32,12 +39,12 @@ async function answered(response) {
   throw new Refused(told.error || `The desk answered ${response.status}.`, Boolean(told.stale));
 }
 
-export async function get(address) {
-  return (await answered(await fetch(address, { cache: "no-store" }))).json();
+export async function get(address, { run = here.run, signal = null } = {}) {
+  return (await answered(await fetch(at(address, run), { cache: "no-store", signal }))).json();
 }
 
-export async function post(name, body = {}) {
-  return answered(await fetch(`api/${name}`, {
+export async function post(name, body = {}, run = here.run) {
+  return answered(await fetch(at(`api/${name}`, run), {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
   }));
 }
@@ -45,13 +52,13 @@ export async function post(name, body = {}) {
 // A file as it is, within the desk's limit; gives the hash that it is kept under.
 export async function sendPicture(file) {
   if (file.size > 20000000) throw new Error("This picture is larger than 20 MB: scale it down.");
-  const response = await fetch("api/picture", { method: "POST", headers: { "content-type": "image/*" }, body: file });
+  const response = await fetch(at("api/picture"), { method: "POST", headers: { "content-type": "image/*" }, body: file });
   return (await (await answered(response)).json()).sha256;
 }
 
 // The files of a board with their names; those of other kinds are left out, and told. A request takes 60 MB, of which a
 // third is its form.
-const boardFile = (file) => /\.(storyboarder|pdf|png|jpe?g|webp)$/i.test(file.name);
+const boardFile = (file) => /\.(storyboarder|pdf|png|jpe?g|jfif|webp|tiff?|bmp|gif|mpo)$/i.test(file.name);
 export function leftOut(files) {
   const others = files.filter((file) => !boardFile(file) && !file.name.startsWith(".")).map((file) => file.name);
   return others.length ? `Left out, since they are no pictures, no PDF and no project: ${others.slice(0, 8).join(", ")}${others.length > 8 ? ` and ${others.length - 8} more` : ""}.` : "";
@@ -66,6 +73,15 @@ export async function readFiles(files) {
     reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
     reader.readAsDataURL(file);
   })));
+}
+
+// A text in UTF-8, or in UTF-16 with its mark; another encoding is named with what to do.
+export async function readText(file) {
+  const data = new Uint8Array(await file.arrayBuffer());
+  const wide = data[0] === 0xff && data[1] === 0xfe ? "utf-16le" : data[0] === 0xfe && data[1] === 0xff ? "utf-16be" : "utf-8";
+  try { return new TextDecoder(wide, { fatal: true }).decode(data); } catch {
+    throw new Error(`${file.name} is not in UTF-8: \`katha read\` with --text makes a text of it that is.`);
+  }
 }
 
 export function say(words) { $("#status").textContent = words; }
@@ -112,4 +128,4 @@ export function fill(place, items, key, make) {
   if (wanted.length !== place.children.length || wanted.some((node, at) => place.children[at] !== node)) place.replaceChildren(...wanted);
 }
 
-export const percent = (value) => (value === null ? "not measured" : `${Math.round(value)}%`);
+export const shown = (...nodes) => nodes.filter((node) => node !== null && node !== undefined && node !== "");

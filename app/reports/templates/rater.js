@@ -121,6 +121,8 @@
         set.append(make("label", {}, make("span", { textContent: place }), make("select", {}, ...options)));
       }
       set.append(make("label", { className: "agree" }, make("input", { type: "checkbox" }), make("span", { textContent: "That is my choice." })));
+    } else if (item.kind === "note") {
+      set.append(make("textarea", { rows: 2 }));
     } else {
       item.options.forEach((option, place) => set.append(make("label", {},
         make("input", { type: "radio", name: item.id, value: String(place) }), make("span", { textContent: option }))));
@@ -134,6 +136,7 @@
       const chosen = [...set.querySelectorAll("select")].map((list) => list.value).filter(Boolean);
       return new Set(chosen).size === chosen.length ? chosen : null;
     }
+    if (item.kind === "note") return $("textarea", set).value;
     const chosen = $("input:checked", set);
     return chosen && (item.kind === "choice" ? item.options[Number(chosen.value)] : Number(chosen.value));
   }
@@ -155,8 +158,8 @@
   }
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || $("#trial").hidden || $("dialog").open) return;
-    if (event.target.matches("select, input[type=checkbox]") || !/^[1-9]$/.test(event.key)) return;
-    const sets = [...document.querySelectorAll("#items fieldset")];
+    if (event.target.matches("select, textarea, input[type=checkbox]") || !/^[1-9]$/.test(event.key)) return;
+    const sets = [...document.querySelectorAll("#items fieldset:not(.note)")];
     const own = event.target.closest?.("#items fieldset") ?? sets.find((set) => !$("input:checked", set)) ?? sets[0];
     const radio = own?.querySelectorAll("input[type=radio]")[Number(event.key) - 1];
     if (!radio) return;

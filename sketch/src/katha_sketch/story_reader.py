@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from katha.errors import PlanError
 from katha.eval_bridge.matching.match import accepted_set, literal_verdict, normalise
 from katha.protocols import PlanRequest, StoryReader
-from katha.schema import ContrastiveVariant, Coverage, Panel, Plan, Question, StoryRecord, Transition
+from katha.schema import Coverage, Panel, Plan, Question, StoryRecord, Transition
 
 
 class EnglishReader(StoryReader):
@@ -89,9 +89,3 @@ class EnglishReader(StoryReader):
         if literal is not None:
             return bool(literal.right)
         return normalise(text) in accepted_set(question) or stands_for(text, question)
-
-    def variants(self, record: StoryRecord, most: int) -> list[ContrastiveVariant]:
-        """Return the record's story with one transition changed by rule."""
-        from katha_sketch.questions.variants import rule_variants
-
-        return rule_variants(record, most)

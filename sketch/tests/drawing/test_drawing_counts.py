@@ -24,7 +24,7 @@ from katha.protocols import BoardContext, FrameRequest, Renderer, can
 from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.flux import FluxRenderer
 from katha.renderers.diffusion.memory import process_pool
-from katha.renderers.diffusion.placement import Move, Parking, apply_rung
+from katha.renderers.diffusion.placement import ComponentMove, Parking, apply_rung
 from katha.renderers.diffusion.renderer import ahead
 from katha.renderers.diffusion.sdxl import SdxlRenderer
 from katha.renderers.shared_attention.coupling import StepRecord
@@ -158,7 +158,7 @@ def test_a_component_that_finds_no_room_is_not_taken_for_there(model: Model, mon
         parking.bring("transformer")
     full.clear()
     parking.bring("transformer")
-    assert parking.moves == [Move("transformer", True, parking.moves[0].nbytes)]
+    assert parking.moves == [ComponentMove("transformer", True, parking.moves[0].nbytes)]
 
 
 def test_layers_come_by_a_stream_on_an_accelerator(model: Model) -> None:

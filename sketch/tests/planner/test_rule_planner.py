@@ -14,6 +14,7 @@ from katha.errors import PlanError, UsageError
 from katha.planners.base import validate_plan
 from katha.protocols import Planner, PlanRequest
 from katha.schema import Plan, StoryRecord
+from katha.stories import story_of_text
 from katha_sketch.english import read_story
 from katha_sketch.planner.rule import RulePlanner, panels_for
 
@@ -108,7 +109,8 @@ def test_the_fields_of_a_transition_are_sentences_or_empty(path: Path) -> None:
             assert not text or (text[0].isupper() and text.endswith("."))
         assert not transition.causality or " because " in transition.causality
         assert transition.moral_target is None
-    assert made.transitions[-1].transition_type == "consequence_reveal"
+        read = "cause_effect" if transition.causality else "consequence_reveal" if transition.consequence else None
+        assert transition.transition_type == read
 
 
 def test_a_cause_a_purpose_and_an_outcome_are_taken_from_the_text() -> None:
@@ -118,6 +120,7 @@ def test_a_cause_a_purpose_and_an_outcome_are_taken_from_the_text() -> None:
     assert told.transitions[0].causality == "Mia cries because Ben breaks the kite."
     assert told.transitions[1].consequence == "The ball hits the window."
     assert told.transitions[2].causality == ""
+    assert [item.transition_type for item in told.transitions] == ["cause_effect", "consequence_reveal", None]
     wish = plan("Mia sat in the garden. Ben climbed the tree to pick an apple.", 2)
     assert wish.transitions[0].intention == "Ben wants to pick an apple."
     assert wish.transitions[0].consequence == ""
@@ -373,7 +376,7 @@ def test_other_kinds_of_text_are_read_with_a_word_about_them() -> None:
     script = (
         "INT. KITCHEN - NIGHT\n\nPIP the robot opens the door.\n\nMARA\nWho is there?\n\nMARA runs to the window.\n"
     )
-    made = plan(script, 2)
+    made = RulePlanner().plan(story_of_text(script, "s"), PlanRequest(panels=2))
     assert made.coverage is not None
     assert "script" in made.coverage.note
     assert made.panels[0].place == "the kitchen" or "kitchen" in made.panels[0].place

@@ -45,7 +45,7 @@ SIZES = ((768, 512), (512, 512), (1024, 684), (768, 512))
 
 
 class Training(NamedTuple):
-    """The training package, which is no part of the installed one."""
+    """The training package, which is not part of the installed one."""
 
     scenes: ModuleType
     labels: ModuleType

@@ -3,18 +3,20 @@ length that a family of models reads best (`configs/composing.yaml`).
 
 Nothing is put into anybody's sentences: the panel's own come as they are, and what they do not say stands beside them,
 each cast member in one line under the name that the sentences use.
+
+Imports: `protocols`, `configs`, `schema`.
 """
 
 from katha.composing.composer import Composed, Count, compose, left_out
-from katha.composing.families import Family, load_family
-from katha.composing.parts import Part, look_head, parts_of
+from katha.composing.families import PromptFamily, load_family
+from katha.composing.parts import PromptPart, look_head, parts_of
 from katha.composing.words import within
 
 __all__ = [
     "Composed",
     "Count",
-    "Family",
-    "Part",
+    "PromptFamily",
+    "PromptPart",
     "compose",
     "left_out",
     "load_family",

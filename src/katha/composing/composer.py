@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from katha.composing.families import Family, composing_data
-from katha.composing.parts import Part, parts_of
+from katha.composing.families import PromptFamily, composing_data
+from katha.composing.parts import PromptPart, parts_of
 from katha.composing.words import as_sentence, capital, inner, listed, without_tail
 from katha.configs import load_prompt
 from katha.protocols import FrameRequest
@@ -20,8 +20,8 @@ class Composed:
     left of it is kept and its other words are dropped."""
 
     text: str
-    kept: tuple[Part, ...]
-    dropped: tuple[Part, ...]
+    kept: tuple[PromptPart, ...]
+    dropped: tuple[PromptPart, ...]
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ class Composed:
         return tuple(dict.fromkeys(part.about for part in sorted(self.dropped, key=lambda part: _rank(part.kind))))
 
 
-def compose(request: FrameRequest, family: Family, count: Count) -> Composed:
+def compose(request: FrameRequest, family: PromptFamily, count: Count) -> Composed:
     """Return the prompt of a frame for a family of models.
 
     count: tokens of a text. The prompt has at most `family.budget` of them, times as many pieces as it takes to keep
@@ -60,10 +60,10 @@ def _rank(kind: str) -> int:
     return composing_data().ranks.index(kind)
 
 
-def _within(parts: Sequence[Part], family: Family, count: Count, budget: int) -> Composed:
+def _within(parts: Sequence[PromptPart], family: PromptFamily, count: Count, budget: int) -> Composed:
     """The prompt that holds, by rank, what fits into `budget`; details of all people go in turn."""
-    kept: dict[int, Part] = {}
-    cut: list[Part] = []
+    kept: dict[int, PromptPart] = {}
+    cut: list[PromptPart] = []
     order = sorted(range(len(parts)), key=lambda at: (_rank(parts[at].kind), parts[at].depth, at))
     for at in order:
         part = parts[at]
@@ -81,7 +81,7 @@ def _within(parts: Sequence[Part], family: Family, count: Count, budget: int) ->
     return Composed(_render(chosen, family), tuple(chosen), tuple(dropped))
 
 
-def _cut(part: Part, family: Family, count: Count, budget: int) -> tuple[Part, Part]:
+def _cut(part: PromptPart, family: PromptFamily, count: Count, budget: int) -> tuple[PromptPart, PromptPart]:
     """The beginning of a sentence that is too long by itself, and the rest of its words."""
     words = part.text.split(" ")
     for size in range(len(words) - 1, 0, -1):
@@ -91,7 +91,7 @@ def _cut(part: Part, family: Family, count: Count, budget: int) -> tuple[Part, P
     return short, replace(part, text=" ".join(words[len(short.text.split(" ")) :]))
 
 
-def _lines(parts: Sequence[Part], group: str, family: Family) -> list[str]:
+def _lines(parts: Sequence[PromptPart], group: str, family: PromptFamily) -> list[str]:
     """The lines of cast or props that are kept, each under its name."""
     lines: dict[str, str] = {}
     for part in (part for part in parts if part.group == group):
@@ -103,7 +103,7 @@ def _lines(parts: Sequence[Part], group: str, family: Family) -> list[str]:
     return [f"{names[who]}{' ' if told.startswith('with ') else ': '}{told}" for who, told in lines.items()]
 
 
-def _render(parts: Sequence[Part], family: Family) -> str:
+def _render(parts: Sequence[PromptPart], family: PromptFamily) -> str:
     own: dict[str, list[str]] = {group: _lines(parts, group, family) for group in ("cast", "props")}
     for group in family.order:
         if group not in own:

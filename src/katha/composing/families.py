@@ -14,7 +14,7 @@ from katha.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Family:
+class PromptFamily:
     """How one family of models is told what to draw; the fields are explained in the data file."""
 
     name: str
@@ -33,12 +33,10 @@ class Words:
     ranks: tuple[str, ...]
     essential: frozenset[str]
     about: Mapping[str, str]
-    families: Mapping[str, Family]
+    families: Mapping[str, PromptFamily]
     determiners: frozenset[str]
     verbs: Mapping[str, str]
     ways: frozenset[str]
-    shots: Mapping[str, str]
-    angles: Mapping[str, str]
     unknown: frozenset[str]
 
 
@@ -50,7 +48,7 @@ def composing_data() -> Words:
     return TypeAdapter(Words).validate_python({**read, "families": families})
 
 
-def load_family(name: str) -> Family:
+def load_family(name: str) -> PromptFamily:
     """Return the family of that name.
 
     Raises:

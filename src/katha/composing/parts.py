@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from katha.composing.families import Family, composing_data
+from katha.composing.families import PromptFamily, composing_data
 from katha.composing.words import (
     ARTICLE,
     WORD,
@@ -23,6 +23,7 @@ from katha.composing.words import (
 )
 from katha.protocols import FrameRequest
 from katha.schema import Character, Gaze, Prop, Seen
+from katha.shots import offered, worded_shot
 
 _HEAD_WORDS = 6
 _SPLIT = re.compile(r" (?=(?:with|wearing|dressed|who|whose)\b)")
@@ -32,12 +33,12 @@ _REFERS = re.compile(
 _PLACED = re.compile(r"^(?:in|at|on)\s+(?=(?:the|an?|my|our|his|her|their|its)\b)", re.IGNORECASE)
 _SAME = re.compile(r"^(?:the )?same\s+", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
-_GROUPS = {"contact": "contacts", "place": "setting", "time": "setting", "light": "setting"}
+_GROUPS = {"contact": "contacts", "place": "setting", "time": "setting", "light": "setting", "weather": "setting"}
 _GROUPS |= {"shot": "shot", "angle": "shot", "camera": "shot"}
 
 
 @dataclass(frozen=True)
-class Part:
+class PromptPart:
     """A piece of a prompt: its kind (`ranks` of the data file), its words, the group and the line that it stands in,
     and what joins it to the words before it there. A part that is joined by a blank cannot stand without those."""
 
@@ -54,21 +55,21 @@ class Part:
         return composing_data().about[self.kind]
 
 
-def parts_of(request: FrameRequest, family: Family) -> list[Part]:
+def parts_of(request: FrameRequest, family: PromptFamily) -> list[PromptPart]:
     """Return everything that `request` says, in the order of lines and words; nothing that its sentences say already
     is said again, but for what tells its people apart."""
-    told = [Part("act", text, "act", depth=at) for at, text in enumerate(sentences_of(request.prompt))]
+    told = [PromptPart("act", text, "act", depth=at) for at, text in enumerate(sentences_of(request.prompt))]
     act = " ".join(part.text for part in told)
     seen = _visible(request, act)
     return [
         *told,
         *_cast(request, family, act),
         *_things(request, act, seen),
-        *(Part("contact", inner(item), "contacts", glue=" ") for item in _unsaid(request.contacts, act)),
-        *(Part("visible", item, "visible") for item in seen),
+        *(PromptPart("contact", inner(item), "contacts", glue=" ") for item in _unsaid(request.contacts, act)),
+        *(PromptPart("visible", item, "visible") for item in seen),
         *_setting(request, act),
         *_shot(request, act),
-        *([Part("style", style, "style")] if (style := clean(request.style).strip(" .,;")) else []),
+        *([PromptPart("style", style, "style")] if (style := clean(request.style).strip(" .,;")) else []),
     ]
 
 
@@ -78,7 +79,7 @@ def _unsaid(items: Sequence[str], text: str) -> list[str]:
 
 
 def _visible(request: FrameRequest, act: str) -> list[str]:
-    """What has to be seen and is in no sentence, nor a name of the cast."""
+    """Return what has to be seen and is in no sentence, nor a name of the cast."""
     names = " ".join(one.name for one in request.characters)
     moods = " ".join(one.mood for one in request.state)
     items = [item for item in _unsaid(request.must_show, act) if not said(item, f"{act} {names} {moods}")]
@@ -93,7 +94,7 @@ def _about(states: Sequence[Seen], name: str) -> list[Seen]:
     return [one for one in states if _key(one.name) == _key(name)]
 
 
-def _cast(request: FrameRequest, family: Family, act: str) -> Iterator[Part]:
+def _cast(request: FrameRequest, family: PromptFamily, act: str) -> Iterator[PromptPart]:
     """Each cast member once: its look, its state and mood in this frame, and where it looks."""
     shown = {name for name, _ in request.pictures} if family.references else set()
     known: set[str] = set()
@@ -104,14 +105,14 @@ def _cast(request: FrameRequest, family: Family, act: str) -> Iterator[Part]:
         who, states = label(one.name), _about(request.state, one.name)
         look = [] if one.name in shown else _look(one, who, act)
         for depth, (glue, text) in enumerate(look):
-            yield Part("look" if depth else "cast", text, "cast", who, glue, depth)
+            yield PromptPart("look" if depth else "cast", text, "cast", who, glue, depth)
         had = " ".join(text for _, text in look)
         for kind, texts in (("state", [seen.state for seen in states]), ("mood", [seen.mood for seen in states])):
             fresh = [", ".join(item for item in told_of(given, one.name) if _new(item, had)) for given in texts]
             new = list(dict.fromkeys(text for text in fresh if text))
-            yield from (Part(kind, text, "cast", who, depth=at) for at, text in enumerate(new))
+            yield from (PromptPart(kind, text, "cast", who, depth=at) for at, text in enumerate(new))
             had = " ".join([had, *new])
-        yield from (Part("gaze", text, "cast", who) for text in _gazes(request, one.name))
+        yield from (PromptPart("gaze", text, "cast", who) for text in _gazes(request, one.name))
 
 
 def _new(text: str, had: str) -> bool:
@@ -124,7 +125,7 @@ def _gazes(request: FrameRequest, name: str) -> list[str]:
 
 
 def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
-    """Where somebody looks, without a verb that would have to agree with one or many: "looking at the window"."""
+    """Return where a character looks, as a phrase without a finite verb: "looking at the window"."""
     (at, more), (away, _) = (_aim(text, names) for text in (gaze.at, gaze.not_at))
     if not at:
         return f"not looking {away}" if away else ""
@@ -132,7 +133,7 @@ def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
 
 
 def _aim(text: str, names: dict[str, str]) -> tuple[str, list[str]]:
-    """What is looked at, and what is said beside it: "the clerk, pleading"."""
+    """Return what is looked at, and what is said beside it: "the clerk, pleading"."""
     told = alone(text)
     return (_aimed(told[0], names), told[1:]) if told else ("", [])
 
@@ -182,7 +183,7 @@ def _halves(head: str) -> list[tuple[str, str]]:
     return [("", head[: cut.start()].rstrip(",")), (", " if head[cut.start() - 1] == "," else " ", head[cut.end() :])]
 
 
-def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Part]:
+def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[PromptPart]:
     """Props with their looks and states; and others of whom a state or a gaze is told."""
     names = {_key(one.name): one.name for one in request.characters}
     props = {_key(item.name): item for item in request.props if _key(item.name) not in names}
@@ -196,11 +197,11 @@ def _things(request: FrameRequest, act: str, seen: Sequence[str]) -> Iterator[Pa
         new = [one for one in _thing(request, item, who, seen) if _new(one[1], act) or one[0] != "state"]
         for at, (kind, text) in enumerate(new):
             then = kind == "state" and at and new[at - 1][0] == "prop" and "now" not in text.lower().split()
-            yield Part(kind, text, "props", who, glue=", now " if then else ", ", depth=at)
+            yield PromptPart(kind, text, "props", who, glue=", now " if then else ", ", depth=at)
 
 
 def _thing(request: FrameRequest, item: Prop, who: str, seen: Sequence[str]) -> list[tuple[str, str]]:
-    """Return kind and text of what is told of one thing: its looks, its states, and where it looks."""
+    """Return kind and text of the parts about one thing: its looks, its states, and where it looks."""
     states = [text for one in _about(request.state, item.name) for text in (one.state, one.mood)]
     looks = [("prop", text) for text in told_of(item.looks, item.name) if not _only(text, who)]
     # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
@@ -210,36 +211,36 @@ def _thing(request: FrameRequest, item: Prop, who: str, seen: Sequence[str]) -> 
 
 
 def _only(look: str, who: str) -> bool:
-    """Whether a thing's look is hardly more than its name: "third rung of the ladder" of the third rung."""
+    """Return whether a thing's look is hardly more than its name: "third rung of the ladder" of the third rung."""
     bare = ARTICLE.sub("", who).lower()
     return look.lower().startswith(bare) and len(content(look)) <= len(content(who)) + 1
 
 
-def _setting(request: FrameRequest, act: str) -> Iterator[Part]:
+def _setting(request: FrameRequest, act: str) -> Iterator[PromptPart]:
     unknown = composing_data().unknown
     place = _SAME.sub("", _PLACED.sub("", _REFERS.sub("", clean(request.place)))).strip(" .,;()")
     time, light = clean(request.time_of_day).strip(" .,;"), alone(request.light)
     found = [("place", place), ("time", "" if said(time, " ".join(light)) else time)]
     found += [("light", text) for text in light]
+    found += [("weather", worded_shot("weather", request.weather))]
     had = act
     for kind, text in found:
         if text and text.lower() not in unknown and not said(text, had):
-            yield Part(kind, text, _GROUPS[kind])
+            yield PromptPart(kind, text, _GROUPS[kind])
             had = f"{had} {text}"
 
 
-def _shot(request: FrameRequest, act: str) -> Iterator[Part]:
-    data = composing_data()
+def _shot(request: FrameRequest, act: str) -> Iterator[PromptPart]:
     given, angle = (clean(text).strip(" .,;") for text in (request.shot_size, request.shot_angle))
     size = given
-    if size and len(size.split()) == 1 and size.lower() not in data.shots and "-" not in size:
+    if size and len(size.split()) == 1 and size.lower() not in offered("shot_size") and "-" not in size:
         size = f"{size} shot" if not size.lower().endswith("shot") else size
-    found = [("shot", data.shots.get(size.lower(), size)), ("angle", data.angles.get(angle.lower(), angle))]
+    found = [("shot", worded_shot("shot_size", size)), ("angle", worded_shot("shot_angle", angle))]
     found += [("camera", text) for text in alone(request.camera)]
     had = act
     for kind, text in found:
         if content(text) and not said(text, had) and not (kind == "shot" and act.lower().startswith(given.lower())):
-            yield Part(kind, text, _GROUPS[kind])
+            yield PromptPart(kind, text, _GROUPS[kind])
             had = f"{had} {text}"
 
 

@@ -121,7 +121,7 @@ def phrases(text: str) -> list[str]:
 
 
 def told_of(text: str, name: str) -> list[str]:
-    """Return the phrases of what is said of somebody, without who and the verb: "She has red hair" is "red hair"."""
+    """Return the phrases of a description, without its subject and verb: "She has red hair" is "red hair"."""
     verbs = composing_data().verbs
     found = []
     for phrase in phrases(text):

@@ -1,1 +1,4 @@
-"""Language models: local, behind an API, or scripted; all held to a JSON schema."""
+"""Language models: local, behind an API, or scripted; all held to a JSON schema.
+
+Imports: `protocols`, `configs`, `schema`.
+"""

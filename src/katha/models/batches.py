@@ -139,7 +139,8 @@ class OpenAIBatches:
         return self._client.batches.create(input_file_id=file_id, endpoint=endpoint, completion_window="24h").id
 
     def ended(self, batch_id: str) -> bool:
-        """Whether it has completed, failed, expired or been cancelled; the last three may have part of the results."""
+        """Return whether it has completed, failed, expired or been cancelled; the last three may have part of the
+        results."""
         return self._client.batches.retrieve(batch_id).status in _ENDED
 
     def results(self, batch_id: str) -> Iterator[BatchResult]:

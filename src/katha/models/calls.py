@@ -33,7 +33,7 @@ _FILE = re.compile(r"file://.*/([0-9a-f]{64})\.png")
 @dataclass(frozen=True)
 class Call:
     """One call. request: its body, each picture of it as `sha256:HEX`. draw: which of several drawn replies to the same
-    body. asker: who makes it. scope: where it goes, which is no part of its key. reached: how, without an address."""
+    body. asker: who makes it. scope: where it goes, which is not part of its key. reached: how, without an address."""
 
     provider: str
     model: str

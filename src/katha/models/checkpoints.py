@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from katha.errors import InputFileError, KathaError, MissingExtraError, ModelError, UsageError, first_line
+from katha.installing import install_line
 from katha.jsonio import digest, file_sha256, read_json
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -203,7 +204,7 @@ def check_adapter(folder: Path, source: ModelSource) -> Path:
     """Return the adapter's folder, if it is a LoRA adapter of that base model.
 
     Raises:
-        InputFileError: it is no adapter, or one of another base model.
+        InputFileError: it is not an adapter, or one of another base model.
     """
     path = folder.expanduser()
     if not (path / "adapter_config.json").is_file() or not any(path.glob("*.safetensors")):
@@ -228,7 +229,7 @@ def adapter_base(folder: Path) -> str:
     """Return the base model that an adapter says it belongs to.
 
     Raises:
-        InputFileError: it is no adapter, or names none.
+        InputFileError: it is not an adapter, or names none.
     """
     path = folder.expanduser() / "adapter_config.json"
     config = _object(path) if path.is_file() else {}
@@ -384,6 +385,17 @@ def free_bytes(device: str) -> int | None:
     return int(torch.cuda.mem_get_info(there)[0]) + reserve
 
 
+def whole_bytes(device: str) -> int | None:
+    """Return the memory that a device has in all; None where there is no such device."""
+    if not device.startswith("cuda"):
+        import psutil
+
+        return int(psutil.virtual_memory().total)
+    import torch
+
+    return int(torch.cuda.mem_get_info(torch.device(device))[1]) if torch.cuda.is_available() else None
+
+
 def require_local(what: str, packages: Sequence[str] = _NEEDED) -> None:
     """Check that `packages` of the extra `local` are there; nothing is imported.
 
@@ -393,7 +405,7 @@ def require_local(what: str, packages: Sequence[str] = _NEEDED) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"{what} needs {', '.join(missing)}.", hint="Install it with: pip install 'katha[local]'."
+            f"{what} needs {', '.join(missing)}.", hint=f"Install it with: {install_line('local')}."
         )
 
 
@@ -407,4 +419,4 @@ def need(module: str, what: str, extra: str = "stats") -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise MissingExtraError(f"{what} needs {package}.", hint=f"pip install 'katha[{extra}]'") from error
+        raise MissingExtraError(f"{what} needs {package}.", hint=install_line(extra)) from error

@@ -32,6 +32,7 @@ from katha.models.batches import AnthropicBatches, BatchApi, BatchResult, OpenAI
 from katha.models.calls import Asker, Call, Reply, body_of, current_calls, is_replayed
 from katha.models.calls import Received as Received
 from katha.models.lifecycle import ending
+from katha.models.replies import joined_parts
 from katha.schema import AnswerStatus
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ class Vendor:
 
     @property
     def reached(self) -> str:
-        """How it is reached, without an address."""
+        """Return how it is reached, without an address."""
         return "its vendor" if self.own else "this machine" if is_loopback(self.url) else "another server"
 
     @property
@@ -381,7 +382,7 @@ def find_vendor(
 
 
 @dataclass(frozen=True)
-class Exchange:
+class RequestOutcome:
     """One request that was made as often as it took: the reply, or None when the server stayed broken (`error` says
     how). plain: the schema was told in words."""
 
@@ -574,7 +575,7 @@ class ChatClient(ProviderClient):
     def read(self, message: Any) -> Received:
         """Return what the SDK's object for a reply says."""
 
-    def exchange(self, build: Callable[[bool], Request], draw: int = 0) -> Exchange:
+    def exchange(self, build: Callable[[bool], Request], draw: int = 0) -> RequestOutcome:
         """Make the call whose body `build` gives (for the schema in words: True), paced and tried again.
 
         A server that cannot be held to a schema is asked in words from then on, which counts as no failure. A reply
@@ -595,14 +596,14 @@ class ChatClient(ProviderClient):
                 usage = self.vendor.usage(known.received, known.retries, plain=plain)
                 # A judge's answer is the same bytes, however it came.
                 mark = {} if self.vendor.what == "judge" else {"replayed": True}
-                return Exchange(known.received, None, {**usage, "cost": known.cost, **mark}, plain)
+                return RequestOutcome(known.received, None, {**usage, "cost": known.cost, **mark}, plain)
             request = build(plain)
             if (take := self._take) is not None:
                 call = self._call(request, draw)
                 with self._lock:
                     self._waiting = {**self._waiting, call.key: call}
                     take(call.key, request)
-                return Exchange(None, "it waits for a batch", self.vendor.usage(None, 0, plain=plain), plain)
+                return RequestOutcome(None, "it waits for a batch", self.vendor.usage(None, 0, plain=plain), plain)
             try:
                 received = self.patiently(partial(self._answer, request), failed)
             except Fault as fault:
@@ -614,7 +615,7 @@ class ChatClient(ProviderClient):
         usage = self.vendor.usage(received, failed.total(), plain=plain)
         if received is not None and self.calls is not None:
             self.calls.keep(self._call(request, draw), Reply(received, failed.total(), usage["cost"]))
-        return Exchange(received, error, usage, plain)
+        return RequestOutcome(received, error, usage, plain)
 
     def _known(self, build: Callable[[bool], Request], plain: bool, draw: int) -> tuple[Reply | None, bool]:
         """Return the reply that the log of calls knows, and whether it is to the schema in words.
@@ -785,10 +786,29 @@ class OpenAIClient(ChatClient):
         """Return what a `ChatCompletion` says."""
         choice = message.choices[0]
         stop = "refused" if choice.message.refusal else _OPENAI_STOPS.get(choice.finish_reason)
-        text = choice.message.refusal or choice.message.content or ""
-        usage, tokens = message.usage, {}
-        if usage is not None:
-            details = usage.prompt_tokens_details
-            cached = (details.cached_tokens or 0) if details is not None else 0
-            tokens = {"input": usage.prompt_tokens - cached, "cached": cached, "output": usage.completion_tokens}
+        tokens = _tokens(message.usage)
+        try:
+            text = choice.message.refusal or _words(choice.message)
+        except (TypeError, AttributeError) as error:
+            # Paid for, and it will be of this shape again: a reply that cannot be read, and no call that failed.
+            return Received(f"{error}", str(message.model), "unparseable", tokens)
         return Received(text, message.model, stop, tokens, _first_token(choice.logprobs))
+
+
+def _words(message: Any) -> str:
+    """Return what a message says. Thoughts count only where a server put everything that was said among them."""
+    words, thoughts = joined_parts(message.content)
+    if words.strip():
+        return words
+    beside = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
+    return thoughts or next((said for said in beside if isinstance(said, str) and said.strip()), "")
+
+
+def _tokens(usage: Any) -> dict[str, int]:
+    if usage is None:
+        return {}
+    details = usage.prompt_tokens_details
+    cached = (getattr(details, "cached_tokens", 0) or 0) if details is not None else 0
+    # Some servers leave thoughts out of what was completed; the total has them, and so has the bill.
+    output = max(usage.completion_tokens, (usage.total_tokens or 0) - usage.prompt_tokens)
+    return {"input": usage.prompt_tokens - cached, "cached": cached, "output": output}

@@ -22,7 +22,7 @@ class Ending:
 
     @property
     def past(self) -> bool:
-        """Whether the day has come (UTC)."""
+        """Return whether the day has come (UTC)."""
         return self.date <= datetime.now(UTC).date()
 
 

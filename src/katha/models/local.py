@@ -20,6 +20,7 @@ from katha.errors import (
     UsageError,
     first_line,
 )
+from katha.installing import install_line
 from katha.models.base import Completion, Heard, Turn, grammar_schema, neutral
 from katha.models.checkpoints import (
     ADAPTER_NOTE,
@@ -230,7 +231,7 @@ def require_quantiser() -> None:
     """
     if find_spec("bitsandbytes") is None:
         raise MissingExtraError(
-            "Weights in 4 bits (nf4) need bitsandbytes.", hint="Install it with: pip install 'katha[qlora]'."
+            "Weights in 4 bits (nf4) need bitsandbytes.", hint=f"Install it with: {install_line('qlora')}."
         )
 
 

@@ -43,7 +43,7 @@ _TURN = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Exchange:
+class PastedExchange:
     """A prompt that a reply is waited for: its number, its text, the files of its pictures in the same folder, and
     what was wrong with the last reply ("": there was none)."""
 
@@ -70,7 +70,7 @@ def awaited(folder: Path) -> tuple[str, str] | None:
     return number, problem
 
 
-def waiting(folder: Path) -> Exchange | None:
+def waiting(folder: Path) -> PastedExchange | None:
     """Return the exchange in `folder` that a run waits for; None where none does, or nobody can read it."""
     asked = awaited(folder)
     if asked is None:
@@ -81,7 +81,7 @@ def waiting(folder: Path) -> Exchange | None:
     except (OSError, UnicodeDecodeError):
         return None
     pictures = sorted(path.name for path in folder.glob(f"{number}-picture-*.png"))
-    return Exchange(number, text, tuple(pictures) if not problem else (), problem)
+    return PastedExchange(number, text, tuple(pictures) if not problem else (), problem)
 
 
 def bring(folder: Path, number: str, text: str) -> None:

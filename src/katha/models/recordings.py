@@ -22,17 +22,17 @@ from typing import Any, NamedTuple, Protocol
 
 from filelock import lock_descriptor
 
-from katha.artifacts import told
 from katha.errors import InputFileError, KathaError, ModelError, OutputFolderError
 from katha.jsonio import canonical, loads, open_input, read_bytes, sha256_hex, write_bytes_atomic
 from katha.models.calls import Call, CallLog, Received, Reply, today
+from katha.sqlite_index import told
 
 FORMAT = 1
 _HEAD = "katha recording"
 _MOST_PACKED = 512_000_000
 _MOST_OPENED = 2_000_000_000
 _LONG = 200
-"""Letters from which a part of a body that is no message is written once, too (a schema)."""
+"""Letters from which a part of a body that is not a message is written once, too (a schema)."""
 _PART, _JSON = "part", "json part"
 _SHOWN = 60
 Line = dict[str, Any]
@@ -153,7 +153,7 @@ class Kept(NamedTuple):
 
     @property
     def reply(self) -> Reply:
-        """What it gave.
+        """Return what it gave.
 
         Raises:
             KeyError, TypeError: it is not what was written.
@@ -350,19 +350,19 @@ def _opened(data: bytes, name: str) -> bytes:
     """Return what was packed.
 
     Raises:
-        InputFileError: it is no gzip file, or a damaged one.
+        InputFileError: it is not a gzip file, or a damaged one.
     """
     if not data.startswith(b"\x1f\x8b"):
         if not data or set(data[:64]) == {0}:
             raise _damaged(name, "it is empty")
-        raise InputFileError(f"{name} is no recording.", hint="Give a file that --record wrote.")
+        raise InputFileError(f"{name} is not a recording.", hint="Give a file that --record wrote.")
     opener = zlib.decompressobj(wbits=31)
     try:
         whole = opener.decompress(data, _MOST_OPENED)
     except zlib.error:
         raise _damaged(name, "its bytes were changed") from None
     if opener.unconsumed_tail:
-        raise InputFileError(f"{name} holds more than {_MOST_OPENED:,} bytes, which is no recording.")
+        raise InputFileError(f"{name} holds more than {_MOST_OPENED:,} bytes, which is not a recording.")
     if not opener.eof:
         raise _damaged(name, "it was cut")
     if opener.unused_data:
@@ -375,7 +375,7 @@ def _head(line: bytes, name: str) -> Line:
         head = loads(line.decode("utf-8"))
         form = head[_HEAD]
     except (ValueError, TypeError, KeyError):
-        raise InputFileError(f"{name} is no recording.", hint="Give a file that --record wrote.") from None
+        raise InputFileError(f"{name} is not a recording.", hint="Give a file that --record wrote.") from None
     if form != FORMAT:
         made = str(head.get("katha", ""))[:20]
         raise InputFileError(
@@ -425,7 +425,7 @@ class Recorder(CallLog):
         """kept: calls that were paid for before. command: the verb.
 
         Raises:
-            InputFileError: the file is there and is no sound recording. OutputFolderError: it cannot be written, or
+            InputFileError: the file is there and is not sound recording. OutputFolderError: it cannot be written, or
             another katha records into it.
         """
         self.path, self._kept = path, kept
@@ -439,7 +439,7 @@ class Recorder(CallLog):
 
     @property
     def calls(self) -> int:
-        """How many calls it holds."""
+        """Return how many calls it holds."""
         return len(self._found.lines)
 
     def find(self, call: Call) -> Reply | None:
@@ -564,7 +564,7 @@ class Replayer(CallLog):
         """Read the whole file.
 
         Raises:
-            InputFileError: it is no sound recording.
+            InputFileError: it is not sound recording.
         """
         self.path = path
         self._found = read_recording(path)
@@ -687,7 +687,7 @@ def listing(path: Path) -> str:
     A line has the key, who was asked, tokens in and out, pictures, and the first words asked and answered.
 
     Raises:
-        InputFileError: it is no sound recording.
+        InputFileError: it is not sound recording.
     """
     found = read_recording(path)
     settings = {name: value for name, value in found.head["settings"].items() if value not in (None, "", [], {})}

@@ -79,7 +79,7 @@ class ServedModel:
 
     @cached_property
     def _facts(self) -> Mapping[str, object]:
-        """What is known of the model beyond its name: where it is, or what one's own server tells of it."""
+        """Return what is known of the model beyond its name: where it is, or what one's own server tells of it."""
         if self._engine is None:
             return {"endpoint": self.vendor.endpoint}
         server, vendor = ModelServer(self._engine, self.vendor), self.vendor

@@ -3,13 +3,15 @@
 Stories carry KathaBench-25K's released fields (Tables 7, 8, 13, 15 and 16 of the KathaTrace paper). Scene indices count
 from 1. Unknown keys are kept, not dropped, so a released record survives a round trip. What scoring makes of answers is
 in `katha.schema.scores`, the tables of experiments are in `katha.schema.tables`.
+
+Imports: no other room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, Self, TypedDict, get_args
 
 from pydantic import (
     AliasChoices,
@@ -62,6 +64,8 @@ class Scene(Record):
     visual_evidence: str | None = None
     visual_must_show: list[str] = []
     generation_prompt: str = ""
+    place: str = Field(default="", exclude_if=lambda value: not value)
+    time_of_day: str = Field(default="", exclude_if=lambda value: not value)
 
 
 class Transition(Record):
@@ -70,7 +74,8 @@ class Transition(Record):
     story_id: str = ""
     from_scene: int = Field(ge=1)
     to_scene: int = Field(ge=1)
-    transition_type: TransitionType = "cause_effect"
+    transition_type: TransitionType | None = None
+    """What kind of step it is; None where nobody said and nothing was read that tells."""
     action: Blank = ""
     causality: Blank = ""
     intention: str | None = None
@@ -131,6 +136,67 @@ class ContrastiveVariant(Record):
     contrastive_story_text: str = ""
 
 
+class QuestionMaking(Record):
+    """How a story's free questions were made: what each stage found, who wrote and read them, and with what.
+
+    Of the questions as first written: guessed, by a reader without any evidence (partly: a part of the answer);
+    unsettled, by a reader of the text; told, by their own words or another question's; invisible, in any picture. One
+    may be several. What failed was written again once; `again` counts the same of that. lost: what was dropped.
+    """
+
+    written: int = 0
+    guessed: int = 0
+    partly: int = 0
+    unsettled: int = 0
+    told: int = 0
+    invisible: int = 0
+    rewritten: int = 0
+    again: dict[str, int] = {}
+    dropped: int = 0
+    kept: int = 0
+    lost: list[str] = []
+    model: str = ""
+    reader: str = ""
+    prompts: dict[str, str] = {}
+    """By name, the hash of each prompt."""
+
+    def summary(self) -> str:
+        """Return it in a sentence: "12 questions written, 2 guessed without evidence; 2 rewritten, 1 dropped."."""
+        found = {
+            "guessed without evidence": self.guessed,
+            "not settled by the text": self.unsettled,
+            "given away": self.told,
+            "not to be seen in any picture": self.invisible,
+        }
+        first = [f"{self.written} questions written", *(f"{count} {what}" for what, count in found.items() if count)]
+        return f"{', '.join(first)}; {self.rewritten} rewritten, {self.dropped} dropped."
+
+
+class CastMember(Record):
+    """A person whom a script names. look: what it says of their looks or age, in its own words."""
+
+    name: str
+    look: str = ""
+
+
+class ScriptScene(Record):
+    """A scene that a script's heading begins: from which paragraph of the story's text on (from 0), where and when."""
+
+    paragraph: int = Field(ge=0)
+    place: str = ""
+    time_of_day: str = ""
+    outdoors: bool = False
+    number: str = ""
+
+
+class Structure(Record):
+    """What a file said besides its story's words: its kind, whom it names, and where its scenes begin."""
+
+    kind: str
+    cast: list[CastMember] = []
+    scenes: list[ScriptScene] = []
+
+
 class StoryRecord(Record):
     """One story: a plain text (title and text only) or a full KathaBench record."""
 
@@ -149,6 +215,14 @@ class StoryRecord(Record):
     provenance: dict[str, Any] = {}
     validation_status: str | None = None
     evidence_status: dict[str, Any] = {}
+    structure: Structure | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Of a script, shot list or other structured file; None for prose."""
+
+    @property
+    def source_family(self) -> str | None:
+        """The collection that the story comes from (A.16: `provenance.source_dataset`)."""
+        told = self.provenance.get("source_dataset")
+        return told if isinstance(told, str) and told.strip() else None
 
 
 class Character(Record):
@@ -190,10 +264,13 @@ Device = Literal[
     "return",
 ]
 """The means of the visual grammar: how a transition is seen without words."""
+SHOT_SIZES = ("close-up", "medium", "wide")
+SHOT_ANGLES = ("eye level", "low angle", "high angle")
+"""The shots that a language model may ask for."""
 
 
 def _unsaid(value: object) -> bool:
-    """Whether a field says nothing; such fields are left out, so that older plans keep their bytes."""
+    """Return whether a field says nothing; such fields are left out, so that older plans keep their bytes."""
     return not value
 
 
@@ -206,7 +283,7 @@ class Prop(Record):
 
 
 class Seen(Record):
-    """How somebody or something is in one frame: clothes, damage, what is held; and the mood of a face."""
+    """How a character or thing is in one frame: clothes, damage, what is held; and the mood of a face."""
 
     name: str
     state: str = ""
@@ -214,7 +291,7 @@ class Seen(Record):
 
 
 class Gaze(Record):
-    """Whom or what somebody looks at in one frame, and what they are not to look at."""
+    """Whom or what a character looks at in one frame, and what they are not to look at."""
 
     who: str
     at: str
@@ -245,8 +322,9 @@ class Panel(Record):
     """What one frame shows. `index` is the scene, from 1; `must_show` lists what has to be visible in it.
 
     `source` is the piece of the story that the panel stands for, letter by letter, where the planner divided it.
-    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable. `not_drawn` are
-    the words that the run's renderer has only a stand-in for.
+    `place`, `time_of_day`, `shot_size`, `shot_angle` and `links` say how the prompt was made drawable; the words that
+    are offered for a shot are in `configs/shots.yaml`. `not_drawn` are the words that the run's renderer has only a
+    stand-in for.
     """
 
     index: int = Field(ge=1)
@@ -262,8 +340,13 @@ class Panel(Record):
     shot_angle: str = ""
     links: list[Link] = []
     light: str = Field(default="", exclude_if=_unsaid)
+    weather: str = Field(default="", exclude_if=_unsaid)
     camera: str = Field(default="", exclude_if=_unsaid)
     """Where the eye is, and what it has in common with another frame: "as frame 1, closer"."""
+    camera_move: str = Field(default="", exclude_if=_unsaid)
+    """How the camera moves: "pan left". No still picture shows it; the shot list and the exports have it."""
+    sound: str = Field(default="", exclude_if=_unsaid)
+    """What is heard and not spoken: "rain on the roof"."""
     state: list[Seen] = Field(default=[], exclude_if=_unsaid)
     gaze: list[Gaze] = Field(default=[], exclude_if=_unsaid)
     contacts: list[str] = Field(default=[], exclude_if=_unsaid)
@@ -276,7 +359,8 @@ class Panel(Record):
 class Coverage(Record):
     """How much of a story's text a plan holds: of the sentences that tell something visible, how many were read, and
     how many are in a picture. `in_part` are those of them in whose picture something stands for what the renderer
-    cannot draw (`stand_ins`): they count as lost. `note` says what kind of text it is where that is no plain story."""
+    cannot draw (`stand_ins`): they count as lost. `silent` are the other sentences, which tell nothing to see. `note`
+    says what kind of text it is where that is not a plain story."""
 
     visible: int = Field(ge=0)
     read: int = Field(ge=0)
@@ -285,6 +369,7 @@ class Coverage(Record):
     not_drawn: list[str] = []
     in_part: list[str] = []
     stand_ins: list[str] = []
+    silent: list[str] = Field(default=[], exclude_if=lambda value: not value)
     note: str = ""
 
     @property
@@ -299,7 +384,7 @@ class Coverage(Record):
 
     @property
     def low(self) -> bool:
-        """Whether so little is drawn that a headline has to say so."""
+        """Return whether so little is drawn that a headline has to say so."""
         return self.share < _LOW_COVERAGE
 
     def warning(self) -> str:
@@ -312,15 +397,21 @@ class Coverage(Record):
         some = f"{self.visible} sentence{'s that tell' if self.visible != 1 else ' that tells'}"
         said = f"Read {self.read} of {some} something to see; {self.drawn} {'is' if self.drawn == 1 else 'are'} drawn"
         said += f", {len(self.in_part)} with a plain stand-in for {', '.join(self.stand_ins)}" if self.in_part else ""
-        shown = [_quoted(text) for text in self.not_drawn[:_FEW_SENTENCES]]
-        rest = len(self.not_drawn) - len(shown)
-        lost = f"; not drawn: {', '.join(shown)}{f' and {rest} more' if rest else ''}" if shown else ""
-        return f"{said}{lost}."
+        lost = f"; not drawn: {_listed(self.not_drawn)}" if self.not_drawn else ""
+        silent = f"; nothing to see in {_listed(self.silent)}" if self.silent else ""
+        return f"{said}{lost}{silent}."
 
 
 _LOW_COVERAGE = 80.0
 _FEW_SENTENCES = 3
 _LONGEST_QUOTE = 60
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first of some sentences, and how many more there are."""
+    shown = [_quoted(text) for text in texts[:_FEW_SENTENCES]]
+    rest = len(texts) - len(shown)
+    return f"{', '.join(shown)}{f' and {rest} more' if rest else ''}"
 
 
 def _quoted(text: str) -> str:
@@ -341,7 +432,7 @@ class Plan(Record):
 
     `information` names the fields of the record that the planner saw. `transitions_from` names who read the transitions
     where the planner itself knows none; empty, they are the planner's own. `renewed` says what was made again after
-    the plan had been changed by hand, and what was kept.
+    the plan had been changed by hand, and what was kept. `question_making` counts how its questions were made.
     """
 
     format: Literal[1] = 1
@@ -355,6 +446,7 @@ class Plan(Record):
     transitions: list[Transition] = []
     transitions_from: str = ""
     questions: list[Question] = []
+    question_making: QuestionMaking | None = Field(default=None, exclude_if=lambda value: value is None)
     replanned: tuple[int, int] | None = None
     coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
     made: Made | None = Field(default=None, exclude_if=lambda value: value is None)
@@ -398,6 +490,13 @@ class Frame(Record):
     """The drawing that the picture was made from, beside it: `panels/<sha256>.svg`."""
     guide: str | None = Field(default=None, exclude_if=lambda value: value is None)
     """The layout that the picture follows, by another renderer: `panels/<sha256>.png`."""
+    panel: Panel | None = Field(default=None, exclude_if=lambda value: value is None)
+    """What a repair had drawn in the place of what the plan says of this scene, or between two."""
+
+    @property
+    def repaired(self) -> bool:
+        """Return whether a repair put it here: a frame that was inserted, or a scene that was drawn anew."""
+        return self.kind != "scene" or self.panel is not None
 
 
 class Board(Record):
@@ -430,6 +529,31 @@ class CompassSettings(Record):
     repair_threshold: float = Field(default=0.75, ge=0, le=1)
 
 
+class ReadBack(Record):
+    """How many of the pictures that were meant to show something a reader of pictures finds to show it.
+
+    A picture counts where the reader finds in it what it was drawn from, and better than in the board's other pictures.
+    A board whose pictures are exchanged has one of them on average.
+    """
+
+    found: int = Field(ge=0)
+    meant: int = Field(ge=0)
+
+    @classmethod
+    def of(cls, found: Sequence[bool]) -> Self:
+        """Return the count of pictures, each found or not."""
+        return cls(found=sum(found), meant=len(found))
+
+    @property
+    def share(self) -> float:
+        """The share found, in 0..1; 0 of no pictures."""
+        return self.found / self.meant if self.meant else 0.0
+
+    def told(self) -> str:
+        """Return it in words: "11 of 14 pictures read back as meant"."""
+        return f"{self.found} of {self.meant} picture{'s' if self.meant != 1 else ''} read back as meant"
+
+
 class TransitionScore(Record):
     """One transition of one candidate, scored on its adjacent frames (Eq. 27). `recoverability` in 0..1, or None
     when it has no steering question; `similarity` is Eq. 25's maximum before thresholding; `adjacent` is the largest
@@ -443,29 +567,103 @@ class TransitionScore(Record):
     copied: bool
     adjacent: float = 0.0
     note: str | None = None
+    read_back: ReadBack | None = Field(default=None, exclude_if=_unsaid)
+    """Of its frames, where a reader of pictures measured the board in place of questions."""
 
 
 class CandidateScore(Record):
-    """Eq. 24 for one candidate, every term in 0..1. `recoverability` is None when no steering question was scored."""
+    """Eq. 24 for one candidate, every term in 0..1. `recoverability` is None when no steering question was scored.
+
+    read_back: where nobody could be asked, how many pictures read back as meant; its share then stands in the place of
+    recoverability in `total`.
+    """
 
     recoverability: float | None
     coverage: float
     copy_penalty: float
     total: float
+    read_back: ReadBack | None = Field(default=None, exclude_if=_unsaid)
+    noise: float | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Half of what recoverability differs by between two steering prompt variants, where both were asked."""
 
 
 class Candidate(Record):
-    """A board that was considered: a seed's base board, or the selected board with a frame inserted."""
+    """A board that was considered: a seed's base board, or the selected board with a frame inserted or redrawn."""
 
     name: str
-    kind: Literal["base", "inserted"]
+    kind: Literal["base", "inserted", "redrawn"]
     board: Board
     score: CandidateScore
     transitions: list[TransitionScore]
 
 
+MoveKind = Literal["bridge", "redraw_after", "redraw_before", "reframe", "device", "again"]
+"""What a repair changes: a frame between; the frame after or before, drawn from other words; the same content in
+another shot; the same frames with what makes the step readable planted in them; or, with nothing changed, another
+drawing."""
+
+
+class Move(Record):
+    """A change to a board that may make one transition readable.
+
+    panels: the frames to draw: of a bridge the one that goes between, else each in the place of the scene of its index.
+    device: how the change comes to be seen, as in a plan. reason: one sentence by who proposed it.
+    """
+
+    kind: MoveKind
+    pair: tuple[int, int]
+    panels: list[Panel] = Field(min_length=1)
+    device: str = Field(default="", exclude_if=_unsaid)
+    reason: str = ""
+
+
+class Missed(Record):
+    """A steering question that the pictures did not answer: what a viewer should say, and what each judge said."""
+
+    question_id: str
+    question: str
+    dimension: Dimension
+    wanted: str
+    answered: dict[str, str]
+
+
+class Evidence(Record):
+    """What judges could not tell from a board, and so what its repair is about.
+
+    asked: how many steering questions of the transition were asked on its frames. missed: those of them that were
+    missed. elsewhere: others that were missed on the whole board. seen: by judge, what it says it sees in the frames.
+    """
+
+    pair: tuple[int, int]
+    asked: int = Field(ge=0)
+    missed: list[Missed] = []
+    elsewhere: list[Missed] = []
+    seen: dict[str, str] = {}
+
+
+class Tried(Record):
+    """One move that was drawn and measured: its round, its boards by seed, the best of them, and what came of it.
+
+    gain: by how much the best board's score (Eq. 24) is above that of the board before. answered: the ids of the
+    steering questions that the best board answers and the board before did not; lost: the other way round.
+    """
+
+    round: int = Field(ge=1)
+    move: Move
+    candidates: list[str]
+    best: str
+    gain: float
+    accepted: bool
+    reason: str
+    answered: list[str] = []
+    lost: list[str] = []
+
+
 class Decision(Record):
-    """The outcome of Algorithm 1 in words and numbers. `weakest` is None for a mode that never localizes."""
+    """The outcome of Algorithm 1 in words and numbers. `weakest` is None for a mode that never localizes.
+
+    evidence, tried: of a mode that repairs by moves, what each round began with, and every move with its figures.
+    """
 
     selected: str
     weakest: tuple[int, int] | None = None
@@ -474,6 +672,8 @@ class Decision(Record):
     accepted: bool = False
     reason: str
     reviewed: bool = False
+    evidence: list[Evidence] = Field(default=[], exclude_if=_unsaid)
+    tried: list[Tried] = Field(default=[], exclude_if=_unsaid)
 
 
 class Candidates(Record):
@@ -487,7 +687,7 @@ class Candidates(Record):
     decision: Decision
 
 
-Stage = Literal["plan", "render", "critique", "select", "localize", "bridge", "decide", "judge", "report"]
+Stage = Literal["plan", "render", "critique", "select", "localize", "propose", "bridge", "decide", "judge", "report"]
 
 
 class Event(TypedDict, total=False):
@@ -495,8 +695,8 @@ class Event(TypedDict, total=False):
     `progress` within a step, which `message` tells.
 
     `total` is the number of steps of this stage that are known, `reused` says that nothing was paid for the step,
-    `sha256` is the picture of a frame, `scene` the one that it shows where it is no inserted frame; of `progress` it is
-    a first version of it, which the cache has and the board may not come to have.
+    `sha256` is the picture of a frame, `scene` the one that it shows where it is not an inserted frame; of `progress`
+    it is a first version of it, which the cache has and the board may not come to have.
     """
 
     stage: Stage
@@ -508,8 +708,11 @@ class Event(TypedDict, total=False):
     scene: int
 
 
-Condition = Literal["text", "image", "text+image"]
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+Condition = Literal["text", "image", "text+image", "none"]
+"""What a judge is shown beside a question; under `none` nothing, and its best guess is asked for."""
+ASKED: tuple[Condition, ...] = get_args(Condition)
+CONDITIONS: tuple[Condition, ...] = ("text", "image", "text+image")
+"""The conditions with evidence (Table 34), under all of which a question needs an outcome to be scored."""
 AnswerStatus = Literal["ok", "unparseable", "refused", "truncated", "transport_failed", "budget_stopped", "not_asked"]
 Confidence = Literal["low", "medium", "high"]
 
@@ -527,8 +730,8 @@ class Answer(Record):
     """One line of `answers.jsonl`. Only `status == "ok"` is an answer; every other status is a typed failure.
 
     `method` names the board that was judged (None: a text-only answer that holds for every method). Steering answers
-    are kept under their candidate's name (`candidate:42`, and `candidate:42/transition:2-3` for an adjacent pair), so
-    their keys never collide with reporting answers.
+    are kept under their candidate's name (`candidate:42`, and `candidate:42/transition:2-3` for an adjacent pair; in a
+    suite `candidate:42#MARK`, by the board's mark), so their keys never collide with reporting answers.
     """
 
     method: str | None

@@ -5,11 +5,13 @@ A value that cannot be had is None with its reason, never 0: a failure is counte
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from katha.schema.scores import Result
+from katha.schema.frames import Row, Tabular, flat
+from katha.schema.scores import PERCENTILE, Result, of_before
 
 Level = Literal["frame", "board", "set"]
 """What one value is of: a frame, a whole board, or all boards of one method together."""
@@ -105,7 +107,7 @@ class MetricValue(Result):
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:
-        """What it is of, as it is ordered."""
+        """Return what it is of, as it is ordered."""
         return (self.metric, self.part, self.method, self.story_id or "", self.frame or 0, self.item)
 
 
@@ -212,7 +214,7 @@ class Disagreement(Result):
     rank_by_stg: float
 
 
-class MetricTable(Result):
+class MetricTable(Result, Tabular):
     """Everything that the page of `katha metrics` shows."""
 
     judge: str | None = None
@@ -227,3 +229,10 @@ class MetricTable(Result):
     disagreements: list[Disagreement] = []
     notes: list[str] = []
     status: Literal["finished", "incomplete", "budget_stopped"] = "finished"
+    intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
+
+    def table_rows(self) -> Iterator[Row]:
+        """Yield a row for each method and measure."""
+        for row in self.rows:
+            for name, cell in row.cells.items():
+                yield {"method": row.method, "measure": name, **flat(cell)}

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from katha.errors import InputFileError
 from katha.jsonio import MOST_KEPT_JSON, read_json
-from katha.schema import Panel, Plan, Scene, StoryRecord
+from katha.schema import CastMember, Panel, Plan, Scene, StoryRecord, Structure
 from katha.schema.scores import Result
 
 UNCLEAR = "unclear"
@@ -114,7 +114,7 @@ def read_narratives(path: Path) -> dict[str, Narrative]:
     """
     rows = read_json(path, limit=MOST_KEPT_JSON)
     if not isinstance(rows, list):
-        raise InputFileError(f"{str(path)!r} is no list of narratives.", hint="Give vwp_test.json of VinaBench.")
+        raise InputFileError(f"{str(path)!r} is not a list of narratives.", hint="Give vwp_test.json of VinaBench.")
     found: dict[str, Narrative] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -137,13 +137,28 @@ def records_of(narratives: Mapping[str, Narrative]) -> list[StoryRecord]:
             story_id=name,
             title=name,
             story_text="\n".join(scene.text for scene in narrative.scenes),
+            structure=Structure(
+                kind="VinaBench narrative",
+                cast=[CastMember(name=who, look=look) for who, look in narrative.profile.items()],
+            ),
             scenes=[
-                Scene(story_id=name, scene_index=at, scene_text=scene.text or "-", characters=list(scene.characters))
+                Scene(
+                    story_id=name,
+                    scene_index=at,
+                    scene_text=scene.text or "-",
+                    characters=list(scene.characters),
+                    **_where(scene),
+                )
                 for at, scene in enumerate(narrative.scenes, 1)
             ],
         )
         for name, narrative in narratives.items()
     ]
+
+
+def _where(scene: SceneConstraints) -> dict[str, Any]:
+    told = {"place": scene.location, "time_of_day": scene.time}
+    return {name: value for name, value in told.items() if value != UNCLEAR}
 
 
 def narrative_of(plan: Plan) -> Narrative:

@@ -1,9 +1,9 @@
 """What people's judgments say (`katha people score`, `katha bench calibrate`, the human columns of an ablation).
 
 Sections F and H of the KathaTrace paper, Tables 22, 37 to 39 and 49 to 51. Shares are in percentage points; ratings and
-preferences are on their own scales. What cannot be computed is None, with a sentence in `notes`. An interval says who
-is resampled: `ci95` stories, as everywhere in katha; `ci95_raters` participants (Sec. H.4); `ci95_both` holds for
-other participants and other stories at once, and is the one that conclusions rest on.
+preferences are on their own scales. What cannot be computed is None, with a sentence in `notes`. An interval says for
+whom it holds: `ci95` for other stories, as everywhere in katha; `ci95_raters` for other participants (Sec. H.4);
+`ci95_both` for other participants and other stories at once, and is the one that conclusions rest on.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ class PreferenceTest(Result):
 
 
 class HumanRecoverability(Result):
-    """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension."""
+    """What people recover (Eqs. 56 to 59) on the questions valid for them; `gaps` by dimension.
+
+    none: right without any evidence, also by story, on those of the questions that were asked so; gain_image,
+    gain_text: evidence gain on the same questions, images or text minus that. All are absent where none was.
+    """
 
     n_questions: int
     n_valid: int
@@ -99,6 +103,10 @@ class HumanRecoverability(Result):
     ci95_raters: BlockIntervals = BlockIntervals(text=None, image=None, stg=None)
     ci95_both: BlockIntervals = BlockIntervals(text=None, image=None, stg=None)
     dimensions: dict[Dimension, DimensionScore] = {}
+    none: float | None = Field(default=None, exclude_if=_absent)
+    gain_image: float | None = Field(default=None, exclude_if=_absent)
+    gain_text: float | None = Field(default=None, exclude_if=_absent)
+    none_by_story: dict[str, float] | None = Field(default=None, exclude_if=_absent)
 
 
 class Gathered(Result):
@@ -127,6 +135,7 @@ class BoardJudgments(Result):
 
     judge_labels: LabelAgreement | None = Field(default=None, exclude_if=_absent)
     judge_scores: RankAgreement | None = Field(default=None, exclude_if=_absent)
+    judge_scores_within_raters: RankAgreement | None = Field(default=None, exclude_if=_absent)
     labels: RaterAgreement | None = Field(default=None, exclude_if=_absent)
     labels_by_condition: dict[Condition, RaterAgreement] | None = Field(default=None, exclude_if=_absent)
     moral: HumanMoral | None = Field(default=None, exclude_if=_absent)
@@ -134,6 +143,9 @@ class BoardJudgments(Result):
     mas: Rating | None = Field(default=None, exclude_if=_absent)
     ees: Rating | None = Field(default=None, exclude_if=_absent)
     visual: Rating | None = Field(default=None, exclude_if=_absent)
+    identity: Rating | None = Field(default=None, exclude_if=_absent)
+    environment: Rating | None = Field(default=None, exclude_if=_absent)
+    aesthetics: Rating | None = Field(default=None, exclude_if=_absent)
     criteria: dict[str, Rating] | None = Field(default=None, exclude_if=_absent)
     preference: dict[str, PreferenceTest] | None = Field(default=None, exclude_if=_absent)
     recoverability: HumanRecoverability | None = Field(default=None, exclude_if=_absent)
@@ -186,6 +198,29 @@ class PreferencePair(Result):
     judges: dict[str, PairAgreement] = {}
 
 
+class PictureChoices(Result):
+    """How often people chose one method's picture of a scene over another's (narrative scene illustration, Sec. 4.4).
+
+    pairs: scenes of both. rate: of `a` among all responses, with `chance` for a guesser who may leave it open, and
+    the one-sided binomial `p`, which takes responses to be independent. ci95: of the rate, over stories. kappa: of the
+    raters of one pair of pictures, doubt at half weight, over `n_kappa` pairs of raters.
+    """
+
+    a: str
+    b: str
+    pairs: int
+    responses: int
+    chosen_a: int
+    chosen_b: int
+    undecided: int
+    rate: float
+    chance: float
+    p: float
+    ci95: Interval | None
+    kappa: float | None
+    n_kappa: int
+
+
 class Calibration(BoardJudgments):
     """Everything that a set of judgments has the columns for; methods are never pooled.
 
@@ -197,6 +232,7 @@ class Calibration(BoardJudgments):
     methods: dict[str, BoardJudgments] | None = Field(default=None, exclude_if=_absent)
     comparisons: list[HumanComparison] | None = Field(default=None, exclude_if=_absent)
     preferences: list[PreferencePair] | None = Field(default=None, exclude_if=_absent)
+    pictures: list[PictureChoices] | None = Field(default=None, exclude_if=_absent)
 
 
 class Participant(Result):
@@ -217,7 +253,7 @@ class Participant(Result):
 
 
 class PeopleScores(Calibration):
-    """`people.json` of `katha people score`: the analysis, who took part, and by which rules somebody was left out."""
+    """`people.json` of `katha people score`: the analysis, who took part, and by which rules a rater was left out."""
 
     format: Literal[1] = 1
     study: str | None

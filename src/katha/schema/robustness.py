@@ -72,7 +72,7 @@ class StoryGroups(Result):
 class Reliability(Result):
     """Split-half reliability of a method's board STG, stepped up to all questions (Spearman-Brown).
 
-    n_boards: boards with two valid questions or more. ci95: stories are resampled.
+    n_boards: boards with two valid questions or more. ci95: over stories.
     """
 
     method: str
@@ -168,7 +168,7 @@ class MatchingRow(Result):
 
 
 class EvaluatorRow(Result):
-    """One row of Table 58 or 60: all boards together, on the row's own valid questions.
+    """One row of Table 3, 54, 58, 60 or 72: all boards together, on the row's own valid questions.
 
     ambiguity_leakage: of the questions that people find defective, the percentage that the row keeps.
     """

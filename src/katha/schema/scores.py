@@ -6,21 +6,30 @@ The attribute names are the file's keys, so that `Scores.model_validate(read_jso
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from katha.schema import Condition, Confidence, Dimension
+from katha.schema import Condition, Confidence, Dimension, ReadBack
+from katha.schema.frames import Row, Tabular, flat
 
 Selection = Literal["reporting", "steering", "all"]
 """Which half of the questions counts."""
 
 Interval = tuple[float, float]
-"""A 95% percentile interval: low, high."""
+"""A 95% interval over stories: low, high."""
 
-BlockName = Literal["raw", "filtered", "common_valid"]
-"""Which questions count: every scored one, those valid for the method (Eq. 16), those valid for every method."""
+PERCENTILE = "percentile bootstrap"
+"""How the intervals of a file were made that does not say it: files of before the jackknife."""
+
+BlockName = Literal["raw", "filtered", "common_valid", "unguessed"]
+"""Which questions count: every scored one, those valid for the method (Eq. 16), those valid for every method, and of
+these the ones that were not right without any evidence."""
+
+
+NO_SCORES = "No recoverability and no STG: "
+"""How the note begins that says why nobody was asked about a run's boards."""
 
 
 class Result(BaseModel):
@@ -29,7 +38,8 @@ class Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-def _absent(value: object) -> bool:
+def absent(value: object) -> bool:
+    """Return whether a key has nothing to say and is left out of its file."""
     return value is None
 
 
@@ -48,6 +58,9 @@ class BlockIntervals(Result):
     text: Interval | None
     image: Interval | None
     stg: Interval | None
+    none: Interval | None = Field(default=None, exclude_if=absent)
+    gain_image: Interval | None = Field(default=None, exclude_if=absent)
+    gain_text: Interval | None = Field(default=None, exclude_if=absent)
 
 
 class StoryAverage(Result):
@@ -62,6 +75,8 @@ class StoryAverage(Result):
 class Block(Result):
     """Recoverability over one set of questions; the means are macro averages over dimensions (Eqs. 17 to 20).
 
+    none: right without any evidence, on those of the block's questions that were asked so; gain_image, gain_text:
+    evidence gain on the same questions, images or text minus that. All three are absent where none was.
     by_story: the other macro average, over stories. thin: dimensions that rest on one or two questions. inspect: STG is
     below zero, which is no better board but something to look into (Secs. B.3, D.2).
     """
@@ -77,6 +92,9 @@ class Block(Result):
     by_story: StoryAverage | None = None
     thin: list[Dimension] = []
     inspect: bool = False
+    none: float | None = Field(default=None, exclude_if=absent)
+    gain_image: float | None = Field(default=None, exclude_if=absent)
+    gain_text: float | None = Field(default=None, exclude_if=absent)
 
 
 class MoralTarget(Result):
@@ -89,8 +107,30 @@ class MoralTarget(Result):
     majority: float | None
 
 
+class GuessedShare(Result):
+    """How many questions were asked without evidence, and the per cent of them that were right."""
+
+    n: int
+    none: float | None
+
+
+class Guesses(Result):
+    """Scored questions asked without any evidence, by dimension and by source family; n_unscored: those that have no
+    such outcome."""
+
+    n: int
+    n_unscored: int
+    by_dimension: dict[Dimension, GuessedShare]
+    by_family: dict[str, GuessedShare] = {}
+
+
 class JudgeScores(Result):
-    """What one judge, or the ensemble, made of one method's boards."""
+    """What one judge, or the ensemble, made of one method's boards.
+
+    guessable: the per cent of scored questions that were right without any evidence. The file holds `unguessed`,
+    `guessable` and `guesses` only where questions were asked so. unmeasured: why no gap can be had with this judge;
+    only the shares of `raw` are there then.
+    """
 
     n_questions: int
     n_unscored: int
@@ -100,10 +140,14 @@ class JudgeScores(Result):
     filtered: Block
     common_valid: Block
     moral_target: MoralTarget
+    unmeasured: str | None = Field(default=None, exclude_if=absent)
+    unguessed: Block | None = Field(default=None, exclude_if=absent)
+    guessable: float | None = Field(default=None, exclude_if=absent)
+    guesses: Guesses | None = Field(default=None, exclude_if=absent)
 
-    def block(self, name: BlockName) -> Block:
-        """Return the block of that name."""
-        block: Block = getattr(self, name)
+    def block(self, name: BlockName) -> Block | None:
+        """Return the block of that name; None for `unguessed` where nothing was asked without evidence."""
+        block: Block | None = getattr(self, name)
         return block
 
 
@@ -113,6 +157,8 @@ class MethodScores(Result):
     stories: int
     invalid_stories: dict[str, str]
     judges: dict[str, JudgeScores]
+    read_back: ReadBack | None = Field(default=None, exclude_if=absent)
+    """How many pictures of a run's board read back as meant, where nobody was asked about it."""
 
 
 class WilcoxonTest(Result):
@@ -178,11 +224,19 @@ class Localization(Result):
 
 
 class RankAgreement(Result):
-    """Spearman and pairwise agreement (Eqs. 46 and 47) of boards' image recoverability with people's scores of them."""
+    """Spearman and pairwise agreement (Eqs. 46 and 47) of boards' image recoverability with people's scores of them.
+
+    pearson, kendall: the other correlations that VCMS prints. spearman_z, pearson_z: Fisher's z of the two, as it
+    prints them; None for a correlation of 1, which has none.
+    """
 
     n: int
     spearman: float | None
     pairwise_agreement: float | None
+    pearson: float | None = Field(default=None, exclude_if=absent)
+    kendall: float | None = Field(default=None, exclude_if=absent)
+    spearman_z: float | None = Field(default=None, exclude_if=absent)
+    pearson_z: float | None = Field(default=None, exclude_if=absent)
 
 
 class JudgeAlignment(Result):
@@ -199,11 +253,22 @@ class Alignment(Result):
     notes: list[str]
 
 
+def empty(value: object) -> bool:
+    """Return whether a list or a flag has nothing to say and is left out of its file."""
+    return not value
+
+
+def of_before(value: object) -> bool:
+    """Return whether a file says nothing of how its intervals were made."""
+    return value == PERCENTILE
+
+
 class Bootstrap(Result):
-    """How intervals were drawn: stories are resampled."""
+    """How stories were resampled for p, and how intervals were made."""
 
     resamples: int
     seed: int
+    intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
 
 
 class Trajectory(Result):
@@ -230,7 +295,7 @@ class ContrastGap(Result):
     wilcoxon: WilcoxonTest
 
 
-class Scores(Result):
+class Scores(Result, Tabular):
     """`scores.json`: methods, judges, blocks, intervals and comparisons.
 
     The file holds `contrastive`, `contrasts` and `alignment` only where pairs were asked, where contrastive twins stand
@@ -245,13 +310,30 @@ class Scores(Result):
     methods: dict[str, MethodScores]
     comparisons: list[Comparison]
     notes: list[str]
-    contrastive: PairScores | None = Field(default=None, exclude_if=_absent)
-    contrasts: dict[str, dict[str, ContrastGap]] | None = Field(default=None, exclude_if=_absent)
-    alignment: Alignment | None = Field(default=None, exclude_if=_absent)
+    contrastive: PairScores | None = Field(default=None, exclude_if=absent)
+    contrasts: dict[str, dict[str, ContrastGap]] | None = Field(default=None, exclude_if=absent)
+    alignment: Alignment | None = Field(default=None, exclude_if=absent)
+
+    def table_rows(self) -> Iterator[Row]:
+        """Yield a row for each method, judge and block of questions."""
+        for method, scored in self.methods.items():
+            for judge, found in scored.judges.items():
+                for name in get_args(BlockName):
+                    block = found.block(name)
+                    if block is not None:
+                        yield {"method": method, "judge": judge, "block": name, **flat(block)}
 
     def with_notes(self, notes: Sequence[str]) -> Scores:
         """Return the same scores with `notes` added."""
         return self.model_copy(update={"notes": [*self.notes, *notes]})
+
+    def with_read_back(self, found: Mapping[str, ReadBack | None], why: str) -> Scores:
+        """Return the same scores with each board of one story that nobody was asked about: how many of its pictures
+        read back as meant (None where they cannot be read), and the note why it has no other number."""
+        made = {
+            name: MethodScores(stories=1, invalid_stories={}, judges={}, read_back=told) for name, told in found.items()
+        }
+        return self.model_copy(update={"methods": {**self.methods, **made}, "notes": [f"{NO_SCORES}{why}"]})
 
     def with_empty(self, invalid: Mapping[str, Mapping[str, str]]) -> Scores:
         """Return the same scores with each method that has no usable board at all: its reasons, and a note.
@@ -267,6 +349,24 @@ class Scores(Result):
 # What tables make of rows that are compared in pairs, whatever each row's scoring is (`table.json`, `tuning.json`).
 
 
+class SteeringAgreement(Result):
+    """How what a judge steers by goes with what is reported, over the boards of one story.
+
+    boards, stories: those that differ within their story. correlation: Pearson's r after each story's means are taken
+    off. ci95: over stories; None of fewer than six.
+    """
+
+    boards: int
+    stories: int
+    correlation: float | None
+    ci95: Interval | None
+
+    @property
+    def predicts(self) -> bool:
+        """Return whether the whole interval is above zero."""
+        return self.ci95 is not None and self.ci95[0] > 0.0
+
+
 class RowNumbers(Result):
     """Text, image and STG of one row, with their intervals where there are stories enough."""
 
@@ -278,7 +378,10 @@ class RowNumbers(Result):
 
 
 class RowDifference(Result):
-    """STG of one row minus another's on the stories that both have; `family` is 0 until p is corrected."""
+    """STG of one row minus another's on the stories that both have a question of; `family` is 0 until p is corrected.
+
+    spread: the standard deviation over stories of that difference.
+    """
 
     n_stories: int
     difference: float | None = None
@@ -289,23 +392,34 @@ class RowDifference(Result):
     family: int = 0
     p_corrected: float | None = None
     p_bootstrap_corrected: float | None = None
+    spread: float | None = Field(default=None, exclude_if=absent)
 
 
 # What `eval.json` holds beside the scores: controls, stated confidence, and which questions left the valid set.
 
 
 class ChanceBlock(Result):
-    """Image-only answers to the questions of a control, the share right on the real board, and the chance level."""
+    """Image-only answers to the questions of a control, the share right on the real board, and the chance level.
+
+    none: right without evidence, and how much more with the control's pictures (`gain`, interval over stories), on the
+    questions that were answered both ways; absent where none was.
+    """
 
     n: int
     image: float | None
     ci95: Interval | None
     board: float | None
     chance: float | None
+    none: float | None = Field(default=None, exclude_if=absent)
+    gain: float | None = Field(default=None, exclude_if=absent)
+    gain_ci95: Interval | None = Field(default=None, exclude_if=absent)
 
 
 class ChanceControl(Result):
-    """A control that must fall to chance (Table 72). `board` is the share right on the real board."""
+    """A control that must fall to chance or to what is guessed (Table 72). `board`: the share right on the real board.
+
+    focus: what must fall, where that is one dimension or several of them (`dimensions`).
+    """
 
     control: str
     board: float | None
@@ -318,6 +432,10 @@ class ChanceControl(Result):
     unclear: float | None
     dimension: Dimension | None
     focus: ChanceBlock | None
+    none: float | None = Field(default=None, exclude_if=absent)
+    gain: float | None = Field(default=None, exclude_if=absent)
+    gain_ci95: Interval | None = Field(default=None, exclude_if=absent)
+    dimensions: tuple[Dimension, ...] | None = Field(default=None, exclude_if=absent)
     passes: bool | None
     reading: str
 

@@ -7,13 +7,16 @@ sentence in `notes`. The attribute names are the files' keys and stand in the fi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from katha.schema import Dimension, Frame
+from katha.schema.frames import Row, Tabular, flat
 from katha.schema.people import HumanMoral, HumanRecoverability, Rating
 from katha.schema.scores import (
+    PERCENTILE,
     BlockName,
     Comparison,
     DimensionScore,
@@ -23,6 +26,10 @@ from katha.schema.scores import (
     Result,
     RowDifference,
     ServiceUse,
+    SteeringAgreement,
+    absent,
+    empty,
+    of_before,
 )
 
 # What people say of one row's boards (Tables 55, 58 to 66 and 73). A section is None where nobody judged it.
@@ -86,9 +93,14 @@ class AblationRow(Result):
 
     These and `image`, `stg` are on the row's own valid questions. `common_valid` is the headline: the questions valid
     for every row that is scored like this one; None where no other row is. `raw`: every scored question. `rest`: the
-    common-valid ones whose answer no inserted frame's prompt holds. given_away: the percentage of the row's questions
-    whose answer its own inserted frames' prompts hold. optimism: what the judges that steered see it gain in image
-    recoverability, minus what the others see. stg_reliability: split-half reliability of its boards' STG (Table 59).
+    common-valid ones whose answer no inserted frame's prompt holds. `unguessed`: the common-valid ones that the row's
+    judge had wrong without any evidence; None where nothing was asked without. given_away: the percentage of the
+    row's questions whose answer its own inserted frames' prompts hold. optimism: what the judges that steered see it
+    gain in image recoverability, minus what the others see. stg_reliability: split-half reliability of its boards' STG
+    (Table 59).
+
+    unmeasured: why the row has no gap with this judge; only the shares of `raw` are there then. thin: dimensions of the
+    headline that rest on one or two questions; inspect: its STG is below zero (both as in `scores.json`).
 
     harmed, equal, improved: shares of stories whose boards are worse, as good or better than the baseline's. labels,
     chance: only in a row that scores moral labels alone (Table 65). not_run: why the row was not run; it has no number
@@ -128,9 +140,13 @@ class AblationRow(Result):
     common_valid: BlockNumbers | None = None
     raw: BlockNumbers | None = None
     rest: BlockNumbers | None = None
+    unguessed: BlockNumbers | None = None
     given_away: float | None = None
     optimism: float | None = None
     stg_reliability: float | None = None
+    unmeasured: str | None = Field(default=None, exclude_if=absent)
+    thin: list[Dimension] = Field(default=[], exclude_if=empty)
+    inspect: bool = Field(default=False, exclude_if=empty)
 
     @property
     def headline(self) -> BlockNumbers | None:
@@ -167,7 +183,9 @@ class RowComparison(RowDifference):
     common_valid: RowDifference | None = None
     raw: RowDifference | None = None
     rest: RowDifference | None = None
+    unguessed: RowDifference | None = None
     disagree: bool = False
+    role: Literal["primary", "secondary"] | None = Field(default=None, exclude_if=absent)
 
     @property
     def headline(self) -> RowDifference:
@@ -254,7 +272,7 @@ class Conclusion(Result):
     sentences: list[str]
 
 
-class AblationTable(Result):
+class AblationTable(Result, Tabular):
     """`table.json` of `katha ablate`."""
 
     suite: str
@@ -274,6 +292,12 @@ class AblationTable(Result):
     scores: str | None
     notes: list[str]
     conclusion: Conclusion
+    steering: SteeringAgreement | None = Field(default=None, exclude_if=absent)
+    intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
+
+    def table_rows(self) -> Iterator[Row]:
+        """Yield a row for each row of the suite."""
+        yield from map(flat, self.rows)
 
     def row(self, mode: str) -> AblationRow:
         """Return the row of that name."""
@@ -284,7 +308,9 @@ class AblationTable(Result):
 
 
 class MethodRow(Result):
-    """One method (Table 57). signature: the failure types that it loses most by (Table 69)."""
+    """One method (Table 57). signature: the failure types that it loses most by (Table 69). frames: of a board, on
+    average; a method with more of them shows more. thin: dimensions with one or two of the common-valid questions;
+    inspect: STG on these is below zero."""
 
     name: str
     planner: str
@@ -311,9 +337,15 @@ class MethodRow(Result):
     common_valid_ci95: Interval | None = None
     common_valid_text: float | None = None
     common_valid_image: float | None = None
+    none: float | None = Field(default=None, exclude_if=absent)
+    gain_image: float | None = Field(default=None, exclude_if=absent)
+    unguessed_stg: float | None = Field(default=None, exclude_if=absent)
     n_common: int | None = None
     n_valid: int | None = None
     n_scored: int | None = None
+    frames: float | None = None
+    thin: list[Dimension] = Field(default=[], exclude_if=empty)
+    inspect: bool = Field(default=False, exclude_if=empty)
 
 
 class StoryCell(Result):
@@ -353,7 +385,7 @@ Standing = Literal["finished", "incomplete"]
 """Whether the same command has anything left to try."""
 
 
-class CompareTable(Result):
+class CompareTable(Result, Tabular):
     """`table.json` of `katha compare`. judge: whose numbers these are, the ensemble where there are several."""
 
     format: Literal[1] = 1
@@ -365,6 +397,11 @@ class CompareTable(Result):
     invalid: list[InvalidBoard]
     notes: list[str]
     status: Standing
+    intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
+
+    def table_rows(self) -> Iterator[Row]:
+        """Yield a row for each method."""
+        yield from map(flat, self.methods)
 
 
 # `tuning.json` of `katha tune`: the setting that was chosen, and how far to trust it.
@@ -425,12 +462,31 @@ class TuningResult(Result):
     blocks: dict[BlockName, TuningBlock] = {}
     invalid_stories: dict[str, str] = {}
     seconds: float = 0.0
+    steering: SteeringAgreement | None = Field(default=None, exclude_if=absent)
+    intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
 
     @property
     def better(self) -> bool:
-        """Whether the choice is shown to be better than the settings before: on the stories that chose it by its whole
-        interval, and on stories that it has not seen by its STG."""
+        """Return whether the choice is shown to be better than the settings before: on the stories that chose it by its
+        whole interval, and on stories that it has not seen by its STG."""
         if self.setting == self.default or self.gain.ci95 is None or self.gain.ci95[1] >= 0.0:
             return False
         unseen, before = self.cross_validated, self.default_stg
         return unseen is not None and before is not None and unseen < before
+
+
+class Memory(Result):
+    """Questions that a judge had right with no evidence, in per cent; `chance` of a guess among the options, None of
+    free answers."""
+
+    n: int
+    n_unscored: int
+    right: float | None
+    chance: float | None
+
+
+class JudgeMemory(Memory):
+    """What one judge remembers of stories (`katha bench remembered`), also by source family and by story."""
+
+    by_family: dict[str, Memory] = {}
+    by_story: dict[str, Memory] = {}

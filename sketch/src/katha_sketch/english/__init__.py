@@ -3,7 +3,7 @@
 `read_text` says what kind of text it is and reads it; `read_story` reads what is known to be a story.
 """
 
-from katha_sketch.english.checks import Script, check_input, check_words, parse_script, read_text
+from katha_sketch.english.checks import check_input, check_words, read_text
 from katha_sketch.english.reading import Scene, read_story
 from katha_sketch.english.telling import Teller
 from katha_sketch.english.types import Entity, Event, Kin, Place, Reading, Role, Sentence, Speech, TextCheck
@@ -16,14 +16,12 @@ __all__ = [
     "Reading",
     "Role",
     "Scene",
-    "Script",
     "Sentence",
     "Speech",
     "Teller",
     "TextCheck",
     "check_input",
     "check_words",
-    "parse_script",
     "read_story",
     "read_text",
 ]

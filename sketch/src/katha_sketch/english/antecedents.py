@@ -57,7 +57,7 @@ class Antecedents:
     def resolve(self, mention: Mention, speaking: Speaking) -> Known | None:
         """Return what a pronoun means, None if nothing."""
         who, memory = mention.pronoun, self.memory
-        if who == "i":
+        if who == "i" or memory.told_to(mention):
             return memory.entities.get(speaking.speaker or "") if mention.quoted else memory.narrator()
         if who == "you":
             return memory.entities.get(speaking.addressees[0]) if speaking.addressees else None

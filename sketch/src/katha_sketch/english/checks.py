@@ -1,39 +1,27 @@
-"""What kind of text somebody gives: a story, or a script, poem, recipe, list, another language, nothing to see.
+"""What kind of text somebody gives: a story, or a poem, recipe, list, another language, nothing to see.
 
-Each outcome has one sentence for a person; `usable` says whether reading may go on. A script in Fountain format is made
-into prose, its scene headings kept apart as places and times.
+Each outcome has one sentence for a person; `usable` says whether reading may go on. Scripts and other forms are made
+into prose before (`katha.intake`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from katha_sketch.english.reading import Scene, read_story
 from katha_sketch.english.sentences import BULLET, clean, turns_of
 from katha_sketch.english.types import InputKind, Reading, TextCheck
-from katha_sketch.english.words import age_in_years, load_words
+from katha_sketch.english.words import load_words
 
-__all__ = ["Script", "check_input", "check_words", "parse_script", "read_text"]
+__all__ = ["check_input", "check_words", "read_text"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_HEADING = re.compile(
-    r"^(?:\.(?=[A-Za-z])|(?:INT\.?/EXT|INT|EXT|EST|I/E)[. ]+)(.+?)(?:\s+[-–—]+\s+([A-Z' ]+))?$", re.IGNORECASE
-)
-_CUE = re.compile(r"^@?([A-Z][A-Z0-9 .'’-]*[A-Z0-9.])(?:\s*\([^)]*\))?\s*\^?$")
-_TITLE_PAGE = re.compile(
-    r"^(?:Title|Credit|Author|Authors|Source|Draft date|Contact|Copyright|Notes)\s*:", re.IGNORECASE
-)
-_NOT_SHOWN = re.compile(r"\[\[.*?\]\]|/\*.*?\*/", re.DOTALL)
-_TRANSITION = re.compile(r"^(?:>.*|[A-Z ]+TO:|FADE (?:IN|OUT)[.:]?|#.*|=.*|!?THE END\.?)$")
 _AMOUNT = re.compile(
     r"\b(?:\d+|\d+/\d+|½|¼|half a|a|one|two|three)\s*"
     r"(?:g|kg|ml|l|cl|dl|oz|cups?|tbsp|tsp|tablespoons?|teaspoons?|grams?|pinch|cloves?)\b",
     re.IGNORECASE,
 )
-_CAPITALS = re.compile(r"\b[A-Z][A-Z]+(?:'S)?(?: [A-Z][A-Z]+)*\b")
-_AGE = re.compile(r"\b([A-Z][A-Z'’. -]*[A-Z]) \((\d+)s?\)")
 _ENDS = re.compile(r"[.!?…][\"')\]]*$")
 _MARKUP = re.compile(
     r"\A\s*(?:<!doctype|<html|<\?xml|\{\\rtf)|</(?:p|div|body|span|li|h[1-6]|td|tr|script)>", re.IGNORECASE
@@ -49,6 +37,7 @@ _LEAST_VERSE = 3
 _FEWEST_WORDS = 2
 _FEWEST_ENGLISH, _FEWEST_ENGLISH_FEW, _LEAST_LATIN = 0.15, 0.1, 0.7
 _FEW_WORDS, _FEWEST_LETTERS, _FEWEST_FOREIGN, _PART = 12, 6, 3, 12
+_PAST_LATIN = "\u0250"  # "Élise" is a Latin word
 _QUOTED = re.compile(r"[\"“„«][^\"“”»\n]*[\"”»]")
 _NOT_ENGLISH = "{} does not read as English, the only language read here; translate it, or choose another planner."
 _ONLY = ("empty", "code", "language", "recipe", "no_event")
@@ -58,7 +47,6 @@ _SAID: Mapping[InputKind, str] = {
     "code": "This is HTML or program code, not a story; give what it tells as plain text.",
     "language": _NOT_ENGLISH,
     "recipe": "This is a recipe, not a story; tell who cooks, and what happens.",
-    "script": "This is a script: its scenes, actions and dialogue are read as a story.",
     "conversation": "This is a conversation: who speaks is drawn, not what they speak of.",
     "list": "This is a list: each of its points is read as a sentence of a story.",
     "poem": "This is a poem: it is read as a story, and what tells no event is not drawn.",
@@ -71,19 +59,10 @@ _NO_STORY = "This is a list, not a story; join its points into sentences that te
 _ORDERS = "These are instructions, not a story; tell who follows them, and what happens."
 
 
-@dataclass(frozen=True)
-class Script:
-    """A script as prose, and where each scene of it begins."""
-
-    text: str
-    scenes: tuple[Scene, ...]
-    characters: tuple[str, ...]
-
-
-def check_input(text: str) -> TextCheck:
-    """Say what kind of text this is."""
+def check_input(text: str, *, script: bool = False) -> TextCheck:
+    """Say what kind of text this is. script: it is one, whose lines have hardly an article."""
     words, lines = _WORD.findall(text), _lines(text)
-    plain = check_words(text)
+    plain = check_words(text, script=script)
     if plain is not None:
         return plain
     shape = _shape(lines, text)
@@ -120,34 +99,29 @@ def _tells(reading: Reading, shape: TextCheck) -> bool:
     return sum(shown) >= (1 if verse else 0.6 * len(shown))
 
 
-def check_words(text: str) -> TextCheck | None:
-    """Say of a text what its words and lines alone tell, before it is read: that it is empty, code, a script, or in
-    another language; None where it has to be read."""
+def check_words(text: str, *, script: bool = False) -> TextCheck | None:
+    """Say of a text what its words and lines alone tell, before it is read: that it is empty, code, or in another
+    language; None where it has to be read."""
     words = _WORD.findall(text)
     if len(words) < _FEWEST_WORDS:
         return _is("empty")
     if _is_code(text):
         return _is("code")
-    script = _is_script(_lines(text))
     strange = _strange(text, words, script=script)
-    if strange is not None:
-        return _is("language", strange)
-    return _is("script") if script else None
+    return _is("language", strange) if strange is not None else None
 
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines() if line.strip()]
 
 
-def read_text(text: str) -> tuple[TextCheck, Reading | None]:
-    """Read a text of any kind that can be read: what it is, and the reading, None where it cannot be used."""
-    check = check_input(text)
-    if not check.usable:
-        return check, None
-    if check.kind == "script":
-        script = parse_script(text)
-        return check, read_story(script.text, script.scenes)
-    return check, read_story(text)
+def read_text(text: str, scenes: tuple[Scene, ...] = (), *, script: bool = False) -> tuple[TextCheck, Reading | None]:
+    """Read a text of any kind that can be read: what it is, and the reading, None where it cannot be used.
+
+    scenes: of a script, where its headings stand (`katha.intake` reads them). script: it is one.
+    """
+    check = check_input(text, script=script)
+    return (check, read_story(text, scenes)) if check.usable else (check, None)
 
 
 def _orders(reading: Reading) -> TextCheck | None:
@@ -172,17 +146,10 @@ def _is_code(text: str) -> bool:
     return begins or max(len(marks), coded) >= max(_FEWEST_MARKS, _FEWEST_CODE * len(lines))
 
 
-def _is_script(lines: list[str]) -> bool:
-    return any(
-        _HEADING.match(line) and line.split()[0].upper().startswith(("INT", "EXT", "EST", "I/E")) for line in lines
-    )
-
-
 def _strange(text: str, words: list[str], *, script: bool) -> str | None:
-    """What of a text is not English: "This text" or "A part of this text (...)", None of an English one. A script has
-    lines with hardly an article."""
+    """What of a text is not English: "This text" or "A part of this text (...)", None of an English one."""
     lower = [word.lower() for word in words]
-    latin = sum(word.isascii() for word in lower) / len(lower)
+    latin = sum(all(one < _PAST_LATIN for one in word) for word in lower) / len(lower)
     few = len(lower) < _FEW_WORDS
     closed = sum(load_words().has("english", word) for word in lower) / len(lower)
     known = sum(bool(load_words().sort(word) or load_words().sort(word.removesuffix("s"))) for word in lower) / len(
@@ -236,69 +203,3 @@ def _shape(lines: list[str], text: str) -> TextCheck | None:
     if len(lines) >= 4 and verse and open_ended >= 0.4 * len(lines) and capital >= 0.6 * len(lines):
         return _is("poem")
     return None
-
-
-def parse_script(text: str) -> Script:
-    """Turn Fountain into prose: headings become scenes, a character's lines become direct speech."""
-    plain = _AGE.sub(_aged, _NOT_SHOWN.sub("", text.replace("\r\n", "\n")))
-    blocks = [block.split("\n") for block in re.split(r"\n\s*\n", plain.strip()) if block.strip()]
-    if blocks and _TITLE_PAGE.match(blocks[0][0]):
-        blocks = blocks[1:]
-    paragraphs: list[str] = []
-    scenes: list[Scene] = []
-    names: list[str] = []
-    for block in blocks:
-        lines = [line.strip() for line in block if line.strip() and not _TRANSITION.match(line.strip())]
-        heading = _HEADING.match(lines[0]) if lines else None
-        if heading is not None and lines[0].split()[0].upper().startswith(("INT", "EXT", "EST", "I/E", ".")):
-            at = sum(len(paragraph) + 2 for paragraph in paragraphs)
-            scenes.append(
-                Scene(
-                    at,
-                    heading[1].strip().lower(),
-                    (heading[2] or "").strip().lower(),
-                    lines[0].upper().startswith("EXT"),
-                )
-            )
-            lines = lines[1:]
-        if not lines:
-            continue
-        cue = _CUE.match(lines[0]) if len(lines) > 1 else None
-        if cue is None:
-            paragraphs.append(clean(" ".join(lines)))
-            continue
-        name = _cased(cue[1])
-        names.append(name)
-        said = " ".join(line for line in lines[1:] if not line.startswith("("))
-        paragraphs.append(clean(f'{name} said, "{said}"'))
-    known = {name.upper(): name for name in names}
-    scenes = [replace(scene, place=_named(scene.place, names)) for scene in scenes]
-    paragraphs = [
-        _CAPITALS.sub(lambda match: known.get(match[0]) or _cased(match[0], inner=True), part) for part in paragraphs
-    ]
-    return Script("\n\n".join(paragraphs), tuple(scenes), tuple(dict.fromkeys(names)))
-
-
-def _aged(found: re.Match[str]) -> str:
-    """ "ROSA (70)" as prose: "old ROSA"."""
-    return {"child": "young ", "old": "old "}.get(age_in_years(int(found[2])), "") + found[1]
-
-
-def _named(place: str, names: list[str]) -> str:
-    """A heading's place with the names of characters as names: "rosa's kitchen"."""
-    for name in names:
-        place = re.sub(rf"\b{re.escape(name.lower())}\b", name, place)
-    return place
-
-
-def _cased(cue: str, *, inner: bool = False) -> str:
-    """A cue in capitals as a story writes it: "THE OLD MAN" is "The old man", "PIP" "Pip"."""
-    words = cue.lower().split()
-    table = load_words()
-    kinds = ("person", "animal", "being", "kin", "child", "adult", "old", "cue_words")
-    common = all(any(table.has(kind, word) for kind in kinds) for word in words)
-    if common and inner:
-        return cue.lower()
-    if common:
-        return " ".join(["The", *(word for word in words if word != "the")])
-    return " ".join(word.capitalize() for word in words)

@@ -106,7 +106,14 @@ class Memory:
         self.sexes = sexes
         self.entities: dict[str, Known] = {}
         self.groups: list[str] = []
+        outside = [mention for mention in mentions.values() if not mention.quoted]
+        told = sum(mention.pronoun == "you" and mention.role == "agent" for mention in outside)
+        self._second_person = told > 1 and not any(mention.pronoun == "i" for mention in outside)
         self.owned = {mention.owner: mention for mention in mentions.values() if mention.owner is not None}
+
+    def told_to(self, mention: Mention) -> bool:
+        """Whether somebody is whom the whole story is told to: "You climb a tree"."""
+        return self._second_person and mention.pronoun == "you" and not mention.quoted
 
     def new(self, kind: EntityKind) -> Known:
         """Return a new entity."""

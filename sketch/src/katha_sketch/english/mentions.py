@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from katha.intake.names import MARKS
 from katha_sketch.english.beasts import beast_named, looks_named
 from katha_sketch.english.clauses import Clause, conjuncts, phrase_of
+from katha_sketch.english.parsing import NAME
 from katha_sketch.english.repairs import is_time, lemma_of
 from katha_sketch.english.sentences import Piece
 from katha_sketch.english.words import Words
@@ -87,10 +89,11 @@ def _name_parts(token: Token, words: Words) -> tuple[str, tuple[str, ...], str]:
     titles = [c for c in before if words.has("titles", c.lower_.rstrip(".")) or words.has("kin", c.lower_)]
     nouns = [c for c in before if c not in titles and c.pos_ == "NOUN" and c.text.islower()]
     rest = [c.text for c in before if c not in titles and c not in nouns and not words.has("time_adverbs", c.lower_)]
+    rest = [part for part in rest if part[0].isalpha() or part[0] in "'\u2019"]  # "70-year-old Rosa", "| Ben"
     after = token.nbor(1) if token.i + 1 < len(token.doc) else token
     numbered = [after.text] if _numbers_name(after, words) else []  # "Unit Nine"
     return (
-        " ".join([*rest, token.text, *numbered]),
+        " ".join(MARKS.sub(" ", " ".join([*rest, token.text, *numbered])).split()) or token.text,
         tuple(c.text.rstrip(".") for c in titles),
         nouns[-1].lemma_ if nouns else "",
     )
@@ -128,7 +131,7 @@ def _common_first(token: Token, words: Words) -> str:
 
 def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
     """Whether a word is a name: a capital that is no sentence's beginning, or a word that is no known noun."""
-    if _ends_numbered(token, words):
+    if _ends_numbered(token, words) or token.ent_type_ == NAME:
         return True
     if not token.text[0].isupper() or words.number(token.lower_) or (token.text.isupper() and len(token.text) > 3):
         return False
@@ -157,6 +160,8 @@ def _is_name(token: Token, words: Words, names: Set[str] = frozenset()) -> bool:
 
 
 def _wanted(token: Token, words: Words) -> bool:
+    if token.ent_type_ == NAME and token.dep_ not in ("compound", "nmod", "amod"):
+        return True
     if token.pos_ == "PRON" or token.tag_ in ("PRP", "PRP$"):
         return token.tag_ not in ("WP", "WDT", "WP$", "EX")
     if _numbers_name(token, words):

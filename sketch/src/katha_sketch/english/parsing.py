@@ -14,13 +14,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from katha.errors import CorruptEntryError
+from katha.intake.names import names_at
 from katha_sketch.english.words import Words, load_words
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-__all__ = ["MODEL_SHA256", "Parser", "load_parser", "model_sha256"]
+__all__ = ["MODEL_SHA256", "NAME", "Parser", "load_parser", "model_sha256"]
 
 MODEL_SHA256 = "9dbd3281ca948d5d608a528bf9279708cd8a8a29d56b1fa0ec846b036ccdbdb4"
 """Of the files of the folder `model` (en_core_web_sm 3.8.0 without its parts for entities and sentences)."""
@@ -93,8 +94,8 @@ class Parser:
         self._plural = words.sets["plural_only"]
         self._past = {word: words.lemmas.get(word, "") for word in words.sets["past_forms"]} | {"thought": "think"}
 
-    def parse(self, sentences: Iterable[str]) -> list[Doc]:
-        """Return one tree for each sentence."""
+    def parse(self, sentences: Iterable[str], names: Collection[str] = ()) -> list[Doc]:
+        """Return one tree for each sentence. names: those that are words too ("Will"), read as names are."""
         docs = [self._nlp.make_doc(sentence) for sentence in sentences]
         for doc in docs:
             with doc.retokenize() as merging:
@@ -107,6 +108,19 @@ class Parser:
                     merging.split(doc[-1], ["I", "."], heads=[(doc[-1], 0), (doc[-1], 0)])
             for token in doc:
                 token.is_sent_start = token.i == 0
+        named = {at: given for at, doc in enumerate(docs) if names and (given := _named(doc, names))}
+        own = {at: docs[at] for at in named}
+        for at, called in named.items():
+            docs[at] = _with(docs[at], called, ())
+        parsed = self._trees(docs)
+        for at, called in named.items():
+            parsed[at] = _renamed(parsed[at], own[at], called, ())
+            for i in called:
+                parsed[at][i].ent_type_ = NAME
+        return parsed
+
+    def _trees(self, docs: list[Doc]) -> list[Doc]:
+        """Parse sentences, and those again in which the parser is helped by another word or a comma."""
         parsed = list(self._nlp.pipe(docs))
         hints = {
             at: found for at, doc in enumerate(parsed) if any(found := (self._hints(doc), _unparted(doc, self._words)))
@@ -483,6 +497,17 @@ def _unparted(doc: Doc, words: Words) -> frozenset[int]:
                 found.add(token.i)
                 break
     return frozenset(found)
+
+
+NAME = "PERSON"  # the kind of entity that a name is which is a word, too
+_NAMES = ("Peter", "Anna", "Thomas", "Mary")  # what stands for them while a sentence is parsed
+
+
+def _named(doc: Doc, names: Collection[str]) -> dict[int, Hint]:
+    """The words of a sentence that are names there, and the name in whose place each is parsed."""
+    found = {at: name for name in names for at in names_at(name, doc.text, known=True)}
+    tokens = [token for token in doc if found.get(token.idx) == token.text]
+    return {token.i: Hint(_NAMES[at % len(_NAMES)], "NNP", token.text) for at, token in enumerate(tokens)}
 
 
 def _with(doc: Doc, hints: Mapping[int, Hint], parted: Collection[int]) -> Doc:

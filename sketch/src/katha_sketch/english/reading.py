@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
+from katha.intake.names import names_that_are_words
 from katha_sketch.english.ages import tell_ages
 from katha_sketch.english.beasts import beasts_of
 from katha_sketch.english.clauses import Clause, clauses_of, phrase_of
@@ -109,8 +110,8 @@ class Scene:
 def read_story(text: str, scenes: tuple[Scene, ...] = ()) -> Reading:
     """Read an English text. scenes: of a script, by its headings; they hold before what the text says itself."""
     title, plain = _titled(clean(text))
-    words = about(load_words(), plain)
-    parsed = _parse(pieces_of(plain))
+    words, names = about(load_words(), plain), [*names_that_are_words(plain), *_named_by_use(plain, load_words())]
+    parsed = _parse(pieces_of(plain), names)
     mentions, resolver = _resolved(parsed, words)
     speaking, told_to = _speakers(parsed, mentions, resolver, words)
     resolver.said(speaking)
@@ -208,18 +209,50 @@ def _heading(at: int, scene: Scene, words: Words) -> Setting:
     return Setting(place, time)
 
 
-_MOST_OPEN = 4
+_OPENS = re.compile(r"(?:\A|[.!?]\s+|\n)([A-Z][a-z]{2,11})(?= [a-z]+(?:ed|s)\b)")
+
+
+def _named_by_use(text: str, words: Words) -> list[str]:
+    """Nouns that are names ("Pia"): they open sentences before verbs, never with an article or a small letter."""
+    opening = _OPENS.findall(text)
+    often = [word for word in dict.fromkeys(opening) if opening.count(word) > 1 and not word.endswith("s")]
+    often = [word for word in often if not re.search(rf"\b(?:{word.lower()}|(?:the|a|an) {word})\b", text)]
+    plain = ("", "time", "person", "animal", "being", "place", "weather")
+    sets = ("mass", "english", "indefinite_pronouns", "kin")
+    return [
+        one
+        for one in often
+        if words.sort(one.lower()) not in plain and not any(words.has(k, one.lower()) for k in sets)
+    ]
+
+
+_MOST_OPEN, _MOSTLY = 4, 0.6
 _LONG = 80
 _LONGEST_TITLE = 10
 
 
-def _parse(pieces: Sequence[Piece]) -> list[Parsed]:
+def _parse(pieces: Sequence[Piece], names: Collection[str]) -> list[Parsed]:
     found: list[Parsed] = []
-    docs = load_parser().parse([piece.text for piece in pieces])
+    docs = load_parser().parse([piece.text for piece in pieces], names)
     for number, (piece, doc) in enumerate(zip(pieces, docs, strict=True)):
         quoted = [any(a <= token.idx < b for a, b in piece.quoted) for token in doc]
         found.append(Parsed(piece, number, list(doc), quoted, clauses_of(doc, quoted)))
+    _as_told(found)
     return found
+
+
+def _as_told(parsed: Sequence[Parsed]) -> None:
+    """Read a story that is told in the future ("Mia will climb the hill") as what happens."""
+    own = [[clause for clause in part.clauses if not part.quoted[clause.verb.i]] for part in parsed]
+    ahead = [any(clause.modality == "will" and not clause.negated for clause in clauses) for clauses in own if clauses]
+    if sum(ahead) < max(2, _MOSTLY * len(ahead)):
+        return
+    told: list[Clause] = []
+    for clause in (clause for clauses in own for clause in clauses):
+        goes_on = clause.parent in told and clause.link in ("conj", "advcl", "because")
+        if (clause.modality == "will" or goes_on) and clause.standing in ("intended", "told"):
+            clause.modality, clause.standing = clause.modality.removeprefix("will"), "told"
+            told.append(clause)
 
 
 def _frame(

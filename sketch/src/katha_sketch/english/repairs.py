@@ -33,6 +33,8 @@ def lemma_of(token: Token) -> str:
 
 def is_time(token: Token, words: Words) -> bool:
     lemma = lemma_of(token)
+    if token.ent_type_:
+        return False  # "May jumped"
     if token.dep_ == "dobj" and (lemma == "spring" or words.is_a("food", lemma) or not words.tells_when(lemma)):
         return False  # what is unscrewed is a coil, what is eaten is lunch, what one has is a picnic
     return words.is_time(lemma_of(token), token.pos_)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from katha.intake.names import names_that_are_words
 from katha.jsonio import shipped_table
 from katha_sketch.english.words import Words, load_words
 from katha_sketch.vocabulary.inflect import plural, singular, third
@@ -132,6 +133,8 @@ def about(words: Words, text: str) -> Words:
 def said_plainly(text: str, sentence: str, story: str) -> str:
     """Return a text whose words say what they mean in this sentence of this story: "pushes the chess queen"."""
     for word in _named_in(text):
+        if word.capitalize() in names_that_are_words(story):
+            continue  # "Ray opened the door"
         own, value = _best(word, _tables()[1][word], text, "", "")
         meaning = own if value >= _BESIDE else _meaning(word, sentence, story)
         if meaning is not None and meaning.said != word:

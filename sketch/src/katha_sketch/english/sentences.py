@@ -89,7 +89,8 @@ def _as_prose(text: str) -> str:
     letters = [letter for letter in text if letter.isalpha()]
     small = sum(letter.islower() for letter in letters)
     shouted = len(text.split()) >= _FEWEST_SHOUTED and small <= _MOST_LOWER * len(letters)
-    return _quietly(text) if shouted else text
+    whispered = len(text.split()) >= _FEWEST_SHOUTED and small == len(letters)
+    return _quietly(text) if shouted or whispered else text
 
 
 def _quietly(text: str) -> str:
@@ -150,7 +151,8 @@ def _breaks(paragraph: str) -> list[tuple[int, bool]]:
             continue
         inside = paragraph.count('"', 0, end) % 2 == 1
         closes = '"' in match[0] and not inside
-        if rest[0].islower() or (closes and _frame_follows(rest)):
+        apart = match[0] in (".", "!", "?") and not inside and len(last) > 1  # a text without capitals
+        if (rest[0].islower() and not apart) or (closes and _frame_follows(rest)):
             continue
         found.append((end, inside))
     found.append((len(paragraph), False))

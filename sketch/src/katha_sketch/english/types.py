@@ -34,7 +34,6 @@ InputKind = Literal[
     "language",
     "poem",
     "recipe",
-    "script",
     "conversation",
     "list",
     "one_sentence",
@@ -278,7 +277,7 @@ class Reading:
 @dataclass(frozen=True)
 class TextCheck:
     """What kind of text it is. `message` is one sentence for a person, "" for a plain story; `usable` whether it can be
-    read on (a script, a poem that tells something, a long text: yes; a recipe, another language: no)."""
+    read on (a poem that tells something, a long text: yes; a recipe, another language: no)."""
 
     kind: InputKind
     message: str = ""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from katha.errors import PlanError
+from katha.intake import noted
 from katha.jsonio import digest
 from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, fit
 from katha.protocols import PlanRequest
-from katha.schema import Coverage, Panel, Plan, Scene, StoryRecord, Transition
+from katha.schema import Character, Coverage, Panel, Plan, StoryRecord, Structure, Transition
+from katha.schema import Scene as StoryScene
 from katha.stories import scene_texts
 from katha_sketch.data import load_config
-from katha_sketch.english import TextCheck, check_words, read_story, read_text
+from katha_sketch.english import Scene, TextCheck, check_words, read_story, read_text
 from katha_sketch.planner.acts import Beat, words_of
 from katha_sketch.planner.cuts import panels_of, parts_of
 from katha_sketch.planner.moments import Moment, Story
@@ -22,6 +26,8 @@ from katha_sketch.planner.sheets import sheet_of
 from katha_sketch.planner.whereabouts import hours_of, places_of
 
 _LONGEST_CAPTION = 240
+_LOOK = re.compile(r"(?:an?\s+)?(?:[a-z-]+,?\s+){0,3}(?:man|woman|boy|girl|child|[a-z]+)\b(?!:)", re.IGNORECASE)
+_ARTICLE = re.compile(r"an?\s", re.IGNORECASE)
 
 
 class RulePlanner(LadderPlanner):
@@ -32,7 +38,7 @@ class RulePlanner(LadderPlanner):
     """
 
     name = "rule"
-    version = 17
+    version = 19
 
     def spec(self) -> Mapping[str, Any]:
         """Return name, version of the rules, and the hash of the tables that they weigh with."""
@@ -46,13 +52,24 @@ class RulePlanner(LadderPlanner):
             moments, note = _in_scenes(story, told, parts), ""
             captions = [scene.scene_text for scene in seen.scenes]
         else:
-            told, note = told_story(seen.story_text, story.story_id)
+            told, note = told_story(seen.story_text, story.story_id, story.structure)
             told.title = told.title or seen.title
             moments = moments_of(told, parts_of(told, request.panels))
             captions = [_caption(moment) for moment in moments]
         places = places_of(moments)
+        hours = [hours_of(moment.story)[moment.main.sentence] for moment in moments]
+        for at, scene in enumerate(seen.scenes):
+            places[at], hours[at] = scene.place or places[at], scene.time_of_day or hours[at]
         panels = [
-            _panel(at, moment, moments[at - 2] if at > 1 else None, caption, places[at - 1], request.prompt_tokens)
+            _panel(
+                at,
+                moment,
+                moments[at - 2] if at > 1 else None,
+                caption,
+                places[at - 1],
+                hours[at - 1],
+                request.prompt_tokens,
+            )
             for at, (moment, caption) in enumerate(zip(moments, captions, strict=True), 1)
         ]
         shown = {key for moment in moments for key in moment.cast}
@@ -61,19 +78,19 @@ class RulePlanner(LadderPlanner):
             request,
             information,
             panels,
-            characters=sheet_of(told, [key for key in told.teller.names if key in shown]),
+            characters=_looked(sheet_of(told, [key for key in told.teller.names if key in shown]), story.structure),
             transitions=[link(story.story_id, moments, at) for at in range(len(moments) - 1)],
-            coverage=_coverage(told, moments, note),
+            coverage=_coverage(told, moments, " ".join([*noted(story), note]).strip()),
         )
 
 
-def told_story(text: str, story_id: str) -> tuple[Story, str]:
-    """Return a plain text as read, and what there is to say of its kind ("This is a script: ...").
+def told_story(text: str, story_id: str, structure: Structure | None = None) -> tuple[Story, str]:
+    """Return a text as read, and what there is to say of its kind ("This is a poem: ..."). structure: of a script.
 
     Raises:
         PlanError: another language, a recipe, a list, or a text in which nothing can be seen; the message says which.
     """
-    check, told = _read(text)
+    check, told = _read(text, _headings(text, structure), script=structure is not None)
     if told is None:
         raise _refusal(f"Story {story_id!r}", check)
     if not told.happens():
@@ -84,10 +101,35 @@ def told_story(text: str, story_id: str) -> tuple[Story, str]:
     return told, check.message
 
 
+def _looked(cast: list[Character], structure: Structure | None) -> list[Character]:
+    """The cast with the looks that a file gives: "a small girl with a green hat"."""
+    named = {one.name for one in cast}
+    looks = (
+        [one for one in structure.cast if one.name in named and _LOOK.match(one.look)] if structure is not None else []
+    )
+    if not looks:
+        return cast
+    told = " ".join(f"{one.name} is {'' if _ARTICLE.match(one.look) else 'a '}{one.look.strip(' .')}." for one in looks)
+    introduced = Story(read_story(told))
+    known = {one.name: one for one in sheet_of(introduced, list(introduced.teller.names))}
+    return [known.get(one.name, one) if known.get(one.name, one).kind != "person" else one for one in cast]
+
+
+def _headings(text: str, structure: Structure | None) -> tuple[Scene, ...]:
+    """Where the scenes of a script begin in its text."""
+    starts = [0, *accumulate(len(part) + 2 for part in text.split("\n\n"))]
+    found = structure.scenes if structure is not None else ()
+    return tuple(
+        Scene(starts[one.paragraph], one.place, one.time_of_day, one.outdoors)
+        for one in found
+        if one.place and one.paragraph < len(starts) - 1
+    )
+
+
 @lru_cache(maxsize=4)
-def _read(text: str) -> tuple[TextCheck, Story | None]:
+def _read(text: str, scenes: tuple[Scene, ...] = (), *, script: bool = False) -> tuple[TextCheck, Story | None]:
     """A plain text as read, kept for a while: its panels are counted first, and then it is planned."""
-    check, reading = read_text(text)
+    check, reading = read_text(text, scenes, script=script)
     return check, Story(reading) if reading is not None else None
 
 
@@ -152,7 +194,7 @@ def linked(story_id: str, texts: Sequence[str]) -> list[Transition]:
     Raises:
         PlanError: nothing in them can be drawn, or they are not in English.
     """
-    scenes = [Scene(story_id=story_id, scene_index=at, scene_text=text) for at, text in enumerate(texts, 1)]
+    scenes = [StoryScene(story_id=story_id, scene_index=at, scene_text=text) for at, text in enumerate(texts, 1)]
     record = StoryRecord(story_id=story_id, story_text=" ".join(texts), scenes=scenes)
     moments = _in_scenes(record, *_scenes(record))
     return [link(story_id, moments, at) for at in range(len(moments) - 1)]
@@ -174,7 +216,9 @@ def _caption(moment: Moment) -> str:
     return caption if len(caption) <= _LONGEST_CAPTION else caption[:_LONGEST_CAPTION].rsplit(" ", 1)[0] + " ..."
 
 
-def _panel(index: int, moment: Moment, before: Moment | None, caption: str, place: str, tokens: int | None) -> Panel:
+def _panel(
+    index: int, moment: Moment, before: Moment | None, caption: str, place: str, hour: str, tokens: int | None
+) -> Panel:
     first, last = moment.source()
     heard = before.cast if before is not None and before.beats[-1].sentence.index + 1 >= first else []
     sentences, text = moment.story.reading.sentences, moment.story.reading.text
@@ -189,7 +233,7 @@ def _panel(index: int, moment: Moment, before: Moment | None, caption: str, plac
         must_show=moment.must_show(),
         source=text[sentences[first].start : sentences[last].end],
         place=moment.said(place),
-        time_of_day=hours_of(moment.story)[moment.main.sentence],
+        time_of_day=hour,
         shot_size=moment.shot(before),
     )
 
@@ -212,6 +256,7 @@ def _coverage(told: Story, moments: Sequence[Moment], note: str) -> Coverage:
         drawn=lost.count(""),
         not_read=[one.text for one in visible if not one.read],
         not_drawn=[text for text in lost if text],
+        silent=[one.text for one in told.reading.sentences if not one.visible],
         note=note,
     )
 
@@ -223,18 +268,19 @@ def link(story_id: str, moments: Sequence[Moment], index: int) -> Transition:
     """Return the transition from moment `index` (from 0) to the next one."""
     before, after = moments[index], moments[index + 1]
     feeling = _emotion(before, after)
-    told = f"{after.story.teller.clause(after.main)}"
+    told, cause = f"{after.story.teller.clause(after.main)}", _causality(after)
+    outcome = after.story.teller.outcome(after.main)
     felt = f", and that {feeling.rstrip('.')}" if feeling else ""
     return Transition(
         story_id=story_id,
         from_scene=index + 1,
         to_scene=index + 2,
-        transition_type="consequence_reveal" if index == len(moments) - 2 else "cause_effect",
+        transition_type="cause_effect" if cause else "consequence_reveal" if outcome else None,
         action=after.deed,
-        causality=_causality(after),
+        causality=cause,
         intention=_intention(after) or None,
         emotion=feeling,
-        consequence=after.story.teller.outcome(after.main),
+        consequence=outcome,
         expected_change=f"Before: {before.deed} After: {after.deed}",
         recoverability_target=f"A viewer can tell that {told}{felt}.",
     )

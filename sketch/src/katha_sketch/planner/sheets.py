@@ -76,7 +76,7 @@ def kind_of(entity: Entity) -> str:
 def _look(story: Story, entity: Entity, kind: str) -> str:
     """ "an old man with a white beard": age, looks for good, kind, and what the text says that it wears."""
     own = (text.rsplit("'s ", 1)[-1] for text in (entity.name, *entity.aliases))  # not of "the old man's dog"
-    told = [*entity.looks, *(word for text in own for word in text.lower().split())]
+    told = [*entity.looks, *(word for text in own for word in text.split() if word.islower())]  # "Mr Black" is a name
     lasting = [word for word in dict.fromkeys(told) if word in planning("look")["lasting"] and word not in kind.split()]
     told_age = "old" if entity.noun in planning("look")["old_kin"] else entity.age or ""  # what they once were is told
     age = {"old": ["old"], "child": ["young"]}.get(told_age, []) if entity.kind == "person" else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -202,7 +203,9 @@ def _moral(record: StoryRecord, transitions: Sequence[Transition]) -> list[Draft
     label = next(filter(None, map(moral_label, named)), None)
     if label is None or not transitions:
         return []
-    return [Draft("moral", "Which lesson does the whole story carry?", label, transitions[-1].pair, (label,))]
+    made_from = "" if record.transitions else "label"
+    asked = "Which lesson does the whole story carry?"
+    return [Draft("moral", asked, label, transitions[-1].pair, (label,), made_from=made_from)]
 
 
 def _question(record: StoryRecord, draft: Draft, number: int) -> Question:
@@ -235,6 +238,8 @@ def rule_questions(record: StoryRecord, plan: Plan) -> list[Question]:
     questions: list[Question] = []
     own = None if record.transitions else text_questions(record, plan)
     drafts = list(builder.drafts()) if own is None else own
+    if not record.transitions:  # nobody's annotation: of the plan alone, where the text was not read
+        drafts = [draft if draft.made_from else replace(draft, made_from="plan") for draft in drafts]
     for draft in (*drafts, *_moral(record, builder.transitions)):
         key = normalise(draft.question)
         if key not in seen:

@@ -16,6 +16,7 @@ from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.schema import Confidence
 from katha_sketch.english import read_story
 from katha_sketch.reader import FrameReading, Reader, load_reader
+from katha_sketch.reader.back import read_back
 from katha_sketch.reader.choosing import Choice, choose, reverse_support
 from katha_sketch.reader.moments import Frames, Moment, from_scenes, from_story
 
@@ -108,6 +109,7 @@ class SketchReaderJudge(Judge):
 
     always_chooses = True
     ignores_instructions = True
+    caveat = "sketch-reader reads the clip art of its own house; of other pictures it knows no more than chance."
 
     def __init__(self, argument: str | None = None, *, reader: Reader | None = None) -> None:
         if argument is not None:
@@ -119,6 +121,14 @@ class SketchReaderJudge(Judge):
     def spec(self) -> Mapping[str, Any]:
         """Return the version of the rules and of the recogniser."""
         return {"name": "sketch-reader", "version": _VERSION, "reader": dict(self._readings.spec())}
+
+    def read_back(self, images: Sequence[bytes], meant: Sequence[str]) -> list[bool] | None:
+        """Return of each picture whether it shows what it was drawn from; None where one of them is no sketch."""
+        shown = self._readings.read_many(images)
+        limit = self._readings.concepts.sketch_threshold
+        if any(reading.is_sketch < limit for reading in shown):
+            return None
+        return read_back(meant, self._frames.moments(shown))
 
     def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
         """Yield one reply per prompt, each answered on its own; every picture is looked at once."""
@@ -134,6 +144,8 @@ class SketchReaderJudge(Judge):
         for prompt in prompts:
             if prompt.options is None:
                 yield JudgeReply("refused", error="sketch-reader chooses among options; ask with answer options.")
+            elif evidence.condition == "none":  # options have a seeded order, so the first is a guess
+                yield JudgeReply("ok", prompt.options[0], confidence="low", raw="no evidence")
             elif strange:
                 yield JudgeReply("refused", error=_NO_SKETCH.format(strange))
             elif evidence.condition == "text+image":

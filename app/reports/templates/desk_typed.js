@@ -1,0 +1,93 @@
+// What is typed stays until it is saved: the desk keeps it on disk from the first keystroke, so that Esc, a reload, a
+// crash or a second tab lose nothing.
+import { $, $$, get, h, post, show } from "./desk_parts.js";
+
+const pending = new Map(), touched = new Set();
+let known = {}, timer = 0;
+
+// Returns the stories whose drawing broke off before it was planned, by key. What is typed while the desk answers is newer
+// than its answer.
+export async function loadTyped() {
+  if (pending.size) await flushTyped();
+  touched.clear();
+  const found = await get("api/typed", { run: "" }), before = known;
+  known = found.forms;
+  for (const key of touched) if (before[key]) known[key] = before[key]; else delete known[key];
+  return found.waiting;
+}
+export const typedAt = (key) => (pending.has(key) ? pending.get(key) : known[key]) || null;
+
+export const typedKeys = () => [...new Set([...Object.keys(known), ...pending.keys()])].filter((key) => typedAt(key));
+
+// values: the form's, or null where it was saved or taken back.
+export function keepTyped(key, values) {
+  pending.set(key, values);
+  touched.add(key);
+  clearTimeout(timer);
+  timer = setTimeout(send, 250);
+}
+
+// Wait until the desk has everything that was typed.
+export async function flushTyped() {
+  clearTimeout(timer);
+  await send();
+}
+
+async function send() {
+  for (const [key, values] of [...pending]) {
+    try {
+      await post("type", { key, values }, "");
+    } catch {
+      timer = setTimeout(send, 2000);
+      return;
+    }
+    if (values) known[key] = values; else delete known[key];
+    if (pending.get(key) === values) pending.delete(key);
+  }
+}
+
+addEventListener("pagehide", () => {
+  for (const [key, values] of pending) {
+    fetch("api/type", { method: "POST", keepalive: true, headers: { "content-type": "application/json" }, body: JSON.stringify({ key, values }) });
+  }
+});
+
+const boxes = (form) => $$("input[type=checkbox][name]", form);
+const fields = (form) => $$("input[name], textarea[name], select[name]", form).filter((field) => !["file", "checkbox", "color", "radio"].includes(field.type));
+
+export function valuesOf(form) {
+  const values = Object.fromEntries(fields(form).map((field) => [field.name, field.value]));
+  for (const box of boxes(form)) values[box.name] = [...(values[box.name] || []), ...(box.checked ? [box.value] : [])];
+  return values;
+}
+
+export function fillForm(form, values) {
+  for (const field of fields(form)) {
+    const value = values[field.name];
+    if (typeof value !== "string") continue;
+    if (field.matches("select") && ![...field.options].some((option) => option.value === value)) field.add(new Option(value, value));
+    field.value = value;
+  }
+  for (const box of boxes(form)) if (Array.isArray(values[box.name])) box.checked = values[box.name].includes(box.value);
+}
+
+// A form that was filled with what is saved: what was typed into it before goes over that, and is told; `renew` fills it
+// with what is saved again.
+export function holdForm(form, key, renew) {
+  const saved = JSON.stringify(valuesOf(form)), typed = typedAt(key);
+  if (!form.dataset.typed) form.addEventListener("input", () => keepTyped(form.dataset.typed, valuesOf(form)));
+  form.dataset.typed = key;
+  let told = $(".typed", form);
+  if (!told) {
+    told = h("p", { class: "typed note" }, "You typed this before; it is not saved. ", h("button", { type: "button", class: "link" }, "Take it back"));
+    const place = $(".problem", form) || $("h3", form);
+    place.after(told);
+  }
+  $("button", told).onclick = () => { keepTyped(key, null); renew(); };
+  if (typed) fillForm(form, typed);
+  show(told, Boolean(typed) && JSON.stringify(valuesOf(form)) !== saved);
+}
+
+export function forgetForm(form) {
+  if (form?.dataset.typed) keepTyped(form.dataset.typed, null);
+}
