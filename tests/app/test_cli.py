@@ -63,7 +63,7 @@ def test_help_lists_every_verb_and_every_verb_has_help() -> None:
 
 def test_the_help_of_run_is_in_groups_and_names_the_environment() -> None:
     done = CliRunner().invoke(app, ["run", "--help"], terminal_width=160)
-    assert [done.stdout.count(heading) for heading in GROUPS] == [1] * len(GROUPS)
+    assert [done.stdout.count(f"─ {heading} ─") for heading in GROUPS] == [1] * len(GROUPS)
     fields = {name for names in GROUPS.values() for name in names.split()}
     shown = {
         name

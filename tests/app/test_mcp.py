@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from katha.agents.editor.editing import read_board
 from katha.app.cli.main import app
 from katha.errors import MissingExtraError
+from katha.installing import install_line
 from katha.jsonio import sha256_hex
 
 STORY = """A lion slept in the forest. A mouse ran over his paw and woke him. The angry lion caught the mouse.
@@ -218,4 +219,4 @@ def test_wrong_use_gets_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "mcp", None)
     without = CliRunner().invoke(app, ["mcp", str(tmp_path)])
     assert isinstance(without.exception, MissingExtraError)
-    assert "katha[mcp]" in str(without.exception)
+    assert install_line("mcp") in str(without.exception)
