@@ -347,7 +347,7 @@ def require_chosen(settings: Settings, names: Collection[str] = tuple(_WHO)) -> 
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
     *(("planner", "planners"), ("renderer", "renderers"), ("bridge_renderer", "renderers"), ("guide", "renderers")),
-    *(("judges", "judges"), ("similarity", "similarities")),
+    *(("judges", "judges"), ("steering_judges", "judges"), ("similarity", "similarities")),
 )
 
 
@@ -361,14 +361,16 @@ def refuse_code(values: Mapping[str, Any], where: str, *, received: bool = False
     """
     for name, family in _FAMILIES:
         for given in _proposed(values.get(name)) or (values.get(name),):
-            for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and name == "judges" else _listed(given):
-                default_registry(family).refuse_code(spec, where)
+            for spec in re.split(r"[,\s]+", given) if isinstance(given, str) and family == "judges" else _listed(given):
+                # The one plug-in whose argument names another plug-in.
+                default_registry(family).refuse_code(spec.removeprefix("constrained:"), where)
     for given in _proposed(values.get("matching")) or (values.get("matching"),):
         rule, _, argument = str(given).partition(":")
         if rule == "llm":
             default_registry("judges").refuse_code(argument, where)
-    options = (values.get(f"{name}_options") for name in ("planner", *_DRAWERS, "judge"))
-    urls = [values.get("base_url"), *(item.get("base_url") for item in options if isinstance(item, dict))]
+    options = [_options_of(values.get(f"{name}_options")) for name in (*_WITH_OPTIONS, "judge")]
+    told = [(key, url) for item in options for key, value in item.items() for url in _listed(value)]
+    urls = [values.get("base_url"), *(url for key, url in told if key == "base_url" or "://" in url)]
     for url in filter(None, urls) if received else ():
         if str(url) != os.environ.get("KATHA_BASE_URL") and not (
             url_problem(str(url)) is None and is_loopback(str(url))

@@ -161,6 +161,7 @@ def test_a_similarity_of_one_s_own_is_checked(plugin: str) -> None:
 
 NAMED = [{"renderer": "os:system:touch X"}, {"judges": ["pixel", "os:system:X"]}, {"judges": "a,os:system"}]
 NAMED += [{name: "os:system"} for name in ("planner", "bridge_renderer", "guide", "similarity")]
+NAMED += [{"steering_judges": ["os:system"]}, {"steering_judges": "a,os:system"}, {"planner": "constrained:os:system"}]
 
 
 @pytest.mark.parametrize("values", NAMED)
@@ -173,7 +174,12 @@ def test_a_file_names_no_code(values: dict[str, object], monkeypatch: pytest.Mon
 
 def test_a_received_file_names_no_server_to_send_a_key_to(monkeypatch: pytest.MonkeyPatch) -> None:
     url = "https://evil.example/v1"
-    for values in ({"base_url": url}, {"renderer_options": {"base_url": url}}, {"judge_options": {"base_url": url}}):
+    options: list[dict[str, object]] = [
+        {f"{name}_options": given}
+        for name in ("judge", "renderer", "planner", "guide")
+        for given in ({"base_url": url}, [f"base_url={url}"], f"base_url={url}", {"server": url}, {"servers": [url]})
+    ]
+    for values in ({"base_url": url}, *options):
         with pytest.raises(UsageError, match="no key is sent"):
             refuse_code(values, "The run", received=True)
     refuse_code({"base_url": "http://127.0.0.1:8000/v1", "renderer": "sketch:ink"}, "The run", received=True)
