@@ -432,8 +432,9 @@ class PictureLimits:
 class JudgePrompt:
     """One question as it is put to a judge.
 
-    instruction: the condition's and dimension's rendered prompt text. options: the fixed choices in order (the last is
-    `Unclear`), or None for a free answer. schema: the JSON schema of the reply (Sec. E.5).
+    instruction: the condition's and dimension's rendered prompt text. options: the fixed choices in order, or None for
+    a free answer; the last is `Unclear`, but under the condition `none`, where a best guess is demanded.
+    schema: the JSON schema of the reply (Sec. E.5).
     """
 
     question: str
@@ -505,18 +506,18 @@ class Judge(ABC):
     price: Mapping[str, float] | None = _NOTHING
     """US dollars per million tokens by kind (`input`, `output`); empty where it is free, None when unknown."""
     thoughts: int = 0
-    """Tokens that it is reckoned to think for a call beside the answers; they are paid for as output."""
+    """Estimated thinking tokens of a call beside the answers, in `--dry-run`; they are paid for as output."""
     picture_side: int | None = None
     """The longest side in pixels of the pictures that it is sent; None: they go as they are."""
     picture_limits: PictureLimits | None = None
-    """What its vendor takes and shows of pictures, by which a packet is made for it; None: all of them."""
+    """The pictures that its vendor takes; a packet is cut to them. None: all of them."""
     asks_together: bool = False
     """Whether all questions of a packet may be put to it in one call (`ask_together`), which carries the pictures once;
     otherwise each question is a call of its own."""
     caveat: str = ""
     """What there is to know of its answers, in a sentence that stands beside its numbers."""
     amended: Mapping[str, Any] = _NOTHING
-    """What of `spec()` does not hold for calls from now on, where a server can make it ask in another way."""
+    """Entries that replace those of `spec()` for calls from now on, where a server makes it ask in another way."""
 
     @abstractmethod
     def spec(self) -> Mapping[str, Any]:

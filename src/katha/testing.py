@@ -26,7 +26,7 @@ from PIL import Image
 from katha.errors import JudgeError, KathaError, PlanError, RenderError
 from katha.eval_bridge.bench.boards import JudgedFrame
 from katha.eval_bridge.metrics import Features, Metric, MetricBoard, MetricContext, measure_board
-from katha.eval_bridge.packets.instructions import reply_schema
+from katha.eval_bridge.packets.instructions import UNCLEAR, reply_schema
 from katha.jsonio import digest
 from katha.planners.base import validate_plan
 from katha.protocols import (
@@ -583,11 +583,13 @@ def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = No
     judge = make()
     shown = images or (picture("one", (96, 64)), picture("two", (96, 64)))
 
-    def answers(condition: Condition, options: tuple[str, ...] | None) -> None:
+    def answers(condition: Condition, options: tuple[str, ...] | None, *, together: bool = False) -> None:
+        if options is not None and condition == "none":
+            options = tuple(option for option in options if option != UNCLEAR)  # a best guess is demanded
         evidence = Evidence(condition, shown if "image" in condition else (), _TEXT if "text" in condition else None)
         schema = reply_schema(condition, options)
         prompts = [JudgePrompt(question, "action_visibility", "Answer.", options, schema) for question in _QUESTIONS]
-        replies = list(judge.ask(evidence, prompts))
+        replies = list((judge.ask_together if together else judge.ask)(evidence, prompts))
         _need(len(replies) == 2, f"two questions under {condition} gave {len(replies)} replies")
         for reply in replies:
             _need(reply.status in get_args(AnswerStatus), f"{reply.status!r} is not a status")
@@ -603,5 +605,14 @@ def check_judge(make: Callable[[], Judge], images: tuple[bytes, ...] | None = No
         if not judge.always_chooses:
             answers("text", None)
 
-    checks = {"spec": lambda: _check_spec(judge, make()), "choice": chooses, "free answers": answers_freely}
+    def answers_together() -> None:
+        for options in (_OPTIONS, *(() if judge.always_chooses else (None,))) if judge.asks_together else ():
+            answers("image", options, together=True)
+
+    checks = {
+        "spec": lambda: _check_spec(judge, make()),
+        "choice": chooses,
+        "free answers": answers_freely,
+        "questions in one call": answers_together,
+    }
     return _run_checks(f"The judge {type(judge).__name__}", checks)

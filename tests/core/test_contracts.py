@@ -19,6 +19,7 @@ from katha.protocols import (
     Capabilities,
     Evidence,
     FrameRequest,
+    JudgePrompt,
     JudgeReply,
     Planner,
     PlanRequest,
@@ -345,13 +346,29 @@ def record() -> StoryRecord:
 
 
 def test_judges_have_a_contract() -> None:
-    assert testing.check_judge(PixelJudge) == ["spec", "choice", "free answers"]
+    assert testing.check_judge(PixelJudge) == ["spec", "choice", "free answers", "questions in one call"]
     with pytest.raises(ContractError, match="choice: the answer 'blue' is none of the options"):
         testing.check_judge(lambda: ScriptedJudge(lambda evidence, prompt: "blue"))
     with pytest.raises(ContractError, match="choice: a reply is `ok` and has no answer"):
         testing.check_judge(lambda: ScriptedJudge(lambda evidence, prompt: JudgeReply("ok")))
     with pytest.raises(ContractError, match="has no answer left"):
         testing.check_judge(lambda: ScriptedJudge([]))
+    with pytest.raises(ContractError, match="choice: the answer 'Unclear' is none of the options"):
+        testing.check_judge(lambda: ScriptedJudge(lambda evidence, prompt: "Unclear"))  # no guess under `none`
+
+
+class _AnswersOne(PixelJudge):
+    """Takes all questions in one call and answers the first."""
+
+    asks_together = True
+
+    def ask_together(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        yield from self.ask(evidence, prompts[:1])
+
+
+def test_questions_in_one_call_are_part_of_a_judges_contract() -> None:
+    with pytest.raises(ContractError, match="questions in one call: two questions under image gave 1 replies"):
+        testing.check_judge(_AnswersOne)
 
 
 def test_doubles_follow_their_script_and_fail_when_it_is_used_up(record: StoryRecord) -> None:

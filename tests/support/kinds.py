@@ -1,4 +1,4 @@
-"""Which test modules are of which kind, for the marks that tests/conftest.py sets.
+"""Which test modules are of which kind, for the marks that conftest.py sets.
 
 `unit` runs in one process, without a browser, a graph run, torch or a whole release: `make fast` runs these within a
 minute on two cores and collects nothing else.
