@@ -270,7 +270,7 @@ class PageColumn(NamedTuple):
     condition: Condition
 
 
-class GivenAnswer(NamedTuple):
+class ShownAnswer(NamedTuple):
     """One judge's answer as it is shown: `verdict` is right, wrong or none, and `mark` its sign."""
 
     judge: str
@@ -284,7 +284,7 @@ class QuestionRow(NamedTuple):
     """One question and a cell for each column, which holds every judge's answer; `flag` says what a repair changed."""
 
     question: Question
-    cells: list[list[GivenAnswer]]
+    cells: list[list[ShownAnswer]]
     flag: str
 
 
@@ -313,15 +313,15 @@ class AnswersOnPage:
             rows.append(QuestionRow(question, cells, _flag(cells) if flags else ""))
         return QuestionTable(columns, rows, len(self._judges) > 1)
 
-    def _given(self, story: str, question: Question, column: PageColumn, judge: str) -> GivenAnswer:
+    def _given(self, story: str, question: Question, column: PageColumn, judge: str) -> ShownAnswer:
         answer = self._found.get((column.method, judge, story, question.question_id, column.condition))
         if answer is None:
-            return GivenAnswer(judge, "none", DASH, "not asked", "")
+            return ShownAnswer(judge, "none", DASH, "not asked", "")
         if answer.status != "ok":
-            return GivenAnswer(judge, "none", "!", answer.status, answer.error or "")
+            return ShownAnswer(judge, "none", "!", answer.status, answer.error or "")
         verdict = match(answer, question, self._rule)
         name, mark = VERDICTS[verdict.right]
-        return GivenAnswer(judge, name, mark, answer.answer or "", verdict.reason)
+        return ShownAnswer(judge, name, mark, answer.answer or "", verdict.reason)
 
 
 def columns_of(boards: Iterable[tuple[str, str]], *, guessed: bool = False) -> list[PageColumn]:
@@ -334,7 +334,7 @@ def columns_of(boards: Iterable[tuple[str, str]], *, guessed: bool = False) -> l
     return [*columns, PageColumn("Guessed without either", None, "none")] if guessed else columns
 
 
-def _flag(cells: list[list[GivenAnswer]]) -> str:
+def _flag(cells: list[list[ShownAnswer]]) -> str:
     """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
     if len(cells) < 4:
         return ""

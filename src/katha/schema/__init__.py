@@ -627,7 +627,7 @@ class Missed(Record):
     answered: dict[str, str]
 
 
-class Evidence(Record):
+class RepairEvidence(Record):
     """What judges could not tell from a board, and so what its repair is about.
 
     asked: how many steering questions of the transition were asked on its frames. missed: those of them that were
@@ -672,7 +672,7 @@ class Decision(Record):
     accepted: bool = False
     reason: str
     reviewed: bool = False
-    evidence: list[Evidence] = Field(default=[], exclude_if=_unsaid)
+    evidence: list[RepairEvidence] = Field(default=[], exclude_if=_unsaid)
     tried: list[Tried] = Field(default=[], exclude_if=_unsaid)
 
 
