@@ -29,8 +29,8 @@ from katha.app.reports.page import (
     Run,
     ShownAnswer,
     finished_run,
-    headline,
     load_run,
+    own_numbers,
     read_back,
     unscored,
 )
@@ -419,7 +419,7 @@ def _finished(run: Run) -> DeskBoard:
         for frame in run.board.frames
     ]
     viewed = bool(viewers(run))
-    after, before = headline(run.scores, run.board.mode), headline(run.scores, "base")
+    after, before = own_numbers(run.scores, run.board.mode), own_numbers(run.scores, "base")
     return DeskBoard(
         name=run.folder.name,
         title=RunFolder(run.folder).title(run.story),

@@ -148,7 +148,7 @@ class _Evaluation:
         return {
             "state": state,
             "scores": scores,
-            "headline": lead,
+            "shown_judge": lead,
             "boards": [(judge, [(name, _leaderboard(scores, judge, name)) for name in blocks]) for judge in judges],
             "entries": entries,
             "dimensions": DIMENSIONS,

@@ -347,7 +347,7 @@ def _flag(cells: list[list[ShownAnswer]]) -> str:
 # Of scores, what is shown first.
 
 
-class Headline(NamedTuple):
+class OwnNumbers(NamedTuple):
     """The filtered numbers of one method, by the ensemble where there is one, else by its only judge."""
 
     judge: str | None = None
@@ -358,18 +358,18 @@ class Headline(NamedTuple):
     n_questions: int = 0
 
 
-def headline(scores: Scores, method: str) -> Headline:
+def own_numbers(scores: Scores, method: str) -> OwnNumbers:
     """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge cannot
     measure it (see `scoring.gate`)."""
     judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
-        return Headline()
+        return OwnNumbers()
     row = judges[judge]
     block = row.filtered
     if unmeasured(row) is not None:
-        return Headline(judge, n_valid=row.n_valid, n_questions=row.n_questions)
-    return Headline(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
+        return OwnNumbers(judge, n_valid=row.n_valid, n_questions=row.n_questions)
+    return OwnNumbers(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
 
 
 _NOBODY = "none"
@@ -397,7 +397,7 @@ def unscored(scores: Scores) -> list[str]:
     silent = [note for note in scores.notes if note.startswith(NO_SCORES)]
     told = [*silent, *(note for note in scores.notes if f": {UNSCORED}." in note)]
     for method in scores.methods:
-        row = headline(scores, method)
+        row = own_numbers(scores, method)
         judged = scores.methods[method].judges.get(row.judge or "")
         if judged is not None and (why := unmeasured(judged)) is not None:
             told.append(f"{method}: {CANNOT} ({row.judge}): {why}.")
@@ -408,7 +408,7 @@ def guessed(scores: Scores) -> list[str]:
     """Return what the shown numbers of each method owe to the evidence; nothing where no question was asked without."""
     told = []
     for method in scores.methods:
-        row = scores.methods[method].judges.get(headline(scores, method).judge or "")
+        row = scores.methods[method].judges.get(own_numbers(scores, method).judge or "")
         if row is not None and (words := _guessed_words(method, row.common_valid, row.unguessed)) is not None:
             told.append(words)
     return told

@@ -30,8 +30,8 @@ from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Memory, stages_of
 from katha.experiments.cluster.progress import OnWorkers, unheard
+from katha.experiments.cluster.stage_models import Memory, stages_of
 from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.comparison.job import (
     COMPARISON,

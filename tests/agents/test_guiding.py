@@ -27,7 +27,7 @@ from katha.app.needs import needs_of_run
 from katha.config import Settings, cache_folder, identity_of, resolve
 from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.cluster.hands import Hands
+from katha.experiments.cluster.stage_models import StageModels
 from katha.experiments.comparison.methods import read_methods
 from katha.jsonio import read_json
 from katha.models.base import Turn
@@ -342,6 +342,6 @@ def test_a_station_of_a_cluster_has_the_guide_too(tmp_path: Path) -> None:
     config = Settings(renderer="follower", guide="block", judges=("pixel",))
     made = plugins(renderer=Follower(), guide=BlockRenderer(), similarity=PixelSimilarity())
     with Store(cache_folder()) as store:
-        seen = Hands("here", store).plugins(config, made)
+        seen = StageModels("here", store).plugins(config, made)
     assert isinstance(seen.guide, BlockRenderer)
     assert seen.guide.spec() == BlockRenderer().spec()
