@@ -84,22 +84,24 @@ measures: $(VENV)/.dev ## figures of the code's structure beside their limits
 docs: $(VENV)/.docs links ## the site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# Both distributions as both kinds of archive, each kind in an environment of its own and used from outside the checkout:
-# katha alone says what it can do, and with the stand-in it draws.
-wheel: $(BIN)/python ## build both distributions and try them
+# Both distributions as both kinds of archive, built once; on each of PYTHONS each kind in an environment of its own, used
+# from outside the checkout: katha alone says what it can do, and with the stand-in it draws.
+PYTHONS ?= $(PYTHON)
+wheel: $(BIN)/python ## build both distributions and try them, on each of PYTHONS
 	rm -rf dist && $(BIN)/pip install -q "build>=1.3" && $(BIN)/python -m build -o dist . && $(BIN)/python -m build -o dist sketch
-	@for kind in whl tar.gz; do \
-		work=$$(mktemp -d) && echo "Trying dist/*.$$kind in $$work" && cp examples/lion_and_mouse.txt $$work/story.txt && \
-		$(PYTHON) -m venv $$work/venv && $$work/venv/bin/pip install -q dist/katha-[0-9]*.$$kind && \
+	@for python in $(PYTHONS); do for kind in whl tar.gz; do \
+		work=$$(mktemp -d) && echo "Trying dist/*.$$kind on $$($$python --version) in $$work" && cp examples/lion_and_mouse.txt $$work/story.txt && \
+		$$python -m venv $$work/venv && $$work/venv/bin/pip install -q dist/katha-[0-9]*.$$kind && \
 		(cd $$work && export KATHA_CACHE=$$work/cache && venv/bin/katha --help >/dev/null && venv/bin/katha doctor) && \
 		$$work/venv/bin/pip install -q dist/katha_sketch-[0-9]*.$$kind && \
 		(cd $$work && export KATHA_CACHE=$$work/cache && venv/bin/katha run story.txt --out out && test -s out/report.html) && \
 		rm -rf $$work || exit 1; \
-	done
+	done; done
 
-# What has to hold for a release is checked first;
-release: ## check version, changelog and tag, then make wheel
-	$(PYTHON) .ci/release.py && $(MAKE) wheel
+# What has to hold for a release is checked first; it is tried on every Python that pyproject.toml names.
+RELEASE_PYTHONS ?= python3.11 python3.12 python3.13
+release: ## check version, changelog and tag, then make wheel on 3.11, 3.12 and 3.13
+	$(PYTHON) .ci/release.py && $(MAKE) wheel PYTHONS="$(RELEASE_PYTHONS)"
 
 # The versions that the tests passed with, as pip reads them: `pip install -c constraints.txt`. Made in a new environment.
 lock: ## write constraints.txt anew from the newest releases

@@ -625,7 +625,7 @@ class MeasuredBoards:
 
 
 @dataclass
-class Prepared:
+class PreparedStory:
     """The plan and the story with its questions; None until the machine has made them or read them from a folder."""
 
     plan: Plan | None = None
@@ -651,7 +651,7 @@ class RunContext:
     engine: JudgingEngine
     given_plan: Plan | None = None
     measured: MeasuredBoards = field(default_factory=MeasuredBoards, repr=False)
-    ready: Prepared = field(default_factory=Prepared, repr=False)
+    ready: PreparedStory = field(default_factory=PreparedStory, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
@@ -667,7 +667,7 @@ class RunContext:
         mode: Mode | None = None,
         matching: Rule | None = None,
         measured: MeasuredBoards | None = None,
-        ready: Prepared | None = None,
+        ready: PreparedStory | None = None,
     ) -> Self:
         """Return the surroundings of a run of `record` by `config`.
 
@@ -689,7 +689,7 @@ class RunContext:
             engine=JudgingEngine(plugins.judges, store, budget=plugins.budget, when_spent="stop"),
             given_plan=given_plan,
             measured=measured or MeasuredBoards(),
-            ready=ready or Prepared(),
+            ready=ready or PreparedStory(),
         )
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from katha.agents.context import Prepared, RunContext
+from katha.agents.context import PreparedStory, RunContext
 from katha.agents.pictures import drawable_size
 from katha.agents.state import Emit
 from katha.jsonio import sha256_hex
@@ -28,7 +28,7 @@ def guided_by(context: RunContext, guide: Renderer) -> RunContext:
         config=context.config.model_copy(update={**named, **others, "style": ""}),
         plugins=replace(context.plugins, renderer=guide, bridge=None, guide=None),
         size=drawable_size(guide.capabilities, context.size),
-        ready=Prepared(context.plan().model_copy(update={"style": ""}), context.ready.story),
+        ready=PreparedStory(context.plan().model_copy(update={"style": ""}), context.ready.story),
     )
 
 

@@ -19,14 +19,14 @@ from katha.eval_bridge.packets.instructions import STEERING_VARIANT
 from katha.eval_bridge.packets.packets import make_packet
 from katha.eval_bridge.scoring.outcomes import recoverability
 from katha.protocols import Judge, PlainPrompt, can
-from katha.schema import Answer, Board, Event, Evidence, Missed, Move, Panel, Question, Tried
+from katha.schema import Answer, Board, Event, Missed, Move, Panel, Question, RepairEvidence, Tried
 
 __all__ = ["Proposed", "answered_by", "gather", "propose"]
 
 _SEEN_TOKENS = 600
 
 
-def gather(context: RunContext, board: Board, pair: tuple[int, int], emit: Emit) -> Evidence:
+def gather(context: RunContext, board: Board, pair: tuple[int, int], emit: Emit) -> RepairEvidence:
     """Return what the judges that steer could not tell from `board`: of one transition, and of the whole.
 
     Every question was asked when the board was measured, so all answers but what is seen come from the cache.
@@ -42,7 +42,9 @@ def gather(context: RunContext, board: Board, pair: tuple[int, int], emit: Emit)
     seen = _seen(context, shown, pair)
     for text in seen.values():
         emit(Event(stage="localize", kind="progress", message=f"Seen in frames {pair[0]} and {pair[1]}: {text}"))
-    return Evidence(pair=pair, asked=len(own), missed=missed, elsewhere=_missed(context, open_ones, whole), seen=seen)
+    return RepairEvidence(
+        pair=pair, asked=len(own), missed=missed, elsewhere=_missed(context, open_ones, whole), seen=seen
+    )
 
 
 def answered_by(context: RunContext, board: Board) -> set[str]:
@@ -100,7 +102,7 @@ class Proposed(NamedTuple):
     """What a round draws, what it was proposed from, and why nothing was where nothing is."""
 
     moves: list[Move]
-    evidence: Evidence
+    evidence: RepairEvidence
     why: str = ""
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Review = Callable[[ReviewRequest], ReviewChoice]
 _SEED_NOTE = "In an ablation this mode reports the mean over the seeds; these numbers are the first seed's."
-_THREAD = "{run_id}/records"
+_THREAD = "{run_id}/repair-records"
 """The checkpoints' thread. The name changes with the form of the state: a run that an older katha left half done then
 begins anew, and finds everything that it paid for in the cache."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict, TypeVar
 
 from katha.errors import InputFileError, PlanError, RecordError, RenderError, UnfitFrameError
 from katha.eval_bridge.judging.answers import Outcome
-from katha.schema import Board, Candidate, Candidates, Coverage, Decision, Event, Evidence, Move, Record, Tried
+from katha.schema import Board, Candidate, Candidates, Coverage, Decision, Event, Move, Record, RepairEvidence, Tried
 from katha.schema.scores import Scores
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class InsertionPlace(Record):
 # LangGraph writes a record into a checkpoint by its class and fields; `CHECKPOINTED` lists the classes that it may
 # make when it reads one.
 
-CHECKPOINTED = (Board, Candidate, Decision, Evidence, Move, InsertionPlace, ReviewChoice, Tried)
+CHECKPOINTED = (Board, Candidate, Decision, RepairEvidence, Move, InsertionPlace, ReviewChoice, Tried)
 
 
 def merge(old: Mapping[str, T] | None, new: Mapping[str, T]) -> dict[str, T]:
@@ -150,7 +150,7 @@ class RunState(TypedDict, total=False):
     moves: list[Move]
     """What was proposed in this round."""
 
-    evidence: Annotated[list[Evidence], operator.add]
+    evidence: Annotated[list[RepairEvidence], operator.add]
     """What each round's proposals were made from."""
 
     tried: Annotated[list[Tried], operator.add]

@@ -30,9 +30,9 @@ from katha.config import Settings, katha_version, split_settings
 from katha.errors import OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Memory
 from katha.experiments.cluster.progress import OnWorkers
 from katha.experiments.cluster.runs import FinishedRuns, Planning, StoryRun, plans_by_stages, runs_by_workers
+from katha.experiments.cluster.stage_models import Memory
 from katha.experiments.cluster.work import Drains, Turns, open_store
 from katha.experiments.inputs.stories import RunOptions, choose_stories
 from katha.jsonio import digest, write_json

@@ -84,7 +84,7 @@ def pack_review(
 
 def score_review(answers: Sequence[Path], study: Path, out: Path, decisions: Path | None = None) -> Reviewed:
     """Write what reviewers' decisions come to into `out`: `review.json`, `verdicts.jsonl`, tables, `stories.jsonl` as
-    it may be released, and `adjudicate.jsonl` with what is open.
+    it may be released, and `adjudicate.jsonl` with what is open, or is to be edited and not corrected.
 
     Raises:
         UsageError: a file is none of the review's, or a decision cannot be used; nothing is written.
@@ -97,18 +97,21 @@ def score_review(answers: Sequence[Path], study: Path, out: Path, decisions: Pat
     collected, notes = read_answer_files(answers, key)
     verdicts = adjudicate(collected, _decisions(decisions) if decisions is not None else ())
     rows = review_tables(verdicts)
+    kept = "".join(record.model_dump_json() + "\n" for record in released(records, verdicts))
     out.mkdir(parents=True, exist_ok=True)
     told = {"format": 1, "study": key.study, "reviewers": len(collected), "notes": notes}
     write_json(out / "review.json", {**told, "units": [row.model_dump(mode="json") for row in rows]})
     lines = [canonical(verdict.model_dump(mode="json")) + b"\n" for verdict in verdicts]
     write_bytes_atomic(out / "verdicts.jsonl", b"".join(lines))
     still = [
-        {**verdict.model_dump(mode="json", include={"story_id", "unit", "id", "votes", "notes"}), "decision": None}
+        {
+            **verdict.model_dump(mode="json", include={"story_id", "unit", "id", "votes", "notes", "decision"}),
+            "corrected": {},
+        }
         for verdict in verdicts
-        if verdict.standing == "open"
+        if verdict.standing == "open" or (verdict.effect == "edit" and not verdict.corrected)
     ]
     write_bytes_atomic(out / OPEN, b"".join(canonical(row) + b"\n" for row in still))
-    kept = "".join(record.model_dump_json() + "\n" for record in released(records, verdicts))
     write_bytes_atomic(out / STORIES, kept.encode("utf-8"))
     write_tables(out, [_table(rows)])
     return Reviewed(rows, verdicts)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from katha.agents.editor.editing import read_board
-from katha.agents.editor.merging import Merged, Told, merge_told, told_of, tracked, version_board
+from katha.agents.editor.merging import FrameWords, Merged, merge_told, told_of, tracked, version_board
 from katha.agents.editor.names import caption_of
 from katha.agents.editor.talk import STATUSES
 from katha.app.exports.board import ExportOptions
@@ -100,7 +100,7 @@ def _frame_of(cells: Mapping[str, str], where: str) -> tuple[str, int]:
     return "", int(number[0])
 
 
-def _told(cells: Mapping[str, str], base: Told, caption: str, where: str) -> Told:
+def _told(cells: Mapping[str, str], base: FrameWords, caption: str, where: str) -> FrameWords:
     """Return what a row says; what is as it was exported is as `base` has it. caption: what stood there as one."""
     usual = ExportOptions().seconds
     words: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def _told(cells: Mapping[str, str], base: Told, caption: str, where: str) -> Tol
     status = cells.get("status")
     if status is not None and status.casefold() not in ("", *STATUSES):
         raise InputFileError(f"{where}, 'status': {status[:40]!r} is none.", hint=f"Known: {', '.join(STATUSES)}.")
-    return Told(words, status.casefold() if status is not None else None)
+    return FrameWords(words, status.casefold() if status is not None else None)
 
 
 def _seconds(cell: str, where: str) -> float | None:

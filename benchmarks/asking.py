@@ -72,7 +72,7 @@ def _megabytes() -> float:
 
 def evaluate(folder: Path) -> Account:
     """One evaluation of the inputs in `folder`, as `katha eval` makes it."""
-    from katha.eval_bridge.bench.boards import Boards
+    from katha.eval_bridge.bench.boards import MethodBoards
     from katha.experiments.evaluation.eval_folder import EvalSettings
     from katha.experiments.evaluation.evaluate import EvalJob
     from katha.experiments.evaluation.evaluate import evaluate as run
@@ -93,7 +93,7 @@ def evaluate(folder: Path) -> Account:
     records = load_stories(str(folder / "stories.jsonl"))
     job = EvalJob(
         records=records,
-        methods=[Boards("boards", folder / "boards")],
+        methods=[MethodBoards("boards", folder / "boards")],
         judges={"scripted": ScriptedJudge(rule, keep=False)},
         settings=EvalSettings(resamples=1_000),
         prepare=prepare_stories(str(folder / "stories.jsonl")),

@@ -155,11 +155,11 @@ def _transfers(model: str) -> dict[str, tuple[int, int]]:
     for seed in (1, 2):
         list(renderer.render_board([_request(one, seed) for one in _PROMPTS]))
     with renderer.pipeline([_request(_PROMPTS[0], 1)]) as loaded:
-        moves = loaded.parking.moves if loaded.parking is not None else []
-    ours = [move for move in moves if move.name == "transformer" and move.comes]
+        transfers = loaded.parking.transfers if loaded.parking is not None else []
+    ours = [move for move in transfers if move.name == "transformer" and move.comes]
     return {
         "denoiser_brought": (brought.count(id(theirs.transformer)), len(ours)),
-        "bytes_moved": (2 * sum(sizes[key] for key in brought), sum(move.nbytes for move in moves)),
+        "bytes_moved": (2 * sum(sizes[key] for key in brought), sum(move.nbytes for move in transfers)),
     }
 
 

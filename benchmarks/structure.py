@@ -1,8 +1,8 @@
 """Measure the structure of both distributions: `python -m benchmarks.structure`, or `make measures`.
 
 Counts lines, files, functions, their complexity (radon's count of McCabe's number) and parameters, annotations, untyped
-dictionaries, lazy imports, import cycles and imports of the stand-in, and says beside each figure what it may be at
-most. The exit code is 1 when a limit is exceeded.
+dictionaries, lazy imports, import cycles, imports of the stand-in and public class names that stand for two things, and
+says beside each figure what it may be at most. The exit code is 1 when a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ CORE = House(
             "imports of katha inside functions": 59,
             "import cycles, lazy ones included": 0,
             "imports of the stand-in": 0,
+            "public class names defined twice": 0,
         }
     ),
 )
@@ -177,6 +178,7 @@ class _Count:
         self.complexities: list[int] = []
         self.places: list[str] = []
         self.graph: dict[str, set[str]] = defaultdict(set)
+        self.classes: dict[str, list[str]] = defaultdict(list)
         for name, path in self.modules.items():
             self._module(name, path)
 
@@ -195,6 +197,9 @@ class _Count:
             self.complexities.append(value)
             if value > self.house.complex:
                 self.places.append(f"{where}:{line} {function}: complexity {value}")
+        for named in ast.walk(tree):
+            if isinstance(named, ast.ClassDef) and not named.name.startswith("_"):
+                self.classes[named.name].append(f"{where}:{named.lineno}")
         for node in functions(tree):
             self._function(node, text.splitlines()[node.lineno - 1], where)
 
@@ -217,6 +222,7 @@ def figures(house: House = CORE, root: Path = ROOT) -> tuple[list[Figure], list[
     """Return a distribution's figures, and the places where a limit is exceeded."""
     made = _Count(house, root)
     groups = cycles(made.graph)
+    doubled = {name: places for name, places in sorted(made.classes.items()) if len(places) > 1}
     told: dict[str, float] = {
         "lines": made.lines,
         "files": len(made.modules),
@@ -233,9 +239,12 @@ def figures(house: House = CORE, root: Path = ROOT) -> tuple[list[Figure], list[
         "imports of katha inside functions": made.lazy,
         "import cycles, lazy ones included": len(groups),
         "imports of the stand-in": made.strangers,
+        "public class names defined twice": len(doubled),
     }
     limits = {"most complex function": house.complex, **house.limits}
     places = [*made.places, *(f"import cycle: {', '.join(group)}" for group in groups)]
+    if "public class names defined twice" in house.limits:
+        places += [f"class {name} is defined twice: {', '.join(found)}" for name, found in doubled.items()]
     return [Figure(name, value, limits.get(name)) for name, value in told.items()], places
 
 

@@ -22,11 +22,11 @@ from katha.schema import (
     SHOT_ANGLES,
     SHOT_SIZES,
     Device,
-    Evidence,
     Move,
     MoveKind,
     Panel,
     Plan,
+    RepairEvidence,
     Seen,
     StoryRecord,
     Transition,
@@ -50,7 +50,7 @@ class Task:
     transition: Transition
     kinds: tuple[MoveKind, ...]
     count: int
-    evidence: Evidence | None = None
+    evidence: RepairEvidence | None = None
     tried: tuple[Tried, ...] = ()
     panels: tuple[Panel, ...] = ()
 

@@ -344,12 +344,12 @@ def tune_needs(records: Sequence[StoryRecord], config: Settings) -> Needs:
     return _needs(records, config, counts)
 
 
-def _mode_counts(mode: Mode, shape: StoryShape, seeds: int, moves: int, *, boards: int, plain: bool) -> Counts:
-    """Return what one mode takes on one story. moves: how many frames a repair by moves may draw with each seed.
+def _mode_counts(mode: Mode, shape: StoryShape, seeds: int, move_frames: int, *, boards: int, plain: bool) -> Counts:
+    """Return what one mode takes on one story. move_frames: how many frames a repair by moves may draw with each seed.
     boards: how many it reports. plain: its base boards are its own, and the first of them is reported, too."""
     candidates = 1 if mode.select == "first" else seeds
     draws = (seeds if mode.draws == "every" else 1) if mode.insert != "none" else 0
-    inserted = boards * draws * (moves if mode.insert == "moves" else mode.budget)
+    inserted = boards * draws * (move_frames if mode.insert == "moves" else mode.budget)
     own = Counts(
         frames=candidates * shape.panels if plain else 0,
         inserted=inserted,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.config import Flag, Settings, katha_version
 from katha.configs import load_config
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, JudgedBoard, MethodBoards, read_board
 from katha.eval_bridge.matching.match import require_rule, usual_rule
 from katha.eval_bridge.matching.rules import folder_rule
 from katha.eval_bridge.people.analysis import Analysis
@@ -93,7 +93,7 @@ class StudyJob:
     """Stories, boards and options of a study. source: where the stories came from."""
 
     records: Sequence[StoryRecord]
-    boards: Sequence[Boards]
+    boards: Sequence[MethodBoards]
     options: PeopleStudyOptions
     source: str | Path | None = None
 
@@ -183,7 +183,7 @@ def _asked(record: StoryRecord, selected: str) -> StoryRecord:
 
 
 def _boards(
-    given: Sequence[Boards], records: Sequence[StoryRecord]
+    given: Sequence[MethodBoards], records: Sequence[StoryRecord]
 ) -> tuple[dict[str, dict[str, JudgedBoard]], dict[str, dict[str, str]]]:
     found: dict[str, dict[str, JudgedBoard]] = {}
     invalid: dict[str, dict[str, str]] = {}

@@ -206,7 +206,7 @@ def worth_another_try(error: KathaError) -> bool:
 P = TypeVar("P")
 
 
-class Shelf:
+class PluginPool:
     """Plug-ins by settings: what two settings have in common is made once, so that a model is in memory once.
 
     Judges, similarity and budget are the same for all.
@@ -223,7 +223,7 @@ class Shelf:
         self._made: dict[str, object] = {}
 
     @classmethod
-    def of(cls, plugins: Plugins, config: Settings) -> Shelf:
+    def of(cls, plugins: Plugins, config: Settings) -> PluginPool:
         """Return a shelf that holds the plug-ins made for `config`."""
         shelf = cls(plugins.judges, plugins.similarity, plugins.budget, plugins.steering)
         for kind, made in (("planner", plugins.planner), ("renderer", plugins.renderer)):

@@ -8,14 +8,16 @@ from katha.errors import PlanError
 from katha.jsonio import digest
 from katha.planners.base import require_readable
 from katha.reading import story_reader
-from katha.schema import Coverage, Made, Panel, Plan, StoryRecord, Transition
+from katha.schema import Coverage, Panel, Plan, PlanMarks, StoryRecord, Transition
 
 __all__ = ["read_plan", "resealed", "with_hash"]
 
 
 def with_hash(plan: Plan) -> Plan:
     """Return `plan` with the marks by which a later reader sees what of it was changed by hand."""
-    made = Made(panels=[_mark(panel) for panel in plan.panels], transitions=[_text(one) for one in plan.transitions])
+    made = PlanMarks(
+        panels=[_mark(panel) for panel in plan.panels], transitions=[_text(one) for one in plan.transitions]
+    )
     return plan.model_copy(update={"made": made})
 
 
@@ -78,7 +80,7 @@ def read_plan(value: object, record: StoryRecord) -> Plan:
     steps, said = _Renewal(plan, given, [row.get("index") for row in rows]).steps()
     if plan.questions and said:
         said.append(f"The plan's own {len(plan.questions)} questions are kept as they are.")
-    if plan.coverage is not None and [_mark(panel) for panel in plan.panels] != (plan.made or Made()).panels:
+    if plan.coverage is not None and [_mark(panel) for panel in plan.panels] != (plan.made or PlanMarks()).panels:
         plan = plan.model_copy(update={"coverage": story_reader().covered(plan.coverage, record, plan.panels)})
     return with_hash(plan.model_copy(update={"transitions": steps, "renewed": said}))
 
@@ -88,7 +90,7 @@ class _Renewal:
 
     def __init__(self, plan: Plan, given: Sequence[Transition], numbers: Sequence[object]) -> None:
         self._plan, self._given, self._numbers = plan, given, numbers
-        self._made = plan.made or Made()
+        self._made = plan.made or PlanMarks()
         self._now = [_mark(panel) for panel in plan.panels]
 
     def steps(self) -> tuple[list[Transition], list[str]]:

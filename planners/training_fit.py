@@ -288,7 +288,7 @@ def chunked_loss(hidden: Any, labels: Any, head: Any, items: Any = None) -> Any:
 
 
 def take_loss_in_parts(model: Any) -> None:
-    """Have a causal language model take its loss by `chunked_loss`, if its scores are its head's and nothing else."""
+    """Patch a causal language model to compute its loss by `chunked_loss`, if its scores are its head's alone."""
     from transformers.modeling_outputs import CausalLMOutputWithPast
 
     head, text = model.get_output_embeddings(), model.config.get_text_config()
@@ -377,7 +377,7 @@ def _trainer(
         def _get_train_sampler(self, train_dataset: Any = None) -> Any:
             return Filled(count) if blanks else super()._get_train_sampler(train_dataset)
 
-    class Teller(TrainerCallback):  # type: ignore[misc]
+    class StepReporter(TrainerCallback):  # type: ignore[misc]
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
             if on_step is not None and processes.first and logs is not None and "loss" in logs:
                 on_step(state.global_step, state.max_steps, logs["loss"])
@@ -398,7 +398,7 @@ def _trainer(
         train_dataset=train,
         eval_dataset=held_out or None,
         data_collator=collator,
-        callbacks=[Teller()],
+        callbacks=[StepReporter()],
     )
     trainer.remove_callback(PrinterCallback)  # it writes to standard output, which belongs to --json
     return trainer

@@ -120,7 +120,7 @@ def find_board(root: Path, story_id: str, layout: str | None = None, by: str | N
                 others = () if chosen.list else _others(folder, pictures)
                 return FoundBoard(chosen.name, folder, pictures, "{story}" not in path, others, order)
     what = f"in the layout {layout!r}" if layout else "in any known layout"
-    hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers.md."
+    hint = f"Looked for {story_id}/1.png, {story_id}/storyboard.json and others: see docs/renderers-folder.md."
     raise InputFileError(f"{str(root)!r} holds no board of the story {story_id!r} {what}.", hint=hint)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from katha.agents.context import Plugins, Prepared, RunContext, plan_sha256
+from katha.agents.context import Plugins, PreparedStory, RunContext, plan_sha256
 from katha.agents.critique import finish, judge_boards, measure, write_results
 from katha.agents.editor.board_edits import BoardDraft, EditResult, FrameSlot, is_locked
 from katha.agents.editor.edits import EDIT, ChangeFrame, Edit, TakeFrame, TalkFrame
@@ -112,7 +112,7 @@ class EditSession:
         self, plan: Plan | None = None, story: StoryRecord | None = None, *, glance: bool = False
     ) -> RunContext:
         """The surroundings of the board as it stands, or with another plan and story; `glance` writes nothing."""
-        ready = Prepared(plan or self.folder.load_plan(), story or self.folder.load_story())
+        ready = PreparedStory(plan or self.folder.load_plan(), story or self.folder.load_story())
         record = ready.story or self.folder.load_story()
         files = RunSummary(self.folder) if glance else self.folder
         return RunContext.open(record, self.config, self.plugins, self.store, files, ready=ready)

@@ -49,7 +49,7 @@ from katha.config import Settings, cache_folder, read_settings, refuse_code
 from katha.errors import InputFileError, KathaError, OutputFolderError, UsageError
 from katha.jsonio import read_record, sha256_hex
 from katha.models.calls import noting_calls
-from katha.photographs import Prepared, prepared_png
+from katha.photographs import PictureEdit, prepared_png
 from katha.pictures import decode, png_problem, png_size
 from katha.planners.base import require_readable
 from katha.renderers.references import reference_png
@@ -321,7 +321,7 @@ def keep_received(run: Path, png: bytes, source: bytes | None, frame: int) -> st
     return sha256
 
 
-def keep_own(run: Path, data: bytes, how: Prepared | None = None, what: str = "The picture") -> str:
+def keep_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str = "The picture") -> str:
     """Keep a picture of a person's own (a drawing, a photograph of one), made ready for the board's frames; its sha256
     is what `GivePicture` names it by.
 

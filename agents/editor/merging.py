@@ -29,7 +29,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Told:
+class FrameWords:
     """What is said of one frame. words: by the names of `FIELDS`, as far as it is said here. status: None where this
     copy does not say it."""
 
@@ -46,12 +46,12 @@ class Merged:
     remarks: list[str] = field(default_factory=list)
 
 
-def told_of(frame: Frame, plan: Plan) -> Told:
+def told_of(frame: Frame, plan: Plan) -> FrameWords:
     """Return all that is said of a frame of a board of `plan`; what nobody said is an empty text, or None."""
     panel = next((item for item in plan.panels if item.index == frame.scene), None) if frame.kind == "scene" else None
     told = panel.model_dump() if panel is not None else {**(frame.model_extra or {}), "prompt": frame.prompt}
     words = {name: told.get(name) or ("" if name != "duration" else None) for name in FIELDS}
-    return Told(words, status_of(frame), comments_of(frame))
+    return FrameWords(words, status_of(frame), comments_of(frame))
 
 
 def version_board(run: Path, name: str) -> tuple[Board, Plan]:
@@ -92,9 +92,9 @@ def tracked(base: Board, now: Board) -> dict[int, int]:
 
 
 def merge_told(
-    base: Mapping[int, Told],
-    theirs: Mapping[int, Told],
-    now: Mapping[int, Told],
+    base: Mapping[int, FrameWords],
+    theirs: Mapping[int, FrameWords],
+    now: Mapping[int, FrameWords],
     places: Mapping[int, int],
     kinds: Mapping[int, str],
 ) -> Merged:
@@ -124,7 +124,7 @@ def merge_told(
     return merged
 
 
-def _merge_talk(merged: Merged, base: Told, theirs: Told, now: Told, at: int) -> None:
+def _merge_talk(merged: Merged, base: FrameWords, theirs: FrameWords, now: FrameWords, at: int) -> None:
     fresh = [comment for comment in theirs.comments if comment not in now.comments]
     status = theirs.status
     if status is not None and status not in (base.status, now.status):

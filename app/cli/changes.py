@@ -30,7 +30,7 @@ from katha.agents.pictures import rectangle
 from katha.config import Flag
 from katha.errors import UsageError
 from katha.jsonio import read_bytes
-from katha.photographs import Prepared, read_crop, read_levels
+from katha.photographs import PictureEdit, read_crop, read_levels
 from katha.pictures import read_picture
 from katha.renderers.references import CharacterPictures
 
@@ -43,7 +43,7 @@ WORDS = (
 """What is said of a frame beside its prompt, and can be said of several at once."""
 
 
-class Asked(BaseModel):
+class ChangeRequest(BaseModel):
     """What is to be changed, and how."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -112,8 +112,8 @@ class Asked(BaseModel):
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a field of `Asked`."""
-    told = next((item for item in Asked.model_fields[name].metadata if isinstance(item, Flag)), None)
+    """Return the flag of a field of `ChangeRequest`."""
+    told = next((item for item in ChangeRequest.model_fields[name].metadata if isinstance(item, Flag)), None)
     return told.names[0] if told is not None else f"--{name.replace('_', '-')}"
 
 
@@ -186,7 +186,7 @@ _SINGLE = ("--prompt", "--mask", "--svg", "--picture", "--change", "--comment", 
 _FRAMED = (*(flag_of(name) for name in ("seed", *WORDS)), *_SINGLE)
 
 
-def edits_of(run: Path, asked: Asked) -> list[Edit]:
+def edits_of(run: Path, asked: ChangeRequest) -> list[Edit]:
     """Return the edits that are asked for, in order; none where no frame is named.
 
     Raises:
@@ -206,7 +206,7 @@ def edits_of(run: Path, asked: Asked) -> list[Edit]:
     return _reworded(run, asked)
 
 
-def _own(run: Path, asked: Asked, number: int) -> Edit | None:
+def _own(run: Path, asked: ChangeRequest, number: int) -> Edit | None:
     """The edit of one frame that is not a change of its words alone; None where that is asked for."""
     if asked.svg is not None:
         return GivePicture(frame=number, picture=keep_drawing(run, read_bytes(asked.svg), number))
@@ -214,7 +214,7 @@ def _own(run: Path, asked: Asked, number: int) -> Edit | None:
         what = f"The picture {str(asked.picture)!r}"
         crop = read_crop(asked.crop) if asked.crop is not None else None
         levels = read_levels(asked.levels) if asked.levels is not None else None
-        kept = keep_own(run, read_picture(asked.picture, what), Prepared(crop, levels, asked.fill), what)
+        kept = keep_own(run, read_picture(asked.picture, what), PictureEdit(crop, levels, asked.fill), what)
         return GivePicture(frame=number, picture=kept)
     if asked.mask is not None:
         return _part(run, number, asked.seed, asked.prompt, asked.mask)
@@ -225,14 +225,14 @@ def _own(run: Path, asked: Asked, number: int) -> Edit | None:
     return DuplicateFrame(frame=number) if asked.duplicate else None
 
 
-def _talk(asked: Asked, number: int) -> Edit:
+def _talk(asked: ChangeRequest, number: int) -> Edit:
     """Return the edit that says something about a frame, now."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     comments = (Comment(text=asked.comment, by=asked.by, at=when),) if asked.comment is not None else ()
     return TalkFrame(frame=number, comments=comments, status="" if asked.status == "none" else asked.status)
 
 
-def _reworded(run: Path, asked: Asked) -> list[Edit]:
+def _reworded(run: Path, asked: ChangeRequest) -> list[Edit]:
     """The edits that say something else of frames, or draw them with another seed."""
     told: dict[str, Any] = {name: value for name in WORDS if (value := getattr(asked, name)) is not None}
     told |= {"prompt": asked.prompt} if asked.prompt is not None else {}
@@ -258,7 +258,7 @@ def _reworded(run: Path, asked: Asked) -> list[Edit]:
     return [ChangeFrame(frame=number, seed=asked.seed, **told) for number in numbers]
 
 
-def targets(run: Path, asked: Asked) -> list[int]:
+def targets(run: Path, asked: ChangeRequest) -> list[int]:
     """Return the numbers of the frames that are named, by number or by what is said of them.
 
     Raises:

@@ -185,7 +185,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _listen() -> None:
-    """Have the system's requests to end heard, and what a server makes people wait for told on standard error."""
+    """Install signal handlers, and log on standard error what a server makes people wait for."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

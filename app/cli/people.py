@@ -93,7 +93,8 @@ def adjudicate(
 ) -> None:
     """Say what reviewers' decisions come to: edit and rejection rates, agreement, and the stories that may be released.
 
-    What has no majority is written to OUT/adjudicate.jsonl; fill in `decision` and `note`, and give it as --decisions.
+    What has no majority, or has to be edited, is written to OUT/adjudicate.jsonl; fill in `decision`, `note` and
+    `corrected` (new values by field), and give it as --decisions.
     """
     found = score_review(answers, study, out, decisions)
     if as_json:

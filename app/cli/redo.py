@@ -25,7 +25,7 @@ from katha.agents.editor.editing import (
 from katha.agents.editor.merging import merge_run
 from katha.agents.editor.names import caption_of, name_takes
 from katha.agents.folder import RunFolder
-from katha.app.cli.changes import Asked, edits_of, flag_of, require_followed, sheets, targets
+from katha.app.cli.changes import ChangeRequest, edits_of, flag_of, require_followed, sheets, targets
 from katha.app.cli.console import echo_json, live_view
 from katha.app.cli.options import GivenOptions, Json, options_from, with_recordings
 from katha.app.cli.pictures import launch, show
@@ -52,7 +52,7 @@ _FLAGS = dict(
 
 @with_recordings
 @options_from(Settings, only=_REDRAWN, preset=False, limits=False)
-@options_from(Asked, into="asked", preset=False, limits=False)
+@options_from(ChangeRequest, into="asked", preset=False, limits=False)
 def redo(
     run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
     asked: GivenOptions,
@@ -92,7 +92,7 @@ def redo(
     ways = {"--list": listed, "--diff": differs, "--to": version is not None and not differs}
     ways |= {"--shots": shots is not None, "--merge": merge is not None}
     ways |= {"--forward" if back is False else "--undo": back is not None, "--takes": takes is not None}
-    wanted = read_settings(Asked, asked.changes)
+    wanted = read_settings(ChangeRequest, asked.changes)
     told = [*map(flag_of, asked.changes), *(_FLAGS[name] for name in given.changes)]
     require_followed([way for way in ways if ways[way]], told)
     folder = finished_run(run)
@@ -128,7 +128,7 @@ def _merge(run: Path, shots: Path | None, copy: Path | None, as_json: bool) -> N
     _tell(done, as_json)
 
 
-def _changed(run: Path, given: Mapping[str, Any], asked: Asked, *, quiet: bool) -> Edited:
+def _changed(run: Path, given: Mapping[str, Any], asked: ChangeRequest, *, quiet: bool) -> Edited:
     """Change the board as the frames that are named and the settings ask for it."""
     with live_view(quiet=quiet) as on_event:
         changes = {name: value for name, value in given.items() if name != "characters"}
@@ -142,7 +142,7 @@ def _named(frame: int | None, option: str) -> int:
     return frame
 
 
-def _found(run: Path, asked: Asked, as_json: bool) -> None:
+def _found(run: Path, asked: ChangeRequest, as_json: bool) -> None:
     """Print the frames of which the words are said."""
     view = read_board(run)
     rows = [(number, caption_of(view.board.frames[number - 1], view.plan)) for number in targets(run, asked)]

@@ -29,7 +29,7 @@ from katha.app.cli.here import taken_here
 from katha.app.cli.options import ANY_HELP, Adapter, DryRun, GivenOptions, Json, Lock, options_from, with_recordings
 from katha.app.drawing import read_story, resume_run, settings_for
 from katha.app.imports import FINDS, NEEDED, import_board
-from katha.app.reports.page import finished_run, guessed, headline, load_run, read_back, unjudged, unscored
+from katha.app.reports.page import finished_run, guessed, load_run, own_numbers, read_back, unjudged, unscored
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.compass.effects import effect_of, is_stale, stale_told
@@ -395,7 +395,7 @@ def with_adapter(given: GivenOptions, adapter: str | None) -> dict[str, object]:
 def tell_result(result: RunResult, as_json: bool) -> None:
     """Print the outcome of a run: the numbers before and after, what was decided, and where the report is."""
     scores = result.scores
-    methods = {name: headline(scores, name) for name in scores.methods}
+    methods = {name: own_numbers(scores, name) for name in scores.methods}
     decision, report, found = result.candidates.decision, result.out / "report.html", read_back(scores)
     effect, state = effect_of(result.candidates), RunFolder(result.out).read()
     spent = state.spent if state is not None else 0.0

@@ -39,7 +39,7 @@ from katha.app.cli.options import (
 from katha.app.evaluator_tables import evaluate_table
 from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tuning
 from katha.app.reports.metrics_page import read_measures
-from katha.app.reports.page import change, guessed, headline, p_value, unscored
+from katha.app.reports.page import change, guessed, own_numbers, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
 from katha.app.studies import estimate, power_of_suite
 from katha.config import Settings
@@ -217,7 +217,7 @@ def _tell_estimate(sums: Mapping[str, CallEstimate], invalid: Mapping[str, Mappi
 def _tell_evaluation(result: EvalResult, report: Path, as_json: bool) -> None:
     """Print the outcome of an evaluation, as text or as one JSON object."""
     scores = result.scores
-    methods = {name: headline(scores, name) for name in scores.methods}
+    methods = {name: own_numbers(scores, name) for name in scores.methods}
     state, results = result.state, result.state.done
     if as_json:
         told = {"stories", "questions", "statuses", "calls", "kept", "budget", "failures"}

@@ -42,7 +42,7 @@ class Removed(BaseModel):
     removed: str
 
 
-class Boards:
+class RunLibrary:
     """The runs in a folder."""
 
     def __init__(self, home: Path) -> None:

@@ -70,7 +70,7 @@ class Looker(_Choice):
     only: str = ""
 
 
-class Choices(_Choice):
+class FormChoices(_Choice):
     """Everything that is chosen from lists."""
 
     drawers: tuple[Drawer, ...]
@@ -96,7 +96,7 @@ def proposed(settings: Settings) -> str:
     return next((name for name in names if not _looker(name).lacks), NOBODY)
 
 
-def choices_of(settings: Settings, *, everything: bool = True) -> Choices:
+def choices_of(settings: Settings, *, everything: bool = True) -> FormChoices:
     """Return what can be chosen; makes every plug-in once, and loads no weights. Without `everything` it is the desk's
     own drawer and judges, which is quick."""
     presets = list(_presets(settings)) if everything else [(settings, settings.judges)]
@@ -112,7 +112,7 @@ def choices_of(settings: Settings, *, everything: bool = True) -> Choices:
         NOBODY, Looker(name=NOBODY, about="nobody: the board is drawn, no bridge is proposed", free=True)
     )
     places = tuple(load_config(_SIZES)["places"])
-    return Choices(drawers=tuple(drawers.values()), lookers=tuple(lookers.values()), places=places)
+    return FormChoices(drawers=tuple(drawers.values()), lookers=tuple(lookers.values()), places=places)
 
 
 def _presets(settings: Settings) -> Iterable[tuple[Settings, Sequence[str]]]:

@@ -21,9 +21,9 @@ from katha.agents.fitting import unfit_judge
 from katha.agents.folder import CAST, RunFolder
 from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
-from katha.app.desk.boards import Boards, Listed
+from katha.app.desk.boards import Listed, RunLibrary
 from katha.app.desk.choices import chosen, proposed, reads_only
-from katha.app.desk.job import Progress, Reviewer, Turn, Worker
+from katha.app.desk.job import Progress, Reviewer, Worker, WorkerQueue
 from katha.app.desk.typed import Typed
 from katha.app.desk.view import DeskBoard, Review, asked_of, in_frames, planned, view_of
 from katha.app.drawing import plan_story, resume_run, run_story, settings_for
@@ -176,7 +176,7 @@ class DeskPage(BaseModel):
 
 
 @dataclass
-class Shelf:
+class PluginCache:
     """The plug-ins of the run that was changed last: the next change of it does not wait for a model to be read again,
     and no two runs' models stand in memory."""
 
@@ -196,8 +196,8 @@ class Desk:
     settings: Settings
     budget: Budget | None = None
     run: Path | None = None
-    turn: Turn = field(default_factory=Turn, repr=False)
-    shelf: Shelf = field(default_factory=Shelf, repr=False)
+    turn: WorkerQueue = field(default_factory=WorkerQueue, repr=False)
+    shelf: PluginCache = field(default_factory=PluginCache, repr=False)
     worker: Worker = field(init=False)
     typed: Typed = field(init=False)
     begun: str = field(default="", init=False)
@@ -266,7 +266,7 @@ class Desk:
 
     def runs(self) -> list[Listed]:
         """Return the runs in the desk's folder, the last changed first."""
-        return Boards(self.home).listed()
+        return RunLibrary(self.home).listed()
 
     def page(self) -> DeskPage:
         """Return everything that the page shows of the open run.
@@ -413,7 +413,7 @@ class Desk:
             UsageError: work is under way. InputFileError: there is no such run.
         """
         self._idle()
-        path = Boards(self.home).place(name)
+        path = RunLibrary(self.home).place(name)
         if path is None:
             raise InputFileError("There is no run of that name here.")
         self.run = path

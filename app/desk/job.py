@@ -69,7 +69,7 @@ def _was_stopped(error: BaseException | None) -> bool:
     return error is not None
 
 
-class Turn:
+class WorkerQueue:
     """Who may work: of the workers that share one, whoever came first. A model fits a machine once, not twice.
 
     A worker that waits for a person's choice gives its turn away meanwhile.
@@ -107,11 +107,11 @@ class Turn:
 class Worker:
     """Does one piece of work after the other, never two at once."""
 
-    def __init__(self, changed: Callable[[], None], turn: Turn | None = None) -> None:
+    def __init__(self, changed: Callable[[], None], turn: WorkerQueue | None = None) -> None:
         """changed: called, from any thread, whenever `progress` is another. turn: shared with other workers, of which
         one works at a time."""
         self._changed = changed
-        self._turn = turn or Turn()
+        self._turn = turn or WorkerQueue()
         self._lock = threading.Condition()
         self._progress = Progress()
         self._thread: threading.Thread | None = None

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.app.desk.boards import Boards, Listed, Removed
-from katha.app.desk.choices import Choices, choices_of, sample
+from katha.app.desk.boards import Listed, Removed, RunLibrary
+from katha.app.desk.choices import FormChoices, choices_of, sample
 from katha.app.desk.desk import STORY, Brought, Cost, Desk, PastedStory
 from katha.app.desk.typed import Typed
 from katha.config import Settings
@@ -35,7 +35,7 @@ class Working(BaseModel):
     waits: str = ""
 
 
-class Spent(BaseModel):
+class Spending(BaseModel):
     """Dollars and calls that were paid for, and the limit in dollars, if there is one."""
 
     model_config = ConfigDict(frozen=True)
@@ -61,12 +61,12 @@ class Room:
         """home: the folder of the boards. settings: what new stories are drawn with. budget: over what is paid for."""
         self.budget = budget or Budget()  # what is spent is counted, limited or not
         self.front = Desk(home, settings, self.budget)
-        self.boards = Boards(home)
+        self.boards = RunLibrary(home)
         self._desks: dict[str, Desk] = {}
         self._begun: dict[str, PastedStory | Brought] = {}
         self._ticks = 0
         self._beginning, self._choosing = threading.Lock(), threading.Lock()
-        self._choices: dict[bool, Choices] = {}
+        self._choices: dict[bool, FormChoices] = {}
         self._samples: dict[tuple[str, str], bytes | None] = {}
         self._look_after_typed()
 
@@ -113,11 +113,11 @@ class Room:
             self._ticks += gone.ticks + 1
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spending:
         """Return what was paid for since the desk was opened."""
-        return Spent(dollars=self.budget.cost, calls=self.budget.calls, limit=self.budget.max_cost)
+        return Spending(dollars=self.budget.cost, calls=self.budget.calls, limit=self.budget.max_cost)
 
-    def choices(self, *, everything: bool) -> Choices:
+    def choices(self, *, everything: bool) -> FormChoices:
         """Return what can be chosen for a new story; looked up once."""
         with self._choosing:
             if everything not in self._choices:
@@ -224,7 +224,7 @@ class Room:
         """Put back a board that was taken away, and return its name.
 
         Raises:
-            InputFileError, UsageError: as for `Boards.restore`.
+            InputFileError, UsageError: as for `RunLibrary.restore`.
         """
         run = self.boards.restore(key)
         self._ticks += 1

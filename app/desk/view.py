@@ -25,12 +25,12 @@ from katha.app.reports.checks import (
 )
 from katha.app.reports.page import (
     AnswersOnPage,
-    GivenAnswer,
     PageColumn,
     Run,
+    ShownAnswer,
     finished_run,
-    headline,
     load_run,
+    own_numbers,
     read_back,
     unscored,
 )
@@ -139,7 +139,7 @@ class Card(ViewModel):
     """It is a bridge whose neighbours have changed since it was drawn."""
 
 
-class CastMember(ViewModel):
+class CharacterView(ViewModel):
     """A character of the cast. `reference` names its reference picture; empty: none."""
 
     name: str
@@ -150,7 +150,7 @@ class CastMember(ViewModel):
     reference: str = ""
 
 
-class Asked(ViewModel):
+class AskedQuestion(ViewModel):
     """A question about a cut: what the story says, and what a viewer of the pictures said before and after a repair."""
 
     question: str
@@ -182,7 +182,7 @@ class WeakestCut(ViewModel):
     left: str
     right: str
     bridge: str = ""
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedQuestion, ...] = ()
     effect: str = ""
     """What the bridge changed by itself."""
     viewed: bool = True
@@ -210,7 +210,7 @@ class Review(ViewModel):
     accepts: bool
     rule: str
     prompt: str
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedQuestion, ...] = ()
     viewed: bool = True
 
 
@@ -237,7 +237,7 @@ class DeskBoard(ViewModel):
     finished: bool
     story: tuple[Sentence, ...]
     cards: tuple[Card, ...]
-    cast: tuple[CastMember, ...]
+    cast: tuple[CharacterView, ...]
     read: tuple[str, ...] = ()
     """How much of the story was read and drawn, in sentences; none where the planner cannot say."""
     before: tuple[str, ...] = ()
@@ -419,7 +419,7 @@ def _finished(run: Run) -> DeskBoard:
         for frame in run.board.frames
     ]
     viewed = bool(viewers(run))
-    after, before = headline(run.scores, run.board.mode), headline(run.scores, "base")
+    after, before = own_numbers(run.scores, run.board.mode), own_numbers(run.scores, "base")
     return DeskBoard(
         name=run.folder.name,
         title=RunFolder(run.folder).title(run.story),
@@ -509,7 +509,7 @@ def _around(board: Board, pair: tuple[int, int]) -> tuple[str, str]:
 
 def _asked(
     answered: AnswersOnPage, story: StoryRecord, pair: tuple[int, int], methods: Sequence[str]
-) -> tuple[Asked, ...]:
+) -> tuple[AskedQuestion, ...]:
     """The steering questions about a cut, answered from its frames in the boards before and after."""
     questions = [
         item for item in story.recoverability_questions if item.target_transition == pair and item.role == "steering"
@@ -519,16 +519,16 @@ def _asked(
     return tuple(_answers(row.question, row.cells) for row in rows if any(row.cells))
 
 
-def _answers(question: Question, cells: Sequence[Sequence[GivenAnswer]]) -> Asked:
+def _answers(question: Question, cells: Sequence[Sequence[ShownAnswer]]) -> AskedQuestion:
     verdicts = {"right": True, "wrong": False}
 
-    def said(cell: Sequence[GivenAnswer]) -> tuple[str, bool | None]:
+    def said(cell: Sequence[ShownAnswer]) -> tuple[str, bool | None]:
         words = "; ".join(dict.fromkeys(given.answer for given in cell if given.answer)) or "no answer"
         right = [verdicts[given.verdict] for given in cell if given.verdict in verdicts]
         return words, 2 * sum(right) > len(right) if right else None
 
     before, after = said(cells[0]), said(cells[1]) if len(cells) > 1 else ("", None)
-    return Asked(
+    return AskedQuestion(
         question=question.question,
         story=question.gold_answer,
         before=before[0],
@@ -569,9 +569,9 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
     )
 
 
-def _member(character: Character) -> CastMember:
+def _member(character: Character) -> CharacterView:
     told = character.model_extra or {}
-    return CastMember(
+    return CharacterView(
         name=character.name,
         kind=character.kind,
         appearance=character.appearance,

@@ -23,7 +23,7 @@ from katha.app.exports.fonts import (
 )
 from katha.app.exports.lists import told_of
 from katha.app.exports.paper import MM, page_size
-from katha.app.exports.press import Box, Placed, Told, read_profile, whole
+from katha.app.exports.press import PageBox, PdfInfo, Placed, read_profile, whole
 from katha.app.exports.vectors import drawn_as_vectors, svg_root
 from katha.app.reports.page import open_picture
 from katha.pictures import decode, read_picture
@@ -87,7 +87,7 @@ def write_pdf(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
         canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
     {"storyboard": _storyboard, "list": _list, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
     canvas.save()
-    told = Told(
+    told = PdfInfo(
         sheet.title, options.author, {f"/{FRAMES}": _frames(page, sheet, width + 2 * bleed, height + 2 * bleed)}
     )
     target.write_bytes(whole(pages.getvalue(), page.placed, page.drawings, told, profile))
@@ -174,7 +174,7 @@ class _Page:
         self.canvas.setBleedBox((0, 0, self.width + 2 * self.bleed, self.height + 2 * self.bleed))
         self.canvas.translate(self.bleed, self.bleed)
 
-    def words(self, rows: Sequence[Row], box: Box, align: Align = "left", *, low: bool = False) -> None:
+    def words(self, rows: Sequence[Row], box: PageBox, align: Align = "left", *, low: bool = False) -> None:
         """Write rows from the box's top, or in its middle, or with `low` at its foot; ragged lines in the
         middle are made of equal length.
 
@@ -264,7 +264,7 @@ class _Page:
             self.known[font] = _registered(len(self.known), font)
         return self.known[font]
 
-    def picture(self, shot: ExportFrame, box: Box, *, bleeds: bool = False) -> Box:
+    def picture(self, shot: ExportFrame, box: PageBox, *, bleeds: bool = False) -> PageBox:
         """Draw a frame whole in the middle of a box and return where it lies.
 
         One that `bleeds` covers all of the box, where that cuts off no more than an eighth of it.
@@ -277,7 +277,7 @@ class _Page:
         fill = bleeds and most / least <= _CUT
         scale = most if fill else least
         width, height = wide * scale, tall * scale
-        placed = Box(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
+        placed = PageBox(box.x + (box.width - width) / 2, box.y + (box.height - height) / 2, width, height)
         paper = placed._replace(x=placed.x + self.bleed, y=placed.y + self.bleed)
         drawn = shot.number in self.drawings
         self.placed.append(Placed(self.canvas.getPageNumber() - 1, shot.number, paper, drawn))
@@ -292,13 +292,13 @@ class _Page:
         return placed
 
     @staticmethod
-    def covers(shot: ExportFrame, box: Box) -> bool:
+    def covers(shot: ExportFrame, box: PageBox) -> bool:
         """Return whether a picture covers a box without losing more than an eighth of itself."""
         with open_picture(shot.picture) as picture:
             shape = box.width / box.height * picture.height / picture.width
         return 1 / _CUT <= shape <= _CUT
 
-    def frame(self, box: Box, colour: str, weight: float) -> None:
+    def frame(self, box: PageBox, colour: str, weight: float) -> None:
         """Draw a line around a box."""
         self.canvas.setStrokeColor(colour)
         self.canvas.setLineWidth(weight)
@@ -320,14 +320,14 @@ def _seconds(value: float) -> str:
     return f"{value:g} s"
 
 
-def _grid(frames: int, box: Box, ratio: float) -> tuple[int, int]:
+def _grid(frames: int, box: PageBox, ratio: float) -> tuple[int, int]:
     """Return the columns and rows that make frames largest, words below or beside them; few columns where equal."""
     shapes = [(columns, -(-frames // columns)) for columns in range(1, frames + 1)]
     wide = [max(_widths(_cell(box, *shape), ratio)) for shape in shapes]
     return next(shape for shape, width in zip(shapes, wide, strict=True) if width >= max(wide) * _ALMOST)
 
 
-def _cell(box: Box, columns: int, rows: int) -> tuple[float, float]:
+def _cell(box: PageBox, columns: int, rows: int) -> tuple[float, float]:
     """Return width and height of a cell of a grid in a box."""
     return (box.width - (columns - 1) * _GAP) / columns, (box.height - (rows - 1) * _GAP) / rows
 
@@ -343,7 +343,7 @@ def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None
     Frames are as large as the words leave room for: a row's words have the height that the longest of them needs.
     """
     head, ratio = _HEAD, sheet.width / sheet.height
-    body = Box(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN - head)
+    body = PageBox(_MARGIN, _MARGIN, page.width - 2 * _MARGIN, page.height - 2 * _MARGIN - head)
     columns, rows = _grid(options.per_page, body, ratio)
     cell = _cell(body, columns, rows)
     below, beside = _widths(cell, ratio)
@@ -373,7 +373,7 @@ def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None
         for row, words in enumerate(deep):
             tall = wide / ratio + words + max(0.0, spare)
             for at, shot in enumerate(shots[row * columns : (row + 1) * columns]):
-                box = Box(left + at * (cell[0] + _GAP), top - tall, cell[0] + body.x - left, tall)
+                box = PageBox(left + at * (cell[0] + _GAP), top - tall, cell[0] + body.x - left, tall)
                 _frame(page, shot, told[shot.number], box, (wide, wide / ratio), aside=below < beside)
             top -= tall + _GAP
         page.canvas.showPage()
@@ -382,15 +382,15 @@ def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None
 def _head(page: _Page, sheet: ExportBoard, options: ExportOptions, number: tuple[int, int]) -> None:
     """Draw the head of a page: logo, title; date, version, number of the page, and how long the board stands."""
     top = page.height - _MARGIN - _HEAD
-    left = _MARGIN + (_logo(page, options.logo, Box(_MARGIN, top + 3, 40 * MM, _HEAD - 1)) if options.logo else 0.0)
-    page.words([("", sheet.title, 13, _INK)], Box(left, top, page.width - _MARGIN - left - _RIGHT, _HEAD))
+    left = _MARGIN + (_logo(page, options.logo, PageBox(_MARGIN, top + 3, 40 * MM, _HEAD - 1)) if options.logo else 0.0)
+    page.words([("", sheet.title, 13, _INK)], PageBox(left, top, page.width - _MARGIN - left - _RIGHT, _HEAD))
     told = [options.date, f"version {sheet.version}" if sheet.version else ""]
     told += [f"page {number[0]} of {number[1]}", _seconds(round(sheet.seconds, 3))]
     said = " \u00b7 ".join(part for part in told if part)
-    page.words([("", said, 8, _SOFT)], Box(page.width - _MARGIN - _RIGHT, top, _RIGHT, _HEAD - 5), "right")
+    page.words([("", said, 8, _SOFT)], PageBox(page.width - _MARGIN - _RIGHT, top, _RIGHT, _HEAD - 5), "right")
 
 
-def _logo(page: _Page, path: Path, box: Box) -> float:
+def _logo(page: _Page, path: Path, box: PageBox) -> float:
     """Draw a logo at the left of a box and return how much of its width that takes."""
     from reportlab.lib.utils import ImageReader
 
@@ -464,32 +464,32 @@ def _list(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
         page.begin()
         _head(page, sheet, options, (number, len(pages)))
         for (name, _), x, width in zip(_COLUMNS, lefts, inner, strict=True):
-            page.words([("", name, 8, _SOFT)], Box(x, top, width, 12))
+            page.words([("", name, 8, _SOFT)], PageBox(x, top, width, 12))
         y = top
         for shot, cells, tall in told:
             page.line(_MARGIN, y, body)
-            placed = page.picture(shot, Box(lefts[1], y - 4 - picture, inner[1], picture))
+            placed = page.picture(shot, PageBox(lefts[1], y - 4 - picture, inner[1], picture))
             if shot.kind != "scene":
                 page.frame(placed, _MARK, 2.0)
             for cell, x, width in zip(cells, lefts, inner, strict=True):
-                page.words(cell, Box(x, y - tall + 2, width, tall - 5))
+                page.words(cell, PageBox(x, y - tall + 2, width, tall - 5))
             y -= tall
         page.line(_MARGIN, y, body)
         page.canvas.showPage()
 
 
 def _frame(
-    page: _Page, shot: ExportFrame, told: Sequence[Row], box: Box, size: tuple[float, float], *, aside: bool
+    page: _Page, shot: ExportFrame, told: Sequence[Row], box: PageBox, size: tuple[float, float], *, aside: bool
 ) -> None:
     """Draw a frame at the top of a box, with its words below it, or aside."""
     wide, tall = size
-    placed = page.picture(shot, Box(box.x, box.y + box.height - tall, wide, tall))
+    placed = page.picture(shot, PageBox(box.x, box.y + box.height - tall, wide, tall))
     bridge = shot.kind != "scene"
     page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
     if aside:
-        page.words(told, Box(box.x + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
+        page.words(told, PageBox(box.x + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
     else:
-        page.words(told, Box(box.x, box.y, box.width, box.height - tall - 4))
+        page.words(told, PageBox(box.x, box.y, box.width, box.height - tall - 4))
 
 
 def _contact(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
@@ -506,11 +506,11 @@ def _contact(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
         for at, shot in enumerate(sheet.shots[first : first + rows * columns]):
             x = _MARGIN + at % columns * (width + _GAP)
             y = page.height - _MARGIN - head - (at // columns + 1) * height - at // columns * _GAP
-            placed = page.picture(shot, Box(x, y + height - tall, width, tall))
+            placed = page.picture(shot, PageBox(x, y + height - tall, width, tall))
             if shot.kind != "scene":
                 page.frame(placed, _MARK, 2.0)
             told = [("", shot.mark, 8.0, _SOFT), ("", "" if options.plain else shot.caption, 8.0, _INK)]
-            page.words(told, Box(x, y, width, height - tall - 3))
+            page.words(told, PageBox(x, y, width, height - tall - 3))
         page.canvas.showPage()
 
 
@@ -520,12 +520,12 @@ def _book(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
 
     The cover is a right page, as page 1 of every bound book: what follows it lies open in pairs.
     """
-    whole_page = Box(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
+    whole_page = PageBox(-page.bleed, -page.bleed, page.width + 2 * page.bleed, page.height + 2 * page.bleed)
     width = page.width - 2 * _MARGIN
     page.begin()
     floor = _plate(page, sheet, sheet.shots[0], whole_page, page.height * _COVER)
     size = min(54.0, 30.0 * max(1.0, floor / (page.height * _COVER) * 0.7))
-    page.words([("", sheet.title, size, page.ink)], Box(_MARGIN, 0, width, floor), "centre")
+    page.words([("", sheet.title, size, page.ink)], PageBox(_MARGIN, 0, width, floor), "centre")
     page.canvas.showPage()
     _front(page, sheet, options)
     least, most = (share * page.height for share in _FLOOR)
@@ -534,7 +534,7 @@ def _book(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
         page.begin()
         if options.text == "facing":
             size = min(32.0, max(16.0, page.height * 0.04))
-            page.words(_lines(page, shot, size), Box(_MARGIN, _MARGIN, width, page.height - 2 * _MARGIN), "centre")
+            page.words(_lines(page, shot, size), PageBox(_MARGIN, _MARGIN, width, page.height - 2 * _MARGIN), "centre")
             _folio(page)
             page.canvas.showPage()
             page.begin()
@@ -544,7 +544,7 @@ def _book(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
         else:
             floor = _plate(page, sheet, shot, whole_page, min(most, max(least, needed + _MARGIN)))
             size = min(28.0, max(17.0, 16.0 * floor / (page.height * _FLOOR[1])))
-            told = Box(_MARGIN, _FOOT, width, floor - _FOOT - _MARGIN * 0.2)
+            told = PageBox(_MARGIN, _FOOT, width, floor - _FOOT - _MARGIN * 0.2)
             page.words(_lines(page, shot, size), told, "centre")
             _folio(page)
         page.canvas.showPage()
@@ -562,28 +562,28 @@ def _front(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
     lines += [", ".join(part for part in made if part), f"ISBN {told_isbn(options.isbn)}" if options.isbn else ""]
     lines += [f"Drawn with katha ({sheet.renderer})"]
     page.words(
-        [("", line, 8.0, page.ink) for line in lines], Box(_MARGIN, _MARGIN, width, 9 * 8.0 * 1.3), "left", low=True
+        [("", line, 8.0, page.ink) for line in lines], PageBox(_MARGIN, _MARGIN, width, 9 * 8.0 * 1.3), "left", low=True
     )
     page.canvas.showPage()
     page.begin()
     size = min(44.0, max(22.0, page.height * 0.055))
     page.words(
-        [("", sheet.title, size, page.ink)], Box(_MARGIN, page.height * 0.45, width, page.height * 0.3), "centre"
+        [("", sheet.title, size, page.ink)], PageBox(_MARGIN, page.height * 0.45, width, page.height * 0.3), "centre"
     )
     by = [("", options.author, size * 0.45, page.ink)]
-    page.words(by, Box(_MARGIN, page.height * 0.3, width, page.height * 0.15), "centre")
+    page.words(by, PageBox(_MARGIN, page.height * 0.3, width, page.height * 0.15), "centre")
     below = [("", options.publisher, size * 0.35, page.ink)]
-    page.words(below, Box(_MARGIN, _MARGIN, width, size), "centre")
+    page.words(below, PageBox(_MARGIN, _MARGIN, width, size), "centre")
     page.canvas.showPage()
 
 
 def _folio(page: _Page) -> None:
     """Write the number of a book's page at its foot."""
     number = [("", str(page.canvas.getPageNumber()), 8.0, page.ink)]
-    page.words(number, Box(_MARGIN, _FOOT * 0.3, page.width - 2 * _MARGIN, _FOOT * 0.6), "centre")
+    page.words(number, PageBox(_MARGIN, _FOOT * 0.3, page.width - 2 * _MARGIN, _FOOT * 0.6), "centre")
 
 
-def _plate(page: _Page, sheet: ExportBoard, shot: ExportFrame, whole_page: Box, floor: float) -> float:
+def _plate(page: _Page, sheet: ExportBoard, shot: ExportFrame, whole_page: PageBox, floor: float) -> float:
     """Draw a picture at the top of a book's page and return how high the paper below it is, at least `floor`.
 
     It runs over the edges of the paper on three sides, or stands free of all of them where it is too high for that.
@@ -591,9 +591,9 @@ def _plate(page: _Page, sheet: ExportBoard, shot: ExportFrame, whole_page: Box, 
     tall = whole_page.width * sheet.height / sheet.width
     top = whole_page.y + whole_page.height
     if tall <= top - floor:
-        page.picture(shot, Box(whole_page.x, top - tall, whole_page.width, tall))
+        page.picture(shot, PageBox(whole_page.x, top - tall, whole_page.width, tall))
         return top - tall
-    page.picture(shot, Box(_MARGIN, floor, page.width - 2 * _MARGIN, page.height - floor - 0.7 * _MARGIN))
+    page.picture(shot, PageBox(_MARGIN, floor, page.width - 2 * _MARGIN, page.height - floor - 0.7 * _MARGIN))
     return floor
 
 

@@ -18,7 +18,7 @@ from inspect_ai.scorer import CORRECT, INCORRECT, Score, metric, scorer
 from inspect_ai.solver import generate
 
 from katha.errors import UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, parse_boards, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, MethodBoards, parse_boards, read_board
 from katha.eval_bridge.matching.match import match, usual_rule
 from katha.eval_bridge.packets.instructions import (
     STEERING_VARIANT,
@@ -85,7 +85,7 @@ def recoverability(
 
 
 def _samples(
-    record: StoryRecord, questions: list[Question], method: Boards, variant: str, form: AnswersFormat
+    record: StoryRecord, questions: list[Question], method: MethodBoards, variant: str, form: AnswersFormat
 ) -> Iterator[Sample]:
     """Yield a sample for each question and condition; nothing for a story whose board cannot be judged."""
     try:

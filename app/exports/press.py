@@ -41,7 +41,7 @@ _XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <?xpacket end="w"?>"""
 
 
-class Box(NamedTuple):
+class PageBox(NamedTuple):
     """A place on a page in points, from its lower left corner."""
 
     x: float
@@ -56,11 +56,11 @@ class Placed(NamedTuple):
 
     page: int
     number: int
-    box: Box
+    box: PageBox
     drawn: bool
 
 
-class Told(NamedTuple):
+class PdfInfo(NamedTuple):
     """What a PDF says of itself. frames: by its key in the document's information, the list of its frames."""
 
     title: str
@@ -93,7 +93,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def whole(
-    pdf: bytes, placed: Sequence[Placed], drawings: Mapping[int, bytes], told: Told, profile: Profile | None
+    pdf: bytes, placed: Sequence[Placed], drawings: Mapping[int, bytes], told: PdfInfo, profile: Profile | None
 ) -> bytes:
     """Return a PDF with its drawings and what it says of itself; with a profile, as PDF/X-4."""
     from pypdf import PdfReader, PdfWriter
@@ -138,7 +138,7 @@ def _lay(writer: PdfWriter, at: int, place: Placed, data: bytes) -> None:
     paper[NameObject("/Contents")] = writer._add_object(under.flate_encode())
 
 
-def _as_x4(writer: PdfWriter, pdf: bytes, told: Told, profile: Profile) -> None:
+def _as_x4(writer: PdfWriter, pdf: bytes, told: PdfInfo, profile: Profile) -> None:
     """Give a PDF what PDF/X-4 asks for."""
     from pypdf.generic import (
         ArrayObject,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from katha.agents.folder import RunFolder
 from katha.app.desk.desk import DeskPage, StoryDraft
-from katha.app.desk.view import Asked, Card, DeskBoard, DeskCut, WeakestCut
+from katha.app.desk.view import AskedQuestion, Card, DeskBoard, DeskCut, WeakestCut
 from katha.app.reports.page import thumbnail
 from katha.errors import InputFileError
 
@@ -52,7 +52,7 @@ class CutTold(_Told):
 
     scenes: tuple[int, int]
     reason: str
-    questions: tuple[Asked, ...] = ()
+    questions: tuple[AskedQuestion, ...] = ()
     bridged: bool = False
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.app.reports.page import AnswersOnPage, PageColumn, Run, headline
+from katha.app.reports.page import AnswersOnPage, PageColumn, Run, own_numbers
 from katha.compass.effects import is_stale
 from katha.protocols import Judge, can
 from katha.registry import default_registry
@@ -72,7 +72,7 @@ def _sentences(known: Coverage | None) -> Iterable[Check]:
     if known is None or not known.visible:
         return
     lost = (*known.not_drawn, *known.in_part)
-    said = f"{known.whole} of {known.visible} sentences that tell something to see have a picture"
+    said = f"{known.whole} of {known.visible} sentences that can be shown have a picture"
     if known.in_part:
         said += f" that shows all of it; {len(known.in_part)} in part"
     yield Check(name="sentences", said=f"{said}.", points=tuple(Point(words=one) for one in lost), good=not lost)
@@ -164,5 +164,5 @@ def stale_bridges(run: Run) -> list[tuple[int, int]]:
 def graded(run: Run) -> bool:
     """Return whether the board has numbers that a model gave which can answer for a viewer."""
     method = run.board.mode if run.board.mode in run.scores.methods else "base"
-    found = headline(run.scores, method)
+    found = own_numbers(run.scores, method)
     return found.image is not None and bool(viewers(run))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from katha.app.reports.page import headline
+from katha.app.reports.page import own_numbers
 from katha.eval_bridge.people.ensemble import EnsembleReport
 from katha.eval_bridge.scoring.gate import doubts
 from katha.eval_bridge.scoring.scores import HEADLINE
@@ -137,7 +137,7 @@ _WORDS: Mapping[Dimension, str] = {
 
 
 def _judge(scores: Scores, method: str) -> str | None:
-    return headline(scores, method).judge
+    return own_numbers(scores, method).judge
 
 
 def _leaderboard(scores: Scores, shown: Mapping[str, JudgeScores], people: Mapping[str, PeopleColumns]) -> DataTable:

@@ -28,7 +28,7 @@ from katha.app.reports.page import (
     write_page,
 )
 from katha.errors import InputFileError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, MethodBoards, read_board
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import scored_rule
@@ -77,7 +77,7 @@ def write_eval_report(out: Path) -> Path:
     return write_page(out / "report.html", "eval.html.j2", **evaluation.shown())
 
 
-class JudgedBoard(NamedTuple):
+class BoardView(NamedTuple):
     """One story's board under one method: its pictures, or in `note` why there is none; a link to its folder."""
 
     name: str
@@ -93,7 +93,7 @@ class StoryView(NamedTuple):
 
     record: StoryRecord
     title: str
-    boards: list[JudgedBoard]
+    boards: list[BoardView]
     answers: QuestionTable | None
     page: str | None
 
@@ -148,7 +148,7 @@ class _Evaluation:
         return {
             "state": state,
             "scores": scores,
-            "headline": lead,
+            "shown_judge": lead,
             "boards": [(judge, [(name, _leaderboard(scores, judge, name)) for name in blocks]) for judge in judges],
             "entries": entries,
             "dimensions": DIMENSIONS,
@@ -240,12 +240,12 @@ class _Evaluation:
         table = answered.table(record.story_id, questions, columns) if answered is not None and shown else None
         return StoryView(record, record.title or record.story_id, boards, table, page)
 
-    def _board(self, name: str, folder: Path, record: StoryRecord, base: Path, with_pictures: bool) -> JudgedBoard:
+    def _board(self, name: str, folder: Path, record: StoryRecord, base: Path, with_pictures: bool) -> BoardView:
         invalid = self.state["invalid"].get(name, {}).get(record.story_id)
         note, shown = f"Not judged: {invalid}" if invalid else "", list[Picture]()
         if with_pictures and not invalid:
             try:
-                board = read_board(Boards(name, folder, self.state["config"].get("order")), record)
+                board = read_board(MethodBoards(name, folder, self.state["config"].get("order")), record)
                 frames = [(place, frame.kind, frame.path) for place, frame in enumerate(board.frames, 1)]
                 shown = pictures(name, frames)
             except (BoardProblem, InputFileError) as error:
@@ -254,7 +254,7 @@ class _Evaluation:
         told = (place / "report.html").is_file()
         target = place / "report.html" if told else place
         link = quote(Path(os.path.relpath(target.resolve(), base.resolve())).as_posix()) if place.is_dir() else None
-        return JudgedBoard(name, not invalid, note, shown, link, "open its report" if told else "open the folder")
+        return BoardView(name, not invalid, note, shown, link, "open its report" if told else "open the folder")
 
 
 def _page_name(number: int) -> str:

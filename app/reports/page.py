@@ -270,7 +270,7 @@ class PageColumn(NamedTuple):
     condition: Condition
 
 
-class GivenAnswer(NamedTuple):
+class ShownAnswer(NamedTuple):
     """One judge's answer as it is shown: `verdict` is right, wrong or none, and `mark` its sign."""
 
     judge: str
@@ -284,7 +284,7 @@ class QuestionRow(NamedTuple):
     """One question and a cell for each column, which holds every judge's answer; `flag` says what a repair changed."""
 
     question: Question
-    cells: list[list[GivenAnswer]]
+    cells: list[list[ShownAnswer]]
     flag: str
 
 
@@ -313,15 +313,15 @@ class AnswersOnPage:
             rows.append(QuestionRow(question, cells, _flag(cells) if flags else ""))
         return QuestionTable(columns, rows, len(self._judges) > 1)
 
-    def _given(self, story: str, question: Question, column: PageColumn, judge: str) -> GivenAnswer:
+    def _given(self, story: str, question: Question, column: PageColumn, judge: str) -> ShownAnswer:
         answer = self._found.get((column.method, judge, story, question.question_id, column.condition))
         if answer is None:
-            return GivenAnswer(judge, "none", DASH, "not asked", "")
+            return ShownAnswer(judge, "none", DASH, "not asked", "")
         if answer.status != "ok":
-            return GivenAnswer(judge, "none", "!", answer.status, answer.error or "")
+            return ShownAnswer(judge, "none", "!", answer.status, answer.error or "")
         verdict = match(answer, question, self._rule)
         name, mark = VERDICTS[verdict.right]
-        return GivenAnswer(judge, name, mark, answer.answer or "", verdict.reason)
+        return ShownAnswer(judge, name, mark, answer.answer or "", verdict.reason)
 
 
 def columns_of(boards: Iterable[tuple[str, str]], *, guessed: bool = False) -> list[PageColumn]:
@@ -334,7 +334,7 @@ def columns_of(boards: Iterable[tuple[str, str]], *, guessed: bool = False) -> l
     return [*columns, PageColumn("Guessed without either", None, "none")] if guessed else columns
 
 
-def _flag(cells: list[list[GivenAnswer]]) -> str:
+def _flag(cells: list[list[ShownAnswer]]) -> str:
     """`recovered` or `harmed`: the repair changed an image-only verdict; `lost`: right by text, wrong by images."""
     if len(cells) < 4:
         return ""
@@ -347,7 +347,7 @@ def _flag(cells: list[list[GivenAnswer]]) -> str:
 # Of scores, what is shown first.
 
 
-class Headline(NamedTuple):
+class OwnNumbers(NamedTuple):
     """The filtered numbers of one method, by the ensemble where there is one, else by its only judge."""
 
     judge: str | None = None
@@ -358,18 +358,18 @@ class Headline(NamedTuple):
     n_questions: int = 0
 
 
-def headline(scores: Scores, method: str) -> Headline:
+def own_numbers(scores: Scores, method: str) -> OwnNumbers:
     """Return the numbers of a method that are shown first; none where nothing judged it, or where the judge cannot
     measure it (see `scoring.gate`)."""
     judges = scores.methods[method].judges if method in scores.methods else {}
     judge = "ensemble" if "ensemble" in judges else next(iter(judges), None)
     if judge is None:
-        return Headline()
+        return OwnNumbers()
     row = judges[judge]
     block = row.filtered
     if unmeasured(row) is not None:
-        return Headline(judge, n_valid=row.n_valid, n_questions=row.n_questions)
-    return Headline(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
+        return OwnNumbers(judge, n_valid=row.n_valid, n_questions=row.n_questions)
+    return OwnNumbers(judge, block.text, block.image, block.stg, row.n_valid, row.n_questions)
 
 
 _NOBODY = "none"
@@ -397,7 +397,7 @@ def unscored(scores: Scores) -> list[str]:
     silent = [note for note in scores.notes if note.startswith(NO_SCORES)]
     told = [*silent, *(note for note in scores.notes if f": {UNSCORED}." in note)]
     for method in scores.methods:
-        row = headline(scores, method)
+        row = own_numbers(scores, method)
         judged = scores.methods[method].judges.get(row.judge or "")
         if judged is not None and (why := unmeasured(judged)) is not None:
             told.append(f"{method}: {CANNOT} ({row.judge}): {why}.")
@@ -408,7 +408,7 @@ def guessed(scores: Scores) -> list[str]:
     """Return what the shown numbers of each method owe to the evidence; nothing where no question was asked without."""
     told = []
     for method in scores.methods:
-        row = scores.methods[method].judges.get(headline(scores, method).judge or "")
+        row = scores.methods[method].judges.get(own_numbers(scores, method).judge or "")
         if row is not None and (words := _guessed_words(method, row.common_valid, row.unguessed)) is not None:
             told.append(words)
     return told

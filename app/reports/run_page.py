@@ -19,8 +19,8 @@ from katha.app.reports.page import (
     Run,
     columns_of,
     guessed,
-    headline,
     load_run,
+    own_numbers,
     panel_uri,
     read_back,
     template,
@@ -172,8 +172,8 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         checks=checks_of(found),
         edited=edited(found),
         method=_method(found),
-        before=headline(found.scores, "base"),
-        after=headline(found.scores, _method(found)),
+        before=own_numbers(found.scores, "base"),
+        after=own_numbers(found.scores, _method(found)),
         sections=[
             {"anchor": item.anchor, "link": item.link, "template": template(item.template), "shown": view}
             for item, view in shown
@@ -232,7 +232,7 @@ def _dimensions(run: Run, strips: Strips) -> object:
 
 
 def _blocks(run: Run, method: str) -> Mapping[Dimension, DimensionScore]:
-    judge = headline(run.scores, method).judge
+    judge = own_numbers(run.scores, method).judge
     return run.scores.methods[method].judges[judge].filtered.dimensions if judge is not None else {}
 
 

@@ -61,7 +61,7 @@ class JudgedBoard:
 
 
 @dataclass(frozen=True)
-class Boards:
+class MethodBoards:
     """One method: its name and the folder that holds a folder a story. order: what its pictures' names are ordered by,
     where they have several readings."""
 
@@ -96,7 +96,7 @@ class _Storyboard(Record):
     frames: list[_Frame]
 
 
-def parse_boards(values: Sequence[str], reserved: Iterable[str] = (), order: str | None = None) -> list[Boards]:
+def parse_boards(values: Sequence[str], reserved: Iterable[str] = (), order: str | None = None) -> list[MethodBoards]:
     """The methods that `--boards` names: `DIR` (called by its folder's name) or `NAME=DIR`; order: of all of them.
 
     Raises:
@@ -114,13 +114,13 @@ def parse_boards(values: Sequence[str], reserved: Iterable[str] = (), order: str
         if called in taken:
             raise UsageError(f"--boards: the name {called!r} is taken.", hint="Give each its own: NAME=DIR.")
         taken.add(called)
-        found.append(Boards(called, path, order))
+        found.append(MethodBoards(called, path, order))
     if not found:
         raise UsageError("There is no board to judge.", hint="Give --boards DIR, a folder with one folder per story.")
     return found
 
 
-def order_lines(methods: Sequence[Boards], records: Iterable[StoryRecord]) -> Iterator[str]:
+def order_lines(methods: Sequence[MethodBoards], records: Iterable[StoryRecord]) -> Iterator[str]:
     """Yield the order of the pictures of boards that are ordered by their names, one board for each way of naming."""
     told: set[str] = set()
     for record in records:
@@ -137,13 +137,13 @@ def order_lines(methods: Sequence[Boards], records: Iterable[StoryRecord]) -> It
                 yield f"{boards.name}, {record.story_id}: {order.told()}"
 
 
-def tell_orders(methods: Sequence[Boards], records: Iterable[StoryRecord], tell: Callable[[str], None]) -> None:
+def tell_orders(methods: Sequence[MethodBoards], records: Iterable[StoryRecord], tell: Callable[[str], None]) -> None:
     """Tell the first of `order_lines`, before anything is asked or shown."""
     for line in islice(order_lines(methods, records), _MOST_ORDERS):
         tell(line)
 
 
-def read_board(boards: Boards, record: StoryRecord, *, checked: bool = True) -> JudgedBoard:
+def read_board(boards: MethodBoards, record: StoryRecord, *, checked: bool = True) -> JudgedBoard:
     """The board of one story, every picture checked to decode to something, unless who uses it decodes what it needs.
 
     Raises:

@@ -273,4 +273,4 @@ _SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Sequen
     "preference": (("preference",), ("rater", "story_id", "criterion"), _preference),
     "recoverability": (("story_id", "question_id", "question_type", "condition", "right"), _ASKED, _recoverability),
 }
-"""What a section needs of a row, what a rater may judge once only (nothing: no such rule), and who makes it."""
+"""Of each section: the columns it needs, the key that a rater may judge once (empty: no such rule), and its builder."""

@@ -32,6 +32,7 @@ _PHASES: Mapping[tuple[Task, Condition], int] = {
     ("questions", "text+image"): 5,
     ("scores", "text+image"): 6,
     ("vistory", "text+image"): 6,
+    ("vinabench", "text+image"): 6,
     ("pictures", "text+image"): 6,
 }
 _RATED = 3
@@ -78,7 +79,7 @@ class Material:
                 found.append(Cell(task, story, "text"))
                 found += [Cell(task, story, "image", (ShownBoard(method=name),)) for name in methods]
                 found += [Cell(task, story, "text+image", (ShownBoard(method=name),)) for name in methods]
-            elif task in ("rating", "scores", "vistory"):
+            elif task in ("rating", "scores", "vistory", "vinabench"):
                 under: Condition = "image" if task == "rating" else "text+image"
                 found += [Cell(task, story, under, (ShownBoard(method=name),)) for name in methods]
             elif task == "pairs":
@@ -244,6 +245,7 @@ class _Drawn:
             "bridge": lambda: self._preferences("bridge"),
             "scores": lambda: self._ratings("scores"),
             "vistory": lambda: self._ratings("vistory"),
+            "vinabench": lambda: self._ratings("vinabench"),
             "pictures": lambda: [self._picture(cell, record)],
         }
         return Screen(

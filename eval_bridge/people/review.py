@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from katha.configs import load_config
 from katha.errors import RecordError
@@ -21,6 +22,17 @@ from katha.eval_bridge.people.study import Screen, StudyItem, StudyPage
 from katha.schema import ContrastiveVariant, StoryRecord
 from katha.schema.scores import Result
 
+CORRECTABLE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "category": ("narrative_type",),
+        "moral": ("moral_label",),
+        "scenes": (),
+        "transition": ("action", "causality", "emotion", "consequence"),
+        "question": ("question", "gold_answer", "accepted_answers", "options"),
+        "variant": (),
+    }
+)
+"""The fields of each unit that an adjudicator may correct; of scenes it is the text, by the scene's number."""
 Effect = Literal["pass", "edit", "reject", "ambiguous"]
 Standing = Literal["unanimous", "majority", "adjudicated", "open"]
 
@@ -43,7 +55,10 @@ class Unit(NamedTuple):
 
 
 class UnitOutcome(Result):
-    """What became of one unit. votes: the decision of each reviewer. notes: what they wrote."""
+    """What became of one unit.
+
+    votes: the decision of each reviewer. notes: what they wrote. corrected: an adjudicator's new values by field.
+    """
 
     story_id: str
     unit: str
@@ -53,6 +68,7 @@ class UnitOutcome(Result):
     effect: Effect | None
     votes: dict[str, str]
     notes: dict[str, str]
+    corrected: dict[str, Any] = Field(default={}, exclude_if=lambda value: not value)
 
 
 class UnitReview(Result):
@@ -135,7 +151,7 @@ def review_pages(
 
 
 class AdjudicatorLine(BaseModel):
-    """One line of an adjudicator's file."""
+    """One line of an adjudicator's file. corrected: new values of an edited unit, by field (`CORRECTABLE`)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -144,6 +160,7 @@ class AdjudicatorLine(BaseModel):
     id: str
     decision: str | None = None
     note: str = ""
+    corrected: dict[str, Any] = {}
 
 
 def adjudicate(collected: Sequence[Collected], decided: Sequence[AdjudicatorLine] = ()) -> list[UnitOutcome]:
@@ -152,7 +169,8 @@ def adjudicate(collected: Sequence[Collected], decided: Sequence[AdjudicatorLine
     decided: an adjudicator's decisions, which go over the votes.
 
     Raises:
-        RecordError: a decision is about nothing that was reviewed, or is none of its unit's.
+        RecordError: a decision is about nothing that was reviewed, or is none of its unit's; or a correction is of
+            another field, or of a unit that is not edited.
     """
     specs = load_units()
     votes: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
@@ -176,8 +194,25 @@ def adjudicate(collected: Sequence[Collected], decided: Sequence[AdjudicatorLine
                 f"The decision {row.decision!r} about {row.unit} {row.id!r} of {row.story_id!r} cannot be used.",
                 hint=f"It is about what was reviewed, and one of {known}.",
             )
+        _require_correctable(row, specs[row.unit].decisions[row.decision])
         final[key] = row
     return [_verdict(key, own, notes[key], final.get(key), specs) for key, own in votes.items()]
+
+
+def _require_correctable(row: AdjudicatorLine, effect: Effect) -> None:
+    known = CORRECTABLE[row.unit]
+    if row.corrected and effect != "edit":
+        raise RecordError(
+            f"{row.unit} {row.id!r} of {row.story_id!r} is corrected, and its decision {row.decision!r} edits nothing.",
+            hint="Take `corrected` out, or decide that it is edited.",
+        )
+    strange = [name for name in row.corrected if name not in known and not (row.unit == "scenes" and name.isdigit())]
+    if strange:
+        told = ", ".join(known) or ("scene numbers" if row.unit == "scenes" else "nothing")
+        raise RecordError(
+            f"{strange[0]!r} of {row.unit} {row.id!r} of {row.story_id!r} cannot be corrected.",
+            hint=f"What can be corrected: {told}.",
+        )
 
 
 def _verdict(
@@ -191,11 +226,12 @@ def _verdict(
     standing: Standing = "open"
     decision: str | None = None
     told = dict(notes)
-    if final is not None:
-        standing, decision = "adjudicated", final.decision
-        told |= {"adjudicator": final.note} if final.note else {}
-    elif 2 * count > len(votes):
+    if 2 * count > len(votes):
         standing, decision = ("unanimous" if count == len(votes) else "majority"), first
+    if final is not None:
+        # Who confirms what the votes decided, to correct a text, has adjudicated nothing.
+        standing, decision = (standing if final.decision == decision else "adjudicated"), final.decision
+        told |= {"adjudicator": final.note} if final.note else {}
     return UnitOutcome(
         story_id=key[0],
         unit=key[1],
@@ -205,6 +241,7 @@ def _verdict(
         effect=specs[key[1]].decisions[decision] if decision is not None else None,
         votes=dict(votes),
         notes=told,
+        corrected=final.corrected if final is not None else {},
     )
 
 
@@ -244,9 +281,39 @@ def _unit_row(name: str, own: Sequence[UnitOutcome]) -> UnitReview:
     )
 
 
+def _corrected(record: StoryRecord, verdicts: Sequence[UnitOutcome]) -> StoryRecord:
+    """Return the record with every correction of its edited units."""
+    edits = [verdict for verdict in verdicts if verdict.corrected]
+    if not edits:
+        return record
+    data = record.model_dump(mode="json")
+    for verdict in edits:
+        if verdict.unit == "scenes":
+            places = [(row, "scene_text", verdict.corrected.get(str(row["scene_index"]))) for row in data["scenes"]]
+        else:
+            rows = {
+                "transition": {f"{row['from_scene']} to {row['to_scene']}": row for row in data["transitions"]},
+                "question": {row["question_id"]: row for row in data["recoverability_questions"]},
+            }.get(verdict.unit, {verdict.id: data})
+            places = [(rows[verdict.id], name, value) for name, value in verdict.corrected.items()]
+        for row, name, value in places:
+            row[name] = value if value is not None else row[name]
+    try:
+        return StoryRecord.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RecordError(f"A correction of {record.story_id!r} does not fit {where}: {first['msg']}.") from error
+
+
 def released(records: Sequence[StoryRecord], verdicts: Sequence[UnitOutcome]) -> Iterator[StoryRecord]:
-    """Yield the records that may be released (Table 19): without stories whose scenes are unusable, and without invalid
-    questions. `validation_status` says how far each was reviewed, `evidence_status.review` what became of its units."""
+    """Yield the records that may be released (Table 19): without stories whose scenes are unusable, without invalid
+    questions, and with what was corrected. `validation_status` says how far each was reviewed, `evidence_status.review`
+    what became of its units.
+
+    Raises:
+        RecordError: a corrected value does not fit its field.
+    """
     found: dict[str, list[UnitOutcome]] = defaultdict(list)
     for verdict in verdicts:
         found[verdict.story_id].append(verdict)
@@ -262,9 +329,9 @@ def released(records: Sequence[StoryRecord], verdicts: Sequence[UnitOutcome]) ->
             for verdict in own
         ]
         kept = [item for item in record.recoverability_questions if item.question_id not in invalid]
-        yield record.model_copy(
+        corrected = _corrected(record.model_copy(update={"recoverability_questions": kept}), own)
+        yield corrected.model_copy(
             update={
-                "recoverability_questions": kept,
                 "validation_status": f"reviewed: {status}" if status else record.validation_status,
                 "evidence_status": {**record.evidence_status, **({"review": review} if review else {})},
             }

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from katha.schema import Condition
 from katha.store import State, StoreKind
 
-Task = Literal["questions", "rating", "pairs", "bridge", "scores", "vistory", "pictures", "review"]
-ON_REQUEST: tuple[Task, ...] = ("vistory", "pictures")
+Task = Literal["questions", "rating", "pairs", "bridge", "scores", "vistory", "vinabench", "pictures", "review"]
+ON_REQUEST: tuple[Task, ...] = ("vistory", "vinabench", "pictures")
 """Tasks of other papers, asked only where they are named."""
 Design = Literal["between", "within"]
 ItemKind = Literal["choice", "scale", "preference", "ranking", "note"]

@@ -77,7 +77,7 @@ class ChoiceCounts:
 
 
 @dataclass(frozen=True)
-class Choices:
+class WrittenOptions:
     """Questions with their options, or without and why, in their order; and the counts."""
 
     questions: tuple[Question, ...]
@@ -90,7 +90,7 @@ class Choices:
 
 def write_choices(
     model: TextModel, reader: TextModel, record: StoryRecord, questions: Sequence[Question], seed: int = 42
-) -> Choices:
+) -> WrittenOptions:
     """Return `questions` of one story with options by `model`, tried by `reader`. Who has options keeps them; one that
     asks for a label is told among the twelve.
 
@@ -117,7 +117,7 @@ def write_choices(
     leak = leaking(made.values())
     if leak is not None:
         counts.share, counts.chance = leak.share, leak.chance
-    return Choices(tuple(found), counts)
+    return WrittenOptions(tuple(found), counts)
 
 
 def leaking(questions: Iterable[Question], answers: Mapping[str, Sequence[str]] | None = None) -> Leak | None:

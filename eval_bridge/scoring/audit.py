@@ -31,7 +31,7 @@ _FORMS: tuple[AnswersFormat, ...] = ("choice", "free")
 def require_separate(
     record: StoryRecord, reporting: Iterable[Answer], steering: Iterable[Answer], counts: Iterable[int] = ()
 ) -> None:
-    """Refuse a report in which something that steered is about to measure.
+    """Reject a report that reuses selection questions.
 
     reporting: the rows that numbers will be made of. steering: the rows that chose, localized and accepted. counts: how
     many pictures the reported boards have, since a prompt names their number.

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from PIL import Image
 
 from katha.errors import UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, JudgedBoard, MethodBoards, read_board
 from katha.eval_bridge.matching.match import Matching, match, normalise
 from katha.eval_bridge.packets.instructions import UNCLEAR
 from katha.eval_bridge.questions.build import chance_level
@@ -75,7 +75,7 @@ class ControlBoards:
     shows the same, the one after.
     """
 
-    def __init__(self, boards: Boards, records: Iterable[StoryRecord], seed: int = 42) -> None:
+    def __init__(self, boards: MethodBoards, records: Iterable[StoryRecord], seed: int = 42) -> None:
         self._boards, self._seed = boards, seed
         self._records = {record.story_id: record for record in records}
         self._ring = sorted(self._records, key=lambda name: digest([seed, "foreign", name]))

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from langgraph.types import StreamMode
 
-from katha.agents.context import MeasuredBoards, Prepared, RunContext, plan_within, prepare_story
+from katha.agents.context import MeasuredBoards, PreparedStory, RunContext, plan_within, prepare_story
 from katha.agents.critique import ask_all, question_id
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import images_of
@@ -103,7 +103,7 @@ class StoryBench:
             measured=self._measured.setdefault(
                 (drawn_by(config), reporter, self.job.mode(row).readings), MeasuredBoards(boards={})
             ),
-            ready=Prepared(self._plan(row), self.story),
+            ready=PreparedStory(self._plan(row), self.story),
         )
 
     def _plan(self, row: SuiteRow) -> Plan:

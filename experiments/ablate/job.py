@@ -30,7 +30,14 @@ from katha.errors import (
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import kept_rule
 from katha.eval_bridge.people.judgments import Judgment, read_judgments
-from katha.experiments.runner import ExperimentResult, ExperimentState, Shelf, read_kept, read_records, write_records
+from katha.experiments.runner import (
+    ExperimentResult,
+    ExperimentState,
+    PluginPool,
+    read_kept,
+    read_records,
+    write_records,
+)
 from katha.jsonio import digest, file_sha256, read_bytes, sha256_hex, write_bytes_atomic, write_json
 from katha.protocols import PlanRequest
 from katha.registry import Family, default_registry
@@ -375,8 +382,8 @@ class AblationJob:
         return kept_rule(matching, folder, self.config.base_url, self.made.budget)
 
     @cached_property
-    def _shelf(self) -> Shelf:
-        return Shelf.of(self.made, self.config)
+    def _shelf(self) -> PluginPool:
+        return PluginPool.of(self.made, self.config)
 
     def plugins(self, row: SuiteRow, reporter: str | None = None) -> Plugins:
         """Return the row's plug-ins; what it has in common with other rows is the same object.

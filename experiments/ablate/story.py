@@ -15,8 +15,8 @@ from katha.experiments.ablate.job import AblationFolder, AblationJob, AblationRe
 from katha.experiments.ablate.table import write_table
 from katha.experiments.ablate.tally import SuiteFolder
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import stages_of
 from katha.experiments.cluster.progress import OnWorkers, unheard
+from katha.experiments.cluster.stage_models import stages_of
 from katha.experiments.cluster.suites import rows_by_stages
 from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.runner import Experiment, ExperimentEnd, OnStep, read_kept

@@ -11,7 +11,7 @@ from pathlib import Path
 from katha.agents.context import Plugins
 from katha.agents.state import OF_ONE_STORY
 from katha.errors import BudgetError
-from katha.experiments.cluster.hands import Hands, ItemLoad, Memory, WrongStage, drawn_at, planned_at
+from katha.experiments.cluster.stage_models import ItemLoad, Memory, StageModels, WrongStage, drawn_at, planned_at
 from katha.experiments.cluster.work import HERE, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.experiments.comparison.job import BoardDrawer, CompareJob, Failure
 from katha.experiments.comparison.methods import Method
@@ -46,14 +46,14 @@ class DrawingStations:
 
     def __call__(self, stage: str) -> Station:
         """Return the station of a stage."""
-        hands = Hands(stage, open_store(self.owner))
-        job = replace(self.job, given=self.given or {}, seen=hands.plugins)
+        models = StageModels(stage, open_store(self.owner))
+        job = replace(self.job, given=self.given or {}, seen=models.plugins)
         with keyless():
             job.plugins  # noqa: B018 - made here, where no key is asked for
 
         def draw(part: BoardPart) -> tuple[Plan | None, Memory]:
             with tempfile.TemporaryDirectory(prefix="katha-") as place:
-                drawer = BoardDrawer(job, Path(place), hands.store)
+                drawer = BoardDrawer(job, Path(place), models.store)
                 if part.plans:
                     with suppress(*OF_ONE_STORY, BudgetError):  # the drawing tells of it
                         return drawer.plan(part.method, part.record), {}
@@ -61,10 +61,10 @@ class DrawingStations:
                 if part.plan is not None:
                     drawer.keep_plan(part.method, part.record, part.plan)
                 drawer.draw(part.method, part.name, part.seed, part.record)
-                return drawer.kept_plan(part.method, part.record), hands.memory
+                return drawer.kept_plan(part.method, part.record), models.memory
 
         def work(load: ItemLoad) -> Ending:
-            return hands.work(load, draw)
+            return models.work(load, draw)
 
         return work
 
@@ -73,13 +73,13 @@ class Again:
     """Draws boards again that workers have drawn, or could not draw: from the cache and their memory, by no model."""
 
     def __init__(self, drawer: BoardDrawer) -> None:
-        self._plain, self._hands = drawer, Hands("", drawer.store)
-        job = replace(drawer.job, given=drawer.job.plugins, seen=self._hands.plugins)
+        self._plain, self._models = drawer, StageModels("", drawer.store)
+        job = replace(drawer.job, given=drawer.job.plugins, seen=self._models.plugins)
         self._drawer = BoardDrawer(job, drawer.out, drawer.store)
 
     def draw(self, part: BoardPart, memory: Memory) -> Failure | None:
         """Draw one board, or return the reason why there is none."""
-        self._hands.memory, self._hands.before = memory, frozenset(memory)
+        self._models.memory, self._models.before = memory, frozenset(memory)
         try:
             return self._drawer.draw(part.method, part.name, part.seed, part.record)
         except WrongStage:  # a worker has another version of a model

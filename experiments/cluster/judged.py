@@ -11,7 +11,7 @@ from katha.config import Settings
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine, OnAnswer
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import judged_at
+from katha.experiments.cluster.stage_models import judged_at
 from katha.experiments.cluster.work import HOME, Done, Ending, Station, Work, WorkItem, open_store, streamed
 from katha.experiments.evaluation.eval_folder import mark
 from katha.experiments.evaluation.judging import Evaluator

@@ -18,7 +18,15 @@ from katha.agents.run import run_story
 from katha.agents.state import OF_ONE_STORY, RunResult
 from katha.config import Settings
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Hands, ItemLoad, Memory, WrongStage, drawn_at, load_for, planned_at
+from katha.experiments.cluster.stage_models import (
+    ItemLoad,
+    Memory,
+    StageModels,
+    WrongStage,
+    drawn_at,
+    load_for,
+    planned_at,
+)
 from katha.experiments.cluster.suites import first_stage
 from katha.experiments.cluster.work import Done, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.models.client import keyless
@@ -52,17 +60,17 @@ class Running:
 
     def __call__(self, stage: str) -> Station:
         """Return the station of a stage."""
-        hands = Hands(stage, open_store(self.owner))
-        made = hands.plugins(self.config, self.given or load_for(self.config))
+        models = StageModels(stage, open_store(self.owner))
+        made = models.plugins(self.config, self.given or load_for(self.config))
 
         def run(part: StoryRun) -> Memory:
             with tempfile.TemporaryDirectory(prefix="katha-") as place, suppress(*OF_ONE_STORY):  # the command tells it
                 of, config = Path(place) / "run", part.settings(self.config)
                 run_story(part.record, config, of, plan=part.plan, plugins=made.part(), run_id=part.run_id)
-            return hands.memory
+            return models.memory
 
         def work(load: ItemLoad) -> Ending:
-            return hands.work(load, run)
+            return models.work(load, run)
 
         return work
 
@@ -71,8 +79,8 @@ class FinishedRuns:
     """Runs stories in the command's process that workers have run: from the cache and their memory, by no model."""
 
     def __init__(self, config: Settings, plugins: Plugins, store: Store) -> None:
-        self._config, self._plain, self._hands = config, plugins, Hands("", store)
-        self._seen = self._hands.plugins(config, plugins)
+        self._config, self._plain, self._models = config, plugins, StageModels("", store)
+        self._seen = self._models.plugins(config, plugins)
 
     def run(self, part: StoryRun, memory: Memory | None) -> RunResult:
         """Return the finished run. memory: what its models gave that no cache keeps; None: no worker has run it.
@@ -81,7 +89,7 @@ class FinishedRuns:
             KathaError: those of `run_story`.
         """
         if memory is not None:
-            self._hands.memory, self._hands.before = memory, frozenset(memory)
+            self._models.memory, self._models.before = memory, frozenset(memory)
             with suppress(WrongStage):  # a worker has another version of a model: the command does it itself
                 return self._run(part, self._seen)
         return self._run(part, self._plain)

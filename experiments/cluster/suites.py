@@ -18,7 +18,7 @@ from katha.agents.state import OF_ONE_STORY, Emit, ignore_event
 from katha.config import Settings
 from katha.experiments.ablate.bench import StoryBench, StoryMade, run_rows
 from katha.experiments.ablate.job import AblationJob, drawn_by
-from katha.experiments.cluster.hands import Hands, ItemLoad, WrongStage, drawn_at, load_for, planned_at
+from katha.experiments.cluster.stage_models import ItemLoad, StageModels, WrongStage, drawn_at, load_for, planned_at
 from katha.experiments.cluster.work import HERE, HOME, Drains, Ending, Station, Work, WorkItem, open_store
 from katha.schema import StoryRecord
 
@@ -63,15 +63,15 @@ class Suites:
 
     def __call__(self, stage: str) -> Station:
         """Return the station of a stage."""
-        hands = Hands(stage, open_store(self.owner))
+        models = StageModels(stage, open_store(self.owner))
         made = self.given or load_for(self.job.config)
-        job = replace(self.job, given=made, seen=hands.plugins, human=None)
+        job = replace(self.job, given=made, seen=models.plugins, human=None)
         place = Path(tempfile.mkdtemp(prefix="katha-"))
-        weakref.finalize(hands, shutil.rmtree, place, ignore_errors=True)
+        weakref.finalize(models, shutil.rmtree, place, ignore_errors=True)
         graph, rule = build_graph(reports=False), job.rule(job.config.matching, place)
 
         def run(of: _Part) -> StoryMade | None:
-            bench = StoryBench(of.record, place, job, hands.store, graph, rule, self.emit)
+            bench = StoryBench(of.record, place, job, models.store, graph, rule, self.emit)
             if of.seed is not None:
                 _draw(bench, of.seed)
                 return None
@@ -82,7 +82,7 @@ class Suites:
                 raise
 
         def work(load: ItemLoad) -> Ending:
-            return hands.work(load, run)
+            return models.work(load, run)
 
         return work
 

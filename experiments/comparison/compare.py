@@ -18,7 +18,7 @@ from katha.agents.frames import keep_drawn, missing_portraits, missing_scenes
 from katha.agents.state import OF_ONE_STORY, ignore_event
 from katha.compass.modes import load_mode
 from katha.errors import BudgetError, RecordError, UsageError
-from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.judging.answers import iter_answers, outcome_of
 from katha.eval_bridge.judging.entrance import results_of
 from katha.eval_bridge.matching.match import require_rule
@@ -30,8 +30,8 @@ from katha.eval_bridge.scoring.scores import score
 from katha.eval_bridge.scoring.statistics import averages
 from katha.experiments.cluster.drawn import Again, BoardPart, BoardsByStages
 from katha.experiments.cluster.fleet import Fleet
-from katha.experiments.cluster.hands import Memory, stages_of
 from katha.experiments.cluster.progress import OnWorkers, unheard
+from katha.experiments.cluster.stage_models import Memory, stages_of
 from katha.experiments.cluster.work import Drains, Turns
 from katha.experiments.comparison.job import (
     COMPARISON,
@@ -460,7 +460,7 @@ class _Comparison(Experiment[CompareState, CompareTable]):
         """Put the same questions about every board."""
         job, config = self._job, self._job.config
         boards = [
-            Boards(name, self._drawer.folder(method, seed))
+            MethodBoards(name, self._drawer.folder(method, seed))
             for method in job.methods
             for name, seed in job.boards(method).items()
         ]

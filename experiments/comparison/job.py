@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
-from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
+from katha.agents.context import Plugins, PreparedStory, RunContext, check_able, make_similarity, plan_within
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
@@ -22,7 +22,7 @@ from katha.eval_bridge.judging.budget import require_prices as require_judge_pri
 from katha.eval_bridge.judging.engine import Retry
 from katha.experiments.comparison.methods import Method
 from katha.experiments.evaluation.evaluate import Prepare, name_judges
-from katha.experiments.runner import ExperimentResult, ExperimentState, Shelf, read_kept, worth_another_try
+from katha.experiments.runner import ExperimentResult, ExperimentState, PluginPool, read_kept, worth_another_try
 from katha.jsonio import digest, dumps, write_bytes_atomic, write_json
 from katha.protocols import Judge, PlanRequest
 from katha.schema import Plan, Record, StoryRecord
@@ -109,7 +109,7 @@ class CompareJob:
         made = dict(self.given)
         if not made:
             require_judge_prices(self.judges, self.budget or Budget())
-            shelf = Shelf(self.judges, make_similarity(self.config), self.budget)
+            shelf = PluginPool(self.judges, make_similarity(self.config), self.budget)
             made = {method.name: shelf.plugins(method.config) for method in self.methods}
         for method in self.methods:
             check_able(method.config, made[method.name])
@@ -240,12 +240,12 @@ class BoardDrawer:
         plan = self.plan(method, record)
         config = method.config.model_copy(update={"matching": "exact-set", "panels": len(plan.panels)})
         made, files = self.job.plugins[method.name], MemoryFiles(self.out)
-        return RunContext.open(record, config, made, self.store, files, ready=Prepared(plan, record))
+        return RunContext.open(record, config, made, self.store, files, ready=PreparedStory(plan, record))
 
     def _board(self, method: Method, name: str, seed: int, folder: RunFolder, record: StoryRecord, plan: Plan) -> None:
         update = {"mode": "base", "seeds": (seed,), "matching": "exact-set", "panels": len(plan.panels)}
         config, made = method.config.model_copy(update=update), self.job.plugins[method.name]
-        context = RunContext.open(record, config, made, self.store, folder, ready=Prepared(plan, record))
+        context = RunContext.open(record, config, made, self.store, folder, ready=PreparedStory(plan, record))
         board = draw_board(context, seed, ignore_event).model_copy(update={"method": name})
         data = dumps(board.model_dump(mode="json")).encode("utf-8")
         # A file that holds it already stays as it is: its time tells whether a board has changed.

@@ -13,7 +13,7 @@ from typing import Literal
 
 from katha.config import Settings, katha_version
 from katha.errors import JudgeError, UsageError
-from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.judging.abilities import AsksInBatches, judge_name
 from katha.eval_bridge.judging.answers import FAILED, AnswerLog, iter_answers, outcome_of
 from katha.eval_bridge.judging.brake import brake_of
@@ -65,7 +65,7 @@ class EvalJob:
     """
 
     records: Sequence[StoryRecord]
-    methods: Sequence[Boards]
+    methods: Sequence[MethodBoards]
     judges: Mapping[str, Judge]
     settings: EvalSettings
     prepare: Prepare = list

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from katha.errors import RecordError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedBoard, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, JudgedBoard, MethodBoards, read_board
 from katha.eval_bridge.judging.abilities import threads_of
 from katha.eval_bridge.judging.engine import Inquiry, JudgingEngine
 from katha.eval_bridge.packets.instructions import AnswersFormat
@@ -126,7 +126,7 @@ class Evaluator:
     """
 
     records: Sequence[StoryRecord]
-    methods: Sequence[Boards]
+    methods: Sequence[MethodBoards]
     engine: JudgingEngine
     settings: EvalSettings
     log: Sink

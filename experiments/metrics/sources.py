@@ -9,7 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, JudgedFrame, parse_boards, read_board, tell_orders
+from katha.eval_bridge.bench.boards import (
+    BoardProblem,
+    JudgedFrame,
+    MethodBoards,
+    parse_boards,
+    read_board,
+    tell_orders,
+)
 from katha.eval_bridge.matching.match import usual_rule
 from katha.eval_bridge.metrics.boards import MetricBoard
 from katha.experiments.ablate.job import AblationFolder, AblationState, StoryResult
@@ -34,7 +41,7 @@ class Beside:
         if self.references is None:
             return ()
         try:
-            board = read_board(Boards("references", self.references), record, checked=False)
+            board = read_board(MethodBoards("references", self.references), record, checked=False)
         except BoardProblem:
             return ()
         return tuple(frame.data for frame in board.frames if frame.kind == "scene")
@@ -133,17 +140,17 @@ def _plain(
     ]
 
 
-def _there(method: Boards, record: StoryRecord) -> bool:
+def _there(method: MethodBoards, record: StoryRecord) -> bool:
     return method.place(record.story_id).is_dir()
 
 
-def _place(method: Boards, record: StoryRecord, beside: Beside) -> BoardPlace:
+def _place(method: MethodBoards, record: StoryRecord, beside: Beside) -> BoardPlace:
     asked = [] if method.order is None else [{"order": method.order}]
     mark = digest([str(method.folder.resolve()), [list(row) for row in method.files(record.story_id)], *asked])
     return BoardPlace(method.name, record, partial(_read, method, record, beside), mark)
 
 
-def _read(method: Boards, record: StoryRecord, beside: Beside) -> MetricBoard:
+def _read(method: MethodBoards, record: StoryRecord, beside: Beside) -> MetricBoard:
     board = read_board(method, record)
     plan = read_kept(method.place(record.story_id) / "plan.json", Plan)
     return _board(method.name, record, board.frames, plan, beside)
@@ -171,7 +178,7 @@ def _evaluation(folder: Path, wanted: set[str] | None, beside: Beside, whole: Pa
     folders = {name: Path(at) for name, at in state.boards.items()}
     if whole is not None:
         folders = {name: whole.joinpath(*at.parts[-3:]) for name, at in folders.items()}
-    methods = [Boards(name, at, state.config.order) for name, at in folders.items()]
+    methods = [MethodBoards(name, at, state.config.order) for name, at in folders.items()]
     boards = [_place(method, record, beside) for method in methods for record in records if _there(method, record)]
     return BoardSource(folder.name, tuple(boards), place.rows, state.config.matching, place.verdicts)
 

@@ -228,7 +228,7 @@ class Parking:
 
     `drawers` (denoiser and decoder) are there together and stay, frame after frame and board after board, until one of
     the others (the text encoders) is called again; so do these, until something is drawn. What is set aside goes back
-    to the copy that the host kept: weights that have not changed are not carried back. `moves` holds every transfer.
+    to the copy that the host kept: weights that have not changed are not carried back. `transfers` holds them all.
     """
 
     def __init__(self, pipe: Any, device: str, drawers: Sequence[str]) -> None:
@@ -236,7 +236,7 @@ class Parking:
         import torch
         from accelerate.hooks import add_hook_to_module
 
-        self.moves: list[ComponentMove] = []
+        self.transfers: list[ComponentMove] = []
         self._drawers, self._device = frozenset(drawers), torch.device(device)
         self._parts = {name: part for name, part in pipe.components.items() if isinstance(part, torch.nn.Module)}
         self._kept: dict[str, list[tuple[Tensor, Tensor]]] = {}
@@ -260,7 +260,7 @@ class Parking:
             part.to("cpu")
             raise
         self._kept[name] = kept
-        self.moves.append(ComponentMove(name, True, sum(data.nbytes for _, data in kept)))
+        self.transfers.append(ComponentMove(name, True, sum(data.nbytes for _, data in kept)))
 
     def _set_aside(self, name: str) -> None:
         import torch
@@ -275,7 +275,7 @@ class Parking:
             else:
                 changed += tensor.nbytes
         self._parts[name].to("cpu")  # what was made or made anew meanwhile
-        self.moves.append(ComponentMove(name, False, changed))
+        self.transfers.append(ComponentMove(name, False, changed))
 
 
 def _tensors(part: Any) -> Iterator[Tensor]:

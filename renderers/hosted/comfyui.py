@@ -351,7 +351,7 @@ def _read_map(path: Path) -> WorkflowMap:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         message = f"The map {str(path)!r}, {where or 'top'}: {first['msg']}."
-        raise InputFileError(message, hint="See docs/renderers.md.") from error
+        raise InputFileError(message, hint="See docs/renderers-services.md.") from error
     for name, wiring in (("scene", found.scene), ("bridge", found.bridge)):
         if wiring is not None and not (wiring.prompt and wiring.seed):
             message = f"The map {str(path)!r}, {name}: it needs prompt and seed."

@@ -38,7 +38,7 @@ _LOOKS = {
 
 
 @dataclass
-class Spent:
+class ConversationCost:
     """What a conversation has cost: calls, tokens by kind, dollars (None where a price is unknown), who answered; paid:
     dollars of the calls that were made now, not found again."""
 
@@ -57,8 +57,8 @@ class Spent:
         self.paid = _sum(self.paid, 0.0 if usage.get("replayed") else cost)
         self.model = str(usage.get("model") or self.model)
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
+    def __add__(self, other: ConversationCost) -> ConversationCost:
+        return ConversationCost(
             self.calls + other.calls,
             self.tokens + other.tokens,
             _sum(self.cost, other.cost),
@@ -78,7 +78,7 @@ class CheckedDrawing:
     source: str
     drawing: Drawing
     faults: tuple[str, ...] = ()
-    spent: Spent = field(default_factory=Spent, compare=False)
+    spent: ConversationCost = field(default_factory=ConversationCost, compare=False)
     mended: int = 0
     """How often the checks sent it back."""
 
@@ -121,7 +121,7 @@ class Dialogue:
             return self._settle(asked[0], self._cast_check, show, "cast", what)
         with ThreadPoolExecutor(len(asked)) as pool:
             shares = list(pool.map(lambda turns: self._readable(turns, self._share_check, what), asked))
-        spent = sum((share.spent for share in shares), Spent())
+        spent = sum((share.spent for share in shares), ConversationCost())
         whole = replace(
             self._cast_check(put_together([(share.source, share.drawing.view) for share in shares])),
             spent=spent,
@@ -170,7 +170,7 @@ class Dialogue:
         Raises:
             RenderError: the model gave no change that can be used.
         """
-        check, spent = partial(self._frame_check, cast, request), Spent()
+        check, spent = partial(self._frame_check, cast, request), ConversationCost()
         what = f"The change of frame {request.scene}" if request.scene is not None else "The change"
         text = load_prompt("renderers/vector/change").render(source=source, words=words, part=part)
         turns = [*self._cast_turns(cast), Turn("user", text)]
@@ -207,7 +207,7 @@ class Dialogue:
         return [drawn for part in parts for drawn in self._pack(cast, part, variation)]
 
     def _pack(self, cast: CheckedDrawing, requests: Sequence[FrameRequest], variation: str) -> list[CheckedDrawing]:
-        spent, mended = Spent(), 0
+        spent, mended = ConversationCost(), 0
         wanted = {request.scene or place: request for place, request in enumerate(requests, 1)}
         asks = [
             {"number": number, "asked": self.brief.asks(request, variation, alone=False)}
@@ -242,7 +242,11 @@ class Dialogue:
             )
         first = min(wanted)
         return [
-            replace(best[number], spent=spent if number == first else Spent(), mended=mended if number == first else 0)
+            replace(
+                best[number],
+                spent=spent if number == first else ConversationCost(),
+                mended=mended if number == first else 0,
+            )
             for number in wanted
         ]
 
@@ -273,9 +277,9 @@ class Dialogue:
 
     def sheet(
         self, cast: CheckedDrawing, requests: Sequence[FrameRequest], frames: Sequence[CheckedDrawing]
-    ) -> tuple[list[CheckedDrawing], Spent]:
+    ) -> tuple[list[CheckedDrawing], ConversationCost]:
         """Let the model look at the whole board once; return the frames, patched where the patches hold."""
-        spent = Spent()
+        spent = ConversationCost()
         if not self._eyes or len(frames) < 2:
             return list(frames), spent
         side = load_config("vector.yaml")["sheet_side"] // _COLUMNS
@@ -308,7 +312,7 @@ class Dialogue:
 
     def _readable(self, turns: list[Turn], check: Check, what: str) -> CheckedDrawing:
         """Have a drawing made that can be read; one that cannot goes back with the fault."""
-        spent, best, mended = Spent(), None, 0
+        spent, best, mended = ConversationCost(), None, 0
         reply = self._ask(turns, spent, what)
         source = find_svg(reply) or reply
         for _ in range(self._rounds + 1):
@@ -413,7 +417,7 @@ class Dialogue:
     def _raster(self, drawn: CheckedDrawing, size: tuple[int, int]) -> bytes:
         return rasterise(self_contained(drawn.drawing, None), *size, seconds=SECONDS_PASSED)
 
-    def _ask(self, turns: Sequence[Turn], spent: Spent, what: str) -> str:
+    def _ask(self, turns: Sequence[Turn], spent: ConversationCost, what: str) -> str:
         reply = self._model.complete(turns, None)
         spent.add(reply.usage)
         if reply.status == "ok":

@@ -16,7 +16,7 @@ from katha.configs import load_prompt
 from katha.models.base import Completion, TextModel, Turn
 from katha.pictures import decode
 from katha.renderers.vector.checks import cast_faults, frame_faults
-from katha.renderers.vector.dialogue import Spent
+from katha.renderers.vector.dialogue import ConversationCost
 from katha.renderers.vector.patches import find_drawings
 from katha.renderers.vector.raster import rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
@@ -41,7 +41,7 @@ class DrawingTest:
     contract: Contract | None
     sees: bool | None = None
     faults: tuple[str, ...] = ()
-    spent: Spent = field(default_factory=Spent, compare=False)
+    spent: ConversationCost = field(default_factory=ConversationCost, compare=False)
 
     def __str__(self) -> str:
         if self.contract is None:
@@ -53,7 +53,7 @@ class DrawingTest:
 
 def enter(model: TextModel, *, eyes: bool = True) -> DrawingTest:
     """Return what a model can be asked for. eyes: also show it what it drew. Two to three calls, about 4,000 tokens."""
-    spent = Spent()
+    spent = ConversationCost()
     turns = [Turn("user", load_prompt("renderers/vector/entrance").render(again=False, shown=False))]
     contract: Contract = "full"
     for last in (False, True):
@@ -127,7 +127,7 @@ def _box(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> tuple[int, in
     return int(columns[0]), int(rows[0]), int(columns[-1]), int(rows[-1])
 
 
-def _sees(model: TextModel, cast: Drawing, spent: Spent) -> bool:
+def _sees(model: TextModel, cast: Drawing, spent: ConversationCost) -> bool:
     """Return whether a model that is shown its heads and hand says which head is glad and what the hand holds."""
     uses = (
         ("ma-head-calm", "translate(260 260) scale(1.6)"),

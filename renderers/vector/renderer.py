@@ -20,7 +20,7 @@ from katha.models.client import ChatClient, TalksInBatches
 from katha.models.registry import make_model
 from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 from katha.renderers.vector.brief import Brief
-from katha.renderers.vector.dialogue import CheckedDrawing, Dialogue, Spent
+from katha.renderers.vector.dialogue import CheckedDrawing, ConversationCost, Dialogue
 from katha.renderers.vector.entrance import DrawingTest, enter
 from katha.renderers.vector.figures import figure
 from katha.renderers.vector.options import VectorOptions
@@ -124,7 +124,7 @@ class VectorRenderer(Renderer):
         cast = self._cast(dialogue)
         draw = {"in-order": self._in_turn, "packed": self._packed, "together": self._abreast}[self._draw]
         frames = draw(dialogue, cast, requests)
-        shared = Spent()
+        shared = ConversationCost()
         if self._sheet:
             frames, shared = dialogue.sheet(cast, requests, frames)
         for place, (request, drawn) in enumerate(zip(requests, frames, strict=True)):
@@ -311,7 +311,9 @@ class VectorRenderer(Renderer):
             earlier += dialogue.turns_of(request, variation, frames[-1])
         return frames
 
-    def _finished(self, cast: CheckedDrawing, request: FrameRequest, drawn: CheckedDrawing, spent: Spent) -> bytes:
+    def _finished(
+        self, cast: CheckedDrawing, request: FrameRequest, drawn: CheckedDrawing, spent: ConversationCost
+    ) -> bytes:
         svg = self_contained(drawn.drawing, cast.drawing)
         self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
         self._own.receipt = self._spent(drawn, spent)
@@ -322,7 +324,7 @@ class VectorRenderer(Renderer):
         except DrawingFault as fault:
             raise RenderError(f"{what} cannot be made into a picture: {fault}") from None
 
-    def _spent(self, drawn: CheckedDrawing, spent: Spent) -> dict[str, Any]:
+    def _spent(self, drawn: CheckedDrawing, spent: ConversationCost) -> dict[str, Any]:
         return {
             "service": "vector",
             "model": self._name,

@@ -28,7 +28,7 @@ _DARKEST, _LIGHTEST = 0.5, 90.0
 """Percentiles that become black and white."""
 
 
-class Prepared(NamedTuple):
+class PictureEdit(NamedTuple):
     """How a picture is made ready. crop: left, top, width and height in percent of it; levels: what becomes black and
     white, in percent, or `auto`; fill: cut what the frame has no room for, and leave no border."""
 
@@ -68,14 +68,14 @@ def read_levels(text: str) -> tuple[float, float] | str:
     return numbers[0], numbers[1]
 
 
-def prepared_png(data: bytes, name: str, size: tuple[int, int], how: Prepared | None = None) -> bytes:
+def prepared_png(data: bytes, name: str, size: tuple[int, int], how: PictureEdit | None = None) -> bytes:
     """Return a person's picture as a PNG of `size` without metadata.
 
     Raises:
         InputFileError: it is not a picture that can be read; the sentence begins with `name`. UsageError: what is cut
         out is too small.
     """
-    picture, how = decode(data, name), how or Prepared()
+    picture, how = decode(data, name), how or PictureEdit()
     if how.crop is not None:
         picture = _cropped(picture, how.crop)
     if how.levels is not None:

@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from katha.agents.run import run_story
 from katha.agents.state import CHECKPOINTED, InsertionPlace, ReviewChoice
 from katha.config import Settings
-from katha.schema import CompassSettings, Evidence, Missed, Move, Panel, Tried
+from katha.schema import CompassSettings, Missed, Move, Panel, RepairEvidence, Tried
 
 
 def test_every_record_of_the_state_comes_back_from_a_checkpoint(
@@ -31,7 +31,7 @@ def test_every_record_of_the_state_comes_back_from_a_checkpoint(
         InsertionPlace(pair=(1, 2), reason="weak", insert=True),
         ReviewChoice("edit", prompt="The lion sits."),
         move,
-        Evidence(pair=(1, 2), asked=1, missed=[missed], seen={"pixel": "A lion."}),
+        RepairEvidence(pair=(1, 2), asked=1, missed=[missed], seen={"pixel": "A lion."}),
         Tried(round=1, move=move, candidates=["move.1.1:42"], best="move.1.1:42", gain=0.1, accepted=True, reason="."),
     ]
     assert {type(value) for value in values} == set(CHECKPOINTED)

@@ -15,7 +15,7 @@ from click.testing import Result
 from doubles import BlockRenderer, PixelSimilarity, plugins, story
 from typer.testing import CliRunner
 
-from katha.agents.context import Plugins, Prepared, RunContext, check_able, load_plugins, make_guide
+from katha.agents.context import Plugins, PreparedStory, RunContext, check_able, load_plugins, make_guide
 from katha.agents.editor.editing import draw_takes, edit_board
 from katha.agents.editor.edits import TakeFrame
 from katha.agents.folder import MemoryFiles
@@ -27,7 +27,7 @@ from katha.app.needs import needs_of_run
 from katha.config import Settings, cache_folder, identity_of, resolve
 from katha.errors import BudgetError, OutputFolderError, UsageError
 from katha.eval_bridge.judging.budget import Budget
-from katha.experiments.cluster.hands import Hands
+from katha.experiments.cluster.stage_models import StageModels
 from katha.experiments.comparison.methods import read_methods
 from katha.jsonio import read_json
 from katha.models.base import Turn
@@ -244,7 +244,7 @@ def test_what_a_batch_of_a_vendor_would_draw_has_its_layouts(model: drawn_boards
     main_one = Portraying()
     made, plan = parts(main_one, VectorRenderer("openai:any")), drawn_boards.plan()
     with Store(cache_folder()) as store:
-        files, ready = MemoryFiles(tmp_path / "none"), Prepared(plan, drawn_boards.story())
+        files, ready = MemoryFiles(tmp_path / "none"), PreparedStory(plan, drawn_boards.story())
         context = RunContext.open(drawn_boards.story(), settings(), made, store, files, ready=ready)
         (portrait,) = missing_portraits(context, (42,)).values()
         scenes = missing_scenes(context, (42,), ignore_event)
@@ -342,6 +342,6 @@ def test_a_station_of_a_cluster_has_the_guide_too(tmp_path: Path) -> None:
     config = Settings(renderer="follower", guide="block", judges=("pixel",))
     made = plugins(renderer=Follower(), guide=BlockRenderer(), similarity=PixelSimilarity())
     with Store(cache_folder()) as store:
-        seen = Hands("here", store).plugins(config, made)
+        seen = StageModels("here", store).plugins(config, made)
     assert isinstance(seen.guide, BlockRenderer)
     assert seen.guide.spec() == BlockRenderer().spec()

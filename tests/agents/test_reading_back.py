@@ -13,7 +13,7 @@ from doubles import PixelJudge, plugins, story
 from katha.agents.asking import require_measurable
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
-from katha.app.reports.page import headline, read_back, unscored
+from katha.app.reports.page import own_numbers, read_back, unscored
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.jsonio import sha256_hex
@@ -82,7 +82,7 @@ def test_nothing_is_asked_and_nothing_is_scored(tmp_path: Path) -> None:
     assert told["notes"][0].startswith(note)
     assert not any("Held out" in one for one in told["notes"])
     for method in result.scores.methods:
-        assert headline(result.scores, method)[:4] == (None, None, None, None)
+        assert own_numbers(result.scores, method)[:4] == (None, None, None, None)
     assert unscored(result.scores) == told["notes"][:1]
     assert result.outcome.status() == "finished"
 

@@ -194,7 +194,7 @@ def test_several_judges_make_an_ensemble(katha: Katha, tmp_path: Path) -> None:
 
 def _plan(katha: Katha) -> dict[str, Any]:
     done = katha("plan", TEXT)
-    assert "sentences that tell something to see" in done.stderr
+    assert "sentences that can be shown" in done.stderr
     plan: dict[str, Any] = json.loads(done.stdout)
     return plan
 

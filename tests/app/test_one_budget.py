@@ -19,7 +19,7 @@ from katha.eval_bridge.matching.match import Pair
 from katha.eval_bridge.matching.rules import make_decider
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.needs import run_needs
-from katha.experiments.runner import Shelf
+from katha.experiments.runner import PluginPool
 from katha.models.base import Turn
 from katha.models.registry import make_model
 from katha.planners.fragments import FragmentPlanner
@@ -52,7 +52,7 @@ def test_every_planner_with_a_model_is_paid_from_the_budget(planner: str, monkey
     with serving("openai", lambda number, body: {"text": json.dumps({"caption": "A fox.", "scenes": []})}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         config = Settings(planner=planner, panels=2)
-        shelf = Shelf({}, make_similarity(config), Budget(max_calls=0))
+        shelf = PluginPool({}, make_similarity(config), Budget(max_calls=0))
         for planned in (load_plugins(config, Budget(max_cost=0.0)), shelf.plugins(config)):
             with pytest.raises(BudgetError, match="used up"):
                 planned.planner.plan(tale("s"), PlanRequest(panels=len(tale("s").scenes)))

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from katha.errors import InputFileError, UsageError
-from katha.photographs import Prepared, prepared_png, read_crop, read_levels
+from katha.photographs import PictureEdit, prepared_png, read_crop, read_levels
 from katha.pictures import decode, png_size
 
 
@@ -29,7 +29,7 @@ def grey(png: bytes) -> np.ndarray:
     return np.asarray(decode(png).convert("L"), dtype=float)
 
 
-SHEET = Prepared(crop=(12, 14, 76, 74))
+SHEET = PictureEdit(crop=(12, 14, 76, 74))
 
 
 def test_the_part_that_is_named_is_scaled_to_the_frame() -> None:
@@ -53,7 +53,7 @@ def test_two_numbers_say_what_is_black_and_white() -> None:
 
 def test_another_shape_stands_whole_on_white_or_fills_the_frame() -> None:
     whole = grey(prepared_png(photograph(), "The picture", (300, 300)))
-    filled = grey(prepared_png(photograph(), "The picture", (300, 300), Prepared(fill=True)))
+    filled = grey(prepared_png(photograph(), "The picture", (300, 300), PictureEdit(fill=True)))
     assert whole[5].min() == 255
     assert filled[5].max() < 200
 
@@ -79,4 +79,4 @@ def test_what_is_no_picture_or_too_small_is_refused_by_name() -> None:
     with pytest.raises(InputFileError, match="The picture 'x' is not a picture"):
         prepared_png(b"none", "The picture 'x'", (300, 200))
     with pytest.raises(UsageError, match="6x4 pixels"):
-        prepared_png(photograph(), "The picture", (300, 200), Prepared(crop=(0, 0, 1, 1)))
+        prepared_png(photograph(), "The picture", (300, 200), PictureEdit(crop=(0, 0, 1, 1)))

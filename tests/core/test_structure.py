@@ -45,6 +45,8 @@ def test_what_exceeds_a_limit_is_found_and_named(tree: Tree) -> None:
         two="def two() -> None:\n    from katha import one\n    from katha_sketch.english import read_story\n",
         typed="from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import katha.again\n",
         again="import katha.typed\n",
+        first="class Asked: ...\n\n\nclass _Own: ...\n",
+        second="class Asked: ...\n\n\nclass _Own: ...\n",
         knotted="def knotted(a: int) -> int:\n" + "    a += 1 if a else 2\n" * 25 + "    return a\n",
     )
     assert found["functions over 60 lines"].value == 1
@@ -55,10 +57,11 @@ def test_what_exceeds_a_limit_is_found_and_named(tree: Tree) -> None:
     assert found["import cycles, lazy ones included"].value == 2
     assert found["imports of the stand-in"].value == 1
     assert found["most complex function"].value == 26
+    assert found["public class names defined twice"].value == 1
     assert {name for name, figure in found.items() if figure.exceeded} == {
         *("functions over 60 lines", "parameters p90", "parameters at most", "functions not annotated"),
         *("dict[str, Any] per 1,000 lines", "import cycles, lazy ones included"),
-        *("imports of the stand-in", "most complex function"),
+        *("imports of the stand-in", "most complex function", "public class names defined twice"),
     }
     assert places == [
         "src/katha/knotted.py:1 knotted: complexity 26",
@@ -67,6 +70,7 @@ def test_what_exceeds_a_limit_is_found_and_named(tree: Tree) -> None:
         "src/katha/wide.py:1 wide: 13 parameters",
         "import cycle: katha.again, katha.typed",
         "import cycle: katha.one, katha.two",
+        "class Asked is defined twice: src/katha/first.py:1, src/katha/second.py:1",
     ]
 
 

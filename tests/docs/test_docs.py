@@ -76,5 +76,5 @@ def test_the_planners_page_knows_every_switch_and_measure() -> None:
     from katha.planners.base import ABOUT
     from katha.planners.quality import MEASURES
 
-    assert {name: row[0] for name, row in _table("planners.md", "| switch |").items()} == dict(ABOUT)
+    assert {name: row[0] for name, row in _table("gemma-st.md", "| switch |").items()} == dict(ABOUT)
     assert {name: row[0] for name, row in _table("planners.md", "| measure |").items()} == dict(MEASURES)

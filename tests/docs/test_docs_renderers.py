@@ -1,4 +1,4 @@
-"""docs/renderers.md, followed literally: a renderer of one's own in a fresh environment, and the comparisons."""
+"""docs/renderers*.md, followed literally: a renderer of one's own in a fresh environment, and the comparisons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "renderers.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("renderers*.md"), key=lambda path: path.name != "renderers.md")
+PAGE = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 
 
 def section(title: str) -> str:

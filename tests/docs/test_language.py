@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import names
+
 ROOT = Path(__file__).parents[2]
 WORST = {
     "somebody": r"\b[Ss]omebody\b",
@@ -57,6 +59,26 @@ def test_nobody_writes_the_worst_of_them(name: str) -> None:
         for hit in pattern.finditer(text)
     ]
     assert found == []
+
+
+def test_names_and_sentences_of_the_audit_are_gone_or_have_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert names.main() == 0, capsys.readouterr().out
+
+
+def test_a_name_without_a_reason_and_a_reason_without_a_name_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(names, "NAMES", (*names.NAMES, "modes.Mode"))
+    assert names.main() == 1
+    assert "modes.Mode: left, and no reason is given" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.setattr(names, "STAY", {**names.STAY, "border": "no reason"})
+    assert names.main() == 1
+    assert "border: gone, and a reason is still given" in capsys.readouterr().out
+    monkeypatch.undo()
+    monkeypatch.setattr(names, "SENTENCES", ("The worst of the sentences that CONTRIBUTING says not to write",))
+    assert names.main() == 1
+    assert "tests/docs/test_language.py:1: The worst" in capsys.readouterr().out
 
 
 def test_the_patterns_find_what_they_are_for() -> None:

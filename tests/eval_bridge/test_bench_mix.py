@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import InputFileError, RecordError, UsageError
-from katha.eval_bridge.bench.boards import Boards, read_board
+from katha.eval_bridge.bench.boards import MethodBoards, read_board
 from katha.eval_bridge.bench.mix import continue_stories, mauve, mix_stories, perplexities, vocabulary_size
 from katha.eval_bridge.bench.vistorybench import LITE, copy_results, read_dataset, read_story
 from katha.eval_bridge.metrics import MetricBoard
@@ -270,7 +270,7 @@ def test_the_command_writes_stories_references_and_boards(tmp_path: Path) -> Non
     assert told.exit_code == 1, "one story lacks a picture"
     assert "No board: 02: 2 pictures of 3 shots" in told.output
     records = load_stories(out / "stories.jsonl")
-    board = read_board(Boards("UNO", out / "boards"), records[0])
+    board = read_board(MethodBoards("UNO", out / "boards"), records[0])
     assert [frame.data for frame in board.frames] == [plain_picture(at) for at in (10, 11, 12)]
     assert [frame.scene for frame in board.frames] == [1, 2, 3]
     assert (out / "characters" / "01" / "Fern" / "00.jpg").read_bytes() == plain_picture(1)

@@ -14,20 +14,20 @@ from evals import picture
 from PIL import Image
 
 from katha.errors import InputFileError, UsageError
-from katha.eval_bridge.bench.boards import BoardProblem, Boards, order_lines, parse_boards, read_board
+from katha.eval_bridge.bench.boards import BoardProblem, MethodBoards, order_lines, parse_boards, read_board
 from katha.jsonio import sha256_hex
 from katha.schema import Scene, StoryRecord
 
 STORY = StoryRecord(story_id="s", story_text="A lion sleeps.")
 
 
-def board(folder: Path, names: list[str], data: bytes | None = None) -> Boards:
+def board(folder: Path, names: list[str], data: bytes | None = None) -> MethodBoards:
     place = folder / "s"
     place.mkdir(parents=True)
     for number, name in enumerate(names, 1):
         form = {"jpg": "JPEG", "webp": "WEBP"}.get(name.rsplit(".", 1)[-1], "PNG")
         (place / name).write_bytes(picture(number, form=form) if data is None else data)
-    return Boards("m", folder)
+    return MethodBoards("m", folder)
 
 
 @pytest.mark.parametrize("pattern", ["{}.png", "Scene{}.jpg", "scene_0{}.webp", "story12_{}.PNG", "000{}.png"])
@@ -118,7 +118,7 @@ def test_pictures_of_other_formats_are_frames(tmp_path: Path, ending: str) -> No
         image = Image.open(io.BytesIO(picture(number)))
         more = {"save_all": True, "append_images": [image.resize((6, 4))]} if form == "MPO" else {}
         image.save(tmp_path / "s" / f"shot {number}.{ending}", form, **more)
-    found = read_board(Boards("m", tmp_path), STORY)
+    found = read_board(MethodBoards("m", tmp_path), STORY)
     assert [frame.path.name for frame in found.frames] == [f"shot {number}.{ending}" for number in range(1, 6)]
 
 
@@ -161,7 +161,7 @@ def test_two_readings_are_refused_and_chosen_between(tmp_path: Path) -> None:
     assert told == "m, s: 1 5_1.png, 2 4_2.png, 3 3_3.png, 4 2_4.png, 5 1_5.png (by second number)"
 
 
-def storyboard(folder: Path, frames: list[dict[str, object]], **more: object) -> Boards:
+def storyboard(folder: Path, frames: list[dict[str, object]], **more: object) -> MethodBoards:
     place = folder / "s"
     (place / "panels").mkdir(parents=True)
     for frame in frames:
@@ -169,7 +169,7 @@ def storyboard(folder: Path, frames: list[dict[str, object]], **more: object) ->
         if ".." not in str(frame["image"]):
             (place / str(frame["image"])).write_bytes(picture(int(str(frame["index"]))))
     (place / "storyboard.json").write_text(json.dumps({"frames": frames, **more}))
-    return Boards("m", folder)
+    return MethodBoards("m", folder)
 
 
 def test_a_storyboard_orders_its_frames_and_may_hold_bridges(tmp_path: Path) -> None:

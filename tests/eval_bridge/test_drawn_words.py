@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from katha.app.cli.main import app
 from katha.errors import MissingExtraError
-from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.packets.packets import leaked_words
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, evaluate
@@ -53,7 +53,7 @@ def test_a_picture_with_the_storys_words_leaves_the_board_unjudged(tmp_path: Pat
             words = drawn[record.story_id] if number == 2 else ""
             (place / f"{number}.png").write_bytes(picture(words, number))
     judge = Watcher()
-    boards = [Boards("boards", tmp_path / "boards")]
+    boards = [MethodBoards("boards", tmp_path / "boards")]
     job = EvalJob(stories, boards, {"watcher": judge}, EvalSettings(resamples=20), scanner=WordScanner())
     with Store(tmp_path / "cache") as store:
         results = evaluate(job, tmp_path / "out", store).state.done

@@ -92,6 +92,28 @@ def test_a_study_asks_for_them_where_it_is_told_to(tmp_path: Path) -> None:
     assert (tmp_path / "out/pictures.csv").is_file()
 
 
+def test_the_five_questions_of_vinabench_have_means_spreads_and_agreement(tmp_path: Path) -> None:
+    made = pack(tmp_path, raters=4, per_item=2, tasks="vinabench", repeats=0)
+    study, _ = read_study(made.out)
+    names = [f"vina-{name}" for name in ("alignment", "style", "content", "character", "quality")]
+    screens = [screen for page in study.pages for screen in page.screens]
+    asked = [[item.criterion for item in screen.items if item.expected is None] for screen in screens]
+    assert all(own == names for own in asked)
+    assert len(screens) == 2 * 2 * 3  # twice, two methods, three stories
+
+    def rated(screen: Screen, item: StudyItem) -> int:
+        return names.index(item.criterion or "") if screen.boards[0].method == "fixed" else 0
+
+    hand_in(tmp_path / "back", study, [attentive(rated)] * 4)
+    words = ["people", "score", str(tmp_path / "back"), "--study", str(made.out), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "out/people.json").read_text())["methods"]
+    assert [found["fixed"]["criteria"][name]["mean"] for name in names] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [found["plain"]["criteria"][name]["mean"] for name in names] == [1.0] * 5
+    assert "vina-alignment" in (tmp_path / "out/report.html").read_text()
+
+
 def test_they_are_not_asked_unless_told(tmp_path: Path) -> None:
     made = pack(tmp_path, raters=8, per_item=1)
     assert set(read_study(made.out)[0].tasks) == {"questions", "rating", "pairs", "bridge", "scores"}

@@ -108,6 +108,57 @@ def test_votes_decide_and_what_they_leave_open_is_adjudicated(folder: Path) -> N
         score_review([folder / "back"], folder / "review", folder / "out", folder / "decided.jsonl")
 
 
+def test_what_is_to_be_edited_is_corrected_by_field(folder: Path) -> None:
+    study, records = read_study(folder / "review")
+    first = records[0]
+    fox, asked = first.story_id, first.recoverability_questions[0]
+    odd = {(fox, asked.question_id): "needs edit", (fox, "1 to 2"): "corrected", (fox, "scenes"): "flawed"}
+    hand_in(folder, study, {"a": odd, "b": odd, "c": {}})
+    score_review([folder / "back"], folder / "review", folder / "out")
+    still = {row["unit"]: row for row in map(json.loads, (folder / "out/adjudicate.jsonl").read_text().splitlines())}
+    assert {unit: row["decision"] for unit, row in still.items()} == {
+        "question": "needs edit",
+        "transition": "corrected",
+        "scenes": "flawed",
+    }
+    right = {"gold_answer": "The vixen", "accepted_answers": ["The vixen", "a fox"]}
+    new = {"question": right, "transition": {"emotion": "The fox is vain."}, "scenes": {"2": "A crow sits on a wall."}}
+    lines = [json.dumps({**row, "corrected": new[unit]}) for unit, row in still.items()]
+    (folder / "decided.jsonl").write_text("\n".join(lines) + "\n")
+    found = score_review([folder / "back"], folder / "review", folder / "out", folder / "decided.jsonl")
+    assert {verdict.standing for verdict in found.verdicts} == {"unanimous", "majority"}
+    assert (folder / "out/adjudicate.jsonl").read_text() == ""
+    kept = next(
+        row
+        for row in map(json.loads, (folder / "out/stories.jsonl").read_text().splitlines())
+        if row["story_id"] == fox
+    )
+    wanted = first.model_dump(mode="json")
+    wanted["recoverability_questions"][0] |= right
+    next(row for row in wanted["transitions"] if row["from_scene"] == 1)["emotion"] = "The fox is vain."
+    next(row for row in wanted["scenes"] if row["scene_index"] == 2)["scene_text"] = "A crow sits on a wall."
+    for name in ("recoverability_questions", "transitions", "scenes"):
+        assert kept[name] == wanted[name]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"decision": "valid", "corrected": {"question": "Who?"}}, "edits nothing"),
+        ({"decision": "needs edit", "corrected": {"role": "steering"}}, "'role' of question"),
+        ({"decision": "needs edit", "corrected": {"accepted_answers": 3}}, "does not fit"),
+    ],
+)
+def test_a_correction_that_cannot_be_made_is_named(folder: Path, change: dict[str, object], said: str) -> None:
+    study, records = read_study(folder / "review")
+    hand_in(folder, study, {"a": {}, "b": {}, "c": {}})
+    key = {"story_id": records[0].story_id, "unit": "question"}
+    line = {**key, "id": records[0].recoverability_questions[0].question_id, **change}
+    (folder / "decided.jsonl").write_text(json.dumps(line) + "\n")
+    with pytest.raises(RecordError, match=said):
+        score_review([folder / "back"], folder / "review", folder / "out", folder / "decided.jsonl")
+
+
 @pytest.mark.browser
 def test_a_reviewer_writes_a_note_in_a_browser(folder: Path) -> None:
     with chromium(folder / "profile") as driver:

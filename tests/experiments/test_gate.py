@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from doubles import PixelJudge, _hash, plugins, story
 
-from katha.app.reports.page import headline, unscored
+from katha.app.reports.page import own_numbers, unscored
 from katha.app.reports.study_pages import write_ablation_report
 from katha.app.reports.study_tables import ablation_tables
 from katha.compass.modes import load_suite
@@ -110,7 +110,7 @@ def test_a_judge_at_chance_has_no_gap_in_the_scores() -> None:
         assert "a guess is right in 25%" in entry.unmeasured
         assert entry.raw.text is not None
         assert entry.filtered.text is None
-    assert headline(scores, "m").stg is None
+    assert own_numbers(scores, "m").stg is None
     assert any(f"{CANNOT} (j): from the text" in line for line in unscored(scores))
     assert not any("STG is" in note or "disagree" in note for note in scores.notes)
 

@@ -374,7 +374,7 @@ def test_the_figures_in_the_documents_are_the_calculated_ones(monkeypatch: pytes
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     from benchmarks.diffusion_shapes import need_table
 
-    page = (Path(__file__).parents[2] / "docs" / "renderers.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "renderers-diffusion.md").read_text(encoding="utf-8")
     tables = [need_table(name, 1024 * 1024) for name in ("sdxl", "flux-dev", "flux2-dev", "qwen-edit")]
     for rung in tables[0]:
         row = next(line for line in page.splitlines() if line.startswith(f"| `{rung}`"))

@@ -16,7 +16,7 @@ from doubles import plugins
 from numpy.typing import NDArray
 from PIL import Image
 
-from katha.agents.context import Plugins, Prepared, RunContext
+from katha.agents.context import Plugins, PreparedStory, RunContext
 from katha.agents.folder import MemoryFiles
 from katha.agents.frames import missing_scenes
 from katha.agents.run import run_story
@@ -211,7 +211,7 @@ def test_a_run_of_sdxl_follows_the_drawn_board_of_a_language_model(
 def missing(folder: Path, told: StoryRecord, config: Settings, made: Plugins) -> list[FrameRequest]:
     """What the first board's scenes are drawn from, with an empty cache."""
     with Store(folder / "empty") as store:
-        ready = Prepared(drawn_boards.plan(), told)
+        ready = PreparedStory(drawn_boards.plan(), told)
         context = RunContext.open(told, config, made, store, MemoryFiles(folder / "none"), ready=ready)
         return list(missing_scenes(context, (42,), ignore_event).values())
 

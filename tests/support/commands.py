@@ -24,7 +24,7 @@ from katha.agents.run import run_story
 from katha.app.people import pack_study, score_study
 from katha.compass.modes import load_suite
 from katha.config import Settings
-from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.metrics import MetricBoard, MetricContext, share_of
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
@@ -103,7 +103,7 @@ def _eval(out: Path, work: Path, other: bool) -> object:
     stories, boards = _drawn(work)
     judges = dict(doubles(work).judges)
     settings = EvalSettings(resamples=20, seed=43 if other else 42, controls=("blank",))
-    job = EvalJob(stories, [Boards("boards", boards)], judges, settings)
+    job = EvalJob(stories, [MethodBoards("boards", boards)], judges, settings)
     with Store(Path(os.environ["KATHA_CACHE"])) as store:
         return evaluate(job, out, store)
 

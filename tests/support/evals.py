@@ -12,7 +12,7 @@ from typing import Any
 from asked import reply_to
 from PIL import Image
 
-from katha.eval_bridge.bench.boards import Boards
+from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.judging.engine import Retry
 from katha.experiments.evaluation.eval_folder import EvalSettings
 from katha.experiments.evaluation.evaluate import EvalJob, EvalResult, evaluate, name_judges
@@ -92,7 +92,7 @@ def records(count: int = 3, **changes: object) -> list[StoryRecord]:
     ]
 
 
-def draw(folder: Path, stories: Sequence[StoryRecord], shift: int = 0) -> Boards:
+def draw(folder: Path, stories: Sequence[StoryRecord], shift: int = 0) -> MethodBoards:
     for at, record in enumerate(stories):
         place = folder / record.story_id
         place.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def draw(folder: Path, stories: Sequence[StoryRecord], shift: int = 0) -> Boards
             path = place / f"{number}.png"
             if not path.exists():
                 path.write_bytes(picture(number + 7 * at + shift))
-    return Boards(folder.name, folder)
+    return MethodBoards(folder.name, folder)
 
 
 def go(tmp: Path, judges: Sequence[Watcher], out: str = "out", **options: Any) -> EvalResult:

@@ -393,9 +393,9 @@ class Coverage(Record):
         return f"Only {self.whole} of {self.visible} sentences are {how} this board." if self.low else ""
 
     def told(self) -> str:
-        """Return it in a sentence: "Read 13 of 14 sentences; not drawn: ..."."""
-        some = f"{self.visible} sentence{'s that tell' if self.visible != 1 else ' that tells'}"
-        said = f"Read {self.read} of {some} something to see; {self.drawn} {'is' if self.drawn == 1 else 'are'} drawn"
+        """Return it in a sentence: "Read 13 of 14 sentences that can be shown; 12 drawn; not drawn: ..."."""
+        some = f"{self.visible} sentence{'' if self.visible == 1 else 's'} that can be shown"
+        said = f"Read {self.read} of {some}; {self.drawn} drawn"
         said += f", {len(self.in_part)} with a plain stand-in for {', '.join(self.stand_ins)}" if self.in_part else ""
         lost = f"; not drawn: {_listed(self.not_drawn)}" if self.not_drawn else ""
         silent = f"; nothing to see in {_listed(self.silent)}" if self.silent else ""
@@ -420,7 +420,7 @@ def _quoted(text: str) -> str:
     return f"\u201c{short}\u201d" if '"' in short else f'"{short}"'
 
 
-class Made(Record):
+class PlanMarks(Record):
     """Marks of a plan's panels and transitions as the planner made them, so that changes by hand are seen."""
 
     panels: list[str] = []
@@ -449,7 +449,7 @@ class Plan(Record):
     question_making: QuestionMaking | None = Field(default=None, exclude_if=lambda value: value is None)
     replanned: tuple[int, int] | None = None
     coverage: Coverage | None = Field(default=None, exclude_if=lambda value: value is None)
-    made: Made | None = Field(default=None, exclude_if=lambda value: value is None)
+    made: PlanMarks | None = Field(default=None, exclude_if=lambda value: value is None)
     renewed: list[str] = Field(default=[], exclude_if=lambda value: not value)
     visual: Visual | None = Field(default=None, exclude_if=lambda value: value is None)
 
@@ -627,7 +627,7 @@ class Missed(Record):
     answered: dict[str, str]
 
 
-class Evidence(Record):
+class RepairEvidence(Record):
     """What judges could not tell from a board, and so what its repair is about.
 
     asked: how many steering questions of the transition were asked on its frames. missed: those of them that were
@@ -672,7 +672,7 @@ class Decision(Record):
     accepted: bool = False
     reason: str
     reviewed: bool = False
-    evidence: list[Evidence] = Field(default=[], exclude_if=_unsaid)
+    evidence: list[RepairEvidence] = Field(default=[], exclude_if=_unsaid)
     tried: list[Tried] = Field(default=[], exclude_if=_unsaid)
 
 

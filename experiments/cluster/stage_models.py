@@ -102,7 +102,7 @@ def load_for(config: Settings) -> Plugins:
         return load_plugins(config)
 
 
-class Hands:
+class StageModels:
     """The plug-ins of one station: `held` are its stages. `memory` is that of the item it works on, and `before`
     what came with it: what a judge refused once is not asked again."""
 
