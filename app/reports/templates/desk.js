@@ -109,7 +109,7 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select, dialog[open]");
-  if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || !page.version) return;
+  if (typing || $("dialog[open]") || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || !page.version) return;
   event.preventDefault();
   if (event.shiftKey ? page.forth : page.back) doing[event.shiftKey ? "forth" : "back"]();
 });

@@ -59,7 +59,7 @@ export class OwnForm {
     this.form.reset();
     show($("#own-made"), false);
     $("[value=save]", this.dialog).disabled = true;
-    $("#own-title").textContent = `An own picture for frame ${card.number}`;
+    $("#own-title").textContent = `A picture of your own for frame ${card.number}`;
     this.forms.holdFrame(this.form, "own picture of frame", card, () => this.open(card));
     openDialog(this.dialog);
     this.showBox();

@@ -29,7 +29,8 @@ function outline(stroke, done, place = (x, y) => [x, y]) {
   }, `M${at(found[0])} `) + "Z";
 }
 
-// Where a stroke is rubbed out it is parted; what is far from (x, y) stays as it is.
+// Where a stroke is rubbed out it is parted; what is far from (x, y) stays as it is. radius: with half of the stroke's width,
+// since its ends are round.
 export function rubbed(stroke, x, y, radius) {
   const { points } = stroke, near = (a, b) => {
     const [dx, dy] = [b[0] - a[0], b[1] - a[1]], long = dx * dx + dy * dy;
@@ -71,8 +72,8 @@ export class PenForm {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("focus", () => this.showAt());
     this.canvas.addEventListener("blur", () => { if (this.key_) this.up(); show($("#pen-at"), false); });
-    this.dialog.addEventListener("keydown", (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    document.addEventListener("keydown", (event) => {
+      if (!this.dialog.open || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
       event.preventDefault();
       if (event.shiftKey) this.step(this.future, this.past); else this.step(this.past, this.future);
     });
@@ -173,10 +174,10 @@ export class PenForm {
     if (last && Math.hypot(point[0] - last[0], point[1] - last[1]) < NEAR) return;
     stroke.points.push(point);
     if (rubs) {
-      const radius = Math.max(2 * NEAR, width), from = last || point, parts = Math.max(1, Math.ceil(Math.hypot(point[0] - from[0], point[1] - from[1]) / radius));
+      const radius = Math.max(2 * NEAR, width / 2), from = last || point, parts = Math.max(1, Math.ceil(Math.hypot(point[0] - from[0], point[1] - from[1]) / radius));
       for (let part = 1; part <= parts; part += 1) {
         const [x, y] = [0, 1].map((index) => from[index] + (point[index] - from[index]) * part / parts);
-        const left = this.held.strokes.flatMap((one) => rubbed(one, x, y, radius));
+        const left = this.held.strokes.flatMap((one) => rubbed(one, x, y, radius + one.width / 2));
         if (left.length !== this.held.strokes.length || left.some((one, index) => one !== this.held.strokes[index])) this.held.strokes = left;
       }
     }
@@ -223,6 +224,7 @@ export class PenForm {
     this.paint.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.fillInto(this.paint, now);
     for (const [name, able] of [["undo", this.past.length], ["redo", this.future.length], ["clear", this.strokes.length]]) $(`[data-pen=${name}]`, this.dialog).disabled = !able;
+    if (this.dialog.open && document.activeElement === document.body) this.canvas.focus({ preventScroll: true });  // a button that was pressed has no more to do
   }
 
   fillInto(paint, strokes) {

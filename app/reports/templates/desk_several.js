@@ -47,8 +47,8 @@ export class Several {
     const cards = page.board.cards, same = this.run === page.board.name;
     if (!same) { this.chosen.clear(); this.found = null; $("#find").value = ""; }
     const kept = [...this.chosen].map((number) => {
-      const alike = cards.filter((card) => card.sha256 === this.before[number - 1]);
-      return alike.length === 1 ? alike[0].number : cards.length === this.before.length ? number : null;
+      const alike = cards.filter((card) => card.sha256 === this.before[number - 1]).map((card) => card.number).sort((a, b) => Math.abs(a - number) - Math.abs(b - number));
+      return alike[0] ?? (cards.length === this.before.length ? number : null);
     });
     this.chosen = new Set(kept.filter(Boolean));
     this.run = page.board.name;
