@@ -131,6 +131,11 @@ def test_frames_are_found_as_the_terminal_finds_them_chosen_and_changed_as_one_s
     assert 0 < len(found) < 4
     seen = [int(str(card.get_attribute("data-number"))) for card in page.all("#cards .card") if card.is_displayed()]
     assert seen == found
+    other = next(number for number in range(1, 5) if number not in found)
+    page.driver.execute_script("location.hash = arguments[0]", f"#/board/Fox/frame/{other}")
+    page.shown(f"#frame-{other}")  # what is led to is shown, whatever was searched for
+    page.fill("#find", "cheese")
+    page.gone(f"#frame-{other}")
     page.click("#choose-all")
     assert f"{len(found)} frame" in page.shown("#several-said").text
     page.click("[data-several=change]")
@@ -373,6 +378,31 @@ def test_strokes_over_a_drawing_are_a_layer_of_it(page: Page) -> None:
         back(page)
 
 
+def test_strokes_go_into_the_frame_they_were_drawn_on_wherever_it_was_moved(page: Page) -> None:
+    before = cards(page)
+    open_pen(page, 2)
+    draw(page, (0.2, 0.5), (0.8, 0.5))
+    moved = [{"op": "move", "frame": 2, "to": 4}]
+    page.changed(lambda: page.desk.post("edit", base=page.desk.page()["version"], edits=moved))
+    page.changed(lambda: page.click("#pen [value=save]"))
+    after = cards(page)
+    assert [card["sha256"] for card in after[:3]] == [before[at]["sha256"] for at in (0, 2, 3)]
+    assert after[3]["own"]
+    open_pen(page, 3)
+    draw(page, (0.2, 0.5), (0.8, 0.5))
+    taken = [{"op": "take", "frame": 3, "seed": 77}]
+    page.changed(lambda: page.desk.post("edit", base=page.desk.page()["version"], edits=taken))
+    page.click("#pen [value=save]")
+    assert "was changed meanwhile" in page.shown("#pen .problem").text
+    page.click("#pen .close")
+    open_pen(page, 3)
+    assert strokes(page), "the strokes are kept, over the new picture"
+    page.click("#pen .typed button")
+    page.click("#pen .close")
+    for _ in range(3):
+        back(page)
+
+
 def test_a_finger_a_pen_and_the_keyboard_draw(page: Page) -> None:
     resize(page.driver, 390, 844)
     open_pen(page, 1)
@@ -517,6 +547,7 @@ def test_no_state_has_a_serious_fault_or_is_wider_than_the_page(page: Page, widt
     page.go("#/board/Fox")
     page.ready()
     page.click("#choose-all")
+    assert faults(page) == []
     page.fill("#find", "zebra")
     page.until("document.querySelector('#found').textContent === 'No frame says this.'")
     assert faults(page) == []

@@ -127,6 +127,7 @@ let honoured = "", opened = "", returnTo = "";
 function honour() {
   const now = route(), [selector, open] = OPEN[now.dialog] || ["", null], moved = honoured !== location.hash;
   if (moved) for (const dialog of $$("dialog[open]")) if (!dialog.matches(selector || "#agree")) dialog.close();
+  if (moved && now.frame) several.reveal(now.frame);
   showFrame(now.frame, moved);
   // Whoever works by keyboard goes on where the dialog was opened.
   if (opened && !now.dialog) returnTo = opened;

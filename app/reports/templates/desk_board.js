@@ -94,7 +94,7 @@ function cardOf(board, card, acts) {
           "aria-label": `Move frame ${card.number}, with the arrow keys or by dragging`,
         }, "⠿"),
         card.kind === "scene" ? null : tool("again", "Again", "Draw again"),
-        tool("edit", "Edit", "Edit"), card.sha256 && !card.locked ? tool("pen", "Pen", "Draw on") : null, tool("takes", "Takes", "Takes of"),
+        tool("edit", "Edit", "Edit"), card.sha256 && !card.locked ? tool("pen", "Pen", "Pen over") : null, tool("takes", "Takes", "Takes of"),
         tool("lock", card.locked ? "Unlock" : "Lock", card.locked ? "Unlock" : "Lock", String(card.locked)),
         card.kind === "scene" ? null : tool("remove", "Take out", "Take out"))));
 }

@@ -225,7 +225,8 @@ export class DrawingForm {
   }
 
   async given() {
-    return this.before.length ? [{ op: "picture", frame: this.card.number, picture: await this.desk.keepDrawing(this.text(), this.card.number) }] : [];
+    const frame = this.forms.numberOf(this.card);
+    return this.before.length ? [{ op: "picture", frame, picture: await this.desk.keepDrawing(this.text(), frame) }] : [];
   }
 
   save() {

@@ -185,6 +185,13 @@ export class Forms {
     holdForm(form, key, renew);
   }
 
+  // The number of the frame that has this card's picture now: it may have been moved meanwhile, in another tab.
+  numberOf(card) {
+    const alike = this.desk.page().board.cards.filter((one) => one.sha256 === card.sha256), there = alike.find((one) => one.number === card.number) || alike[0];
+    if (!there) throw new Error("The picture of this frame was changed meanwhile. What you did is kept: close this, and open it again.");
+    return there.number;
+  }
+
   changes() {
     const form = $("#edit form"), card = this.card, edit = { op: "change", frame: card.number };
     const put = (name, value, before) => { if (!same(value, before)) edit[name] = value; };

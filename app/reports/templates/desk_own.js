@@ -23,7 +23,8 @@ async function smaller(file) {
 }
 
 export class OwnForm {
-  // desk: {change(edits)}; forms: with attempt(dialog, work) and holdFrame(form, what, card, renew).
+  // desk: {change(edits)}; forms: with attempt(dialog, work), numberOf(card) and
+  // holdFrame(form, what, card, renew).
   constructor(desk, forms) {
     this.desk = desk;
     this.forms = forms;
@@ -126,8 +127,8 @@ export class OwnForm {
   save() {
     if (!this.file) return;
     this.forms.attempt(this.dialog, async () => {
-      const picture = await sendOwn(this.file, this.how());
-      await this.desk.change([{ op: "picture", frame: this.card.number, picture }]);
+      const frame = this.forms.numberOf(this.card), picture = await sendOwn(this.file, this.how());
+      await this.desk.change([{ op: "picture", frame, picture }]);
     });
   }
 }

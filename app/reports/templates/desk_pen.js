@@ -49,7 +49,8 @@ export function rubbed(stroke, x, y, radius) {
 }
 
 export class PenForm {
-  // desk: {page(), change(edits), keepDrawing(svg, frame)}; forms: with attempt(dialog, work) and holdFrame(form, what, card, renew).
+  // desk: {page(), change(edits), keepDrawing(svg, frame)}; forms: with attempt(dialog, work), numberOf(card) and
+  // holdFrame(form, what, card, renew).
   constructor(desk, forms) {
     this.desk = desk;
     this.forms = forms;
@@ -277,7 +278,7 @@ export class PenForm {
     this.forms.attempt(this.dialog, async () => {
       if (!this.strokes.length && !this.fields.paper.checked) return;
       await flushTyped();
-      const frame = this.card.number;
+      const frame = this.forms.numberOf(this.card);
       const kept = this.card.drawing ? await this.desk.keepDrawing(await this.layered(), frame) : await sendOwn(await this.flat());
       await this.desk.change([{ op: "picture", frame, picture: kept }]);
     });

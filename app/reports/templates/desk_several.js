@@ -59,6 +59,14 @@ export class Several {
     this.showChosen();
   }
 
+  // A frame that is led to is shown, whatever was searched for.
+  reveal(number) {
+    if (!this.found || this.found.includes(number)) return;
+    $("#find").value = $("#found").textContent = "";
+    this.found = null;
+    this.showChosen();
+  }
+
   // The words of the frames are looked through as `katha redo --find` does.
   async find() {
     const words = $("#find").value.trim(), found = words ? await get(`api/find?words=${encodeURIComponent(words)}`) : null;
