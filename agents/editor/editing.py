@@ -321,9 +321,8 @@ def keep_received(run: Path, png: bytes, source: bytes | None, frame: int) -> st
     return sha256
 
 
-def keep_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str = "The picture") -> str:
-    """Keep a picture of a person's own (a drawing, a photograph of one), made ready for the board's frames; its sha256
-    is what `GivePicture` names it by.
+def prepared_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str = "The picture") -> bytes:
+    """Return a picture of a person's own as a PNG of the size of the board's frames; nothing is kept.
 
     Raises:
         InputFileError: it is not a picture that can be used; the sentence begins with `what`.
@@ -333,7 +332,18 @@ def keep_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str =
     panel = next((png for frame in frames if (png := folder.panel(frame.sha256)) is not None), None)
     if panel is None:
         raise OutputFolderError(f"The pictures of {str(run)!r} are lost.", hint=f"Bring them back: katha run {run}.")
-    png = prepared_png(data, what, png_size(panel), how)
+    return prepared_png(data, what, png_size(panel), how)
+
+
+def keep_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str = "The picture") -> str:
+    """Keep a picture of a person's own (a drawing, a photograph of one), made ready for the board's frames; its sha256
+    is what `GivePicture` names it by.
+
+    Raises:
+        InputFileError: it is not a picture that can be used; the sentence begins with `what`.
+        OutputFolderError: `run` holds no finished run.
+    """
+    folder, png = RunFolder(run), prepared_own(run, data, how, what)
     folder.add_panel(sha256 := sha256_hex(png), png)
     with Store(cache_folder(), owner=state_of(folder).run_id) as store:
         store.blobs.put(png)

@@ -15,7 +15,7 @@ from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 from katha.agents.context import Plugins, load_plugins, make_bridge, make_renderer
 from katha.agents.editor import editing, versions
 from katha.agents.editor.editing import FrameTake, Proposal
-from katha.agents.editor.edits import Edit, LockFrame, MoveFrame, RemoveFrame
+from katha.agents.editor.edits import Edit, LockFrame, MoveFrame, RemoveFrame, TalkFrame
 from katha.agents.editor.versions import Version
 from katha.agents.fitting import unfit_judge
 from katha.agents.folder import CAST, RunFolder
@@ -38,6 +38,7 @@ from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
 from katha.jsonio import read_bytes, write_bytes_atomic
 from katha.models.paste import PastedExchange, awaited, bring, give_up, usual_folder, waiting
+from katha.photographs import PictureEdit
 from katha.protocols import FrameRequest, Renderer, can
 from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
 from katha.schema import Event, Move, Plan, StoryRecord
@@ -624,6 +625,30 @@ class Desk:
         """
         return editing.keep_picture(self._open_run(), data)
 
+    def keep_own(self, data: bytes, how: PictureEdit) -> str:
+        """Keep a picture of a person's own in the open run and return its sha256; the board does not change.
+
+        Raises:
+            UsageError: no run is open. InputFileError: it is not a picture that can be used.
+        """
+        return editing.keep_own(self._open_run(), data, how)
+
+    def prepared(self, data: bytes, how: PictureEdit) -> bytes:
+        """Return a picture of a person's own as a frame would show it; nothing is kept.
+
+        Raises:
+            UsageError, InputFileError: as for `keep_own`.
+        """
+        return editing.prepared_own(self._open_run(), data, how)
+
+    def found(self, words: str) -> tuple[int, ...]:
+        """Return the numbers of the frames that say all of these words.
+
+        Raises:
+            UsageError: no run is open.
+        """
+        return editing.find_frames(self._open_run(), words)
+
     def keep_drawing(self, svg: str, frame: int) -> str:
         """Keep a drawing for a frame in the open run and return its picture's sha256; the board does not change.
 
@@ -648,6 +673,24 @@ class Desk:
             self._remember(done.remarks)
 
         self.worker.start("Changing the board", work)
+
+    def copy_in(self, other: Path, frames: Sequence[int], *, agreed: bool = False) -> Price | None:
+        """Begin to put copies of the frames of another board at the end of this one, as one step; the price, where
+        it is paid for and nobody has agreed.
+
+        Raises:
+            UsageError: there is no such frame, or work is under way.
+        """
+        run, price = self._open_run(), self.price()
+        self._idle()
+        if not (agreed or price.free):
+            return price
+        end = len(editing.read_board(run).board.frames)
+        edits = [
+            edit for at, frame in enumerate(frames, end + 1) for edit in editing.copied_from(run, other, frame, at)
+        ]
+        self.edit(edits, editing.version_of(run), agreed=agreed)
+        return None
 
     def draw_takes(self, frame: int, prompt: str | None, base: str, *, agreed: bool = False) -> None:
         """Begin to draw three takes of a frame; the board stays as it is until one is chosen.
@@ -831,7 +874,7 @@ def _take_away(places: Sequence[Path]) -> None:
 
 def _draws(edit: Edit) -> bool:
     """Return whether an edit may draw a picture."""
-    return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame))
+    return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame, TalkFrame))
 
 
 def _offered(move: Move, price: Price, seeds: int) -> Offered:

@@ -23,9 +23,16 @@ MOST_DRAWING = 1_000_000
 MOST_REPLY = 1_000_000
 """Letters of a reply from a chat window."""
 MOST_FILES: Mapping[str, int] = MappingProxyType(
-    {"api/picture": 20_000_000, "api/import": 60_000_000, "api/drawing": 6 * MOST_DRAWING, "api/reply": 6 * MOST_REPLY}
+    {
+        "api/picture": 20_000_000,
+        "api/own": 60_000_000,
+        "api/import": 60_000_000,
+        "api/drawing": 6 * MOST_DRAWING,
+        "api/reply": 6 * MOST_REPLY,
+    }
 )
-"""Bytes of those that bring files: a character's picture, a board that is drawn already, a drawing as JSON."""
+"""Bytes of those that bring files: pictures of characters and frames, a board that is drawn already, a drawing as
+JSON."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "

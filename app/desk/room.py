@@ -7,7 +7,7 @@ one turn: of all of them one works at a time, and whoever waits for a person doe
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from katha.app.desk.boards import Listed, Removed, RunLibrary
 from katha.app.desk.choices import FormChoices, choices_of, sample
-from katha.app.desk.desk import STORY, Brought, Cost, Desk, PastedStory
+from katha.app.desk.desk import STORY, Brought, Cost, Desk, PastedStory, Price
 from katha.app.desk.typed import Typed
 from katha.config import Settings
 from katha.errors import InputFileError, UsageError
@@ -194,6 +194,18 @@ class Room:
             self._desks[run], self._begun[run] = desk, what
             self.front.forget_draft()
             return run
+
+    def copy(self, run: str, to: str, frames: Sequence[int], *, agreed: bool) -> Price | None:
+        """Begin to put copies of frames of the board `run` at the end of the board `to`; the price, where it is paid
+        for and nobody has agreed.
+
+        Raises:
+            InputFileError: there is no such run. UsageError: as for `Desk.copy_in`, or both are the same board.
+        """
+        source = self.boards.place(run)
+        if source is None or run == to:
+            raise UsageError("A frame is copied to another board.", hint="Double it to have it twice on one.")
+        return self.desk(to).copy_in(source, frames, agreed=agreed)
 
     def rename(self, run: str, title: str) -> None:
         """Give a board another title; empty: its story's own.

@@ -9,10 +9,11 @@ import secrets
 import tempfile
 import threading
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -29,6 +30,8 @@ from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
 from katha.errors import InputFileError, KathaError, UsageError
 from katha.jsonio import canonical
+from katha.photographs import PictureEdit, read_crop, read_levels
+from katha.shots import ShotField, offered
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -43,10 +46,26 @@ _SCRIPTS = (
     "desk_drawing.js",
     "desk_forms.js",
     "desk_home.js",
+    "desk_own.js",
     "desk_parts.js",
+    "desk_pen.js",
     "desk_route.js",
+    "desk_several.js",
     "desk_typed.js",
+    "perfect_freehand.js",
 )
+_SHOT: Mapping[ShotField, str] = MappingProxyType(
+    {
+        "shot_size": "Shot size",
+        "shot_angle": "Angle",
+        "camera_move": "Camera move",
+        "time_of_day": "Time of day",
+        "weather": "Weather",
+        "light": "Light",
+        "sound": "Sound",
+    }
+)
+"""What the page calls the fields of a shot."""
 _SMALL = 640
 _AT_ONCE = 8
 _WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
@@ -109,6 +128,11 @@ class _Drawing(_Body):
     svg: str = Field(max_length=MOST_DRAWING)
 
 
+class _Copy(_Agreed):
+    to: str = Field(max_length=400)
+    frames: Annotated[list[int], Field(min_length=1, max_length=100)]
+
+
 class _Takes(_Change):
     frame: int
     prompt: str | None = Field(default=None, max_length=4000)
@@ -159,13 +183,14 @@ def make_application(room: Room) -> Starlette:
         ("GET", "/api/portrait", routes.portrait),
         ("GET", "/api/typed", routes.typed),
         ("GET", "/api/versions", routes.versions),
+        ("GET", "/api/find", routes.find),
         ("GET", "/panels/{sha256}", routes.panel),
         ("GET", "/drawings/{sha256}", routes.drawing),
         ("GET", "/paste/{name}", routes.prompt),
         ("GET", "/report", routes.report),
     ]
     table += [("POST", f"/api/{name}", routes.post(name)) for name in routes.actions]
-    table += [("POST", "/api/picture", routes.picture)]
+    table += [("POST", "/api/picture", routes.picture), ("POST", "/api/own", routes.own)]
     return Starlette(routes=[Route(path, endpoint, methods=[method]) for method, path, endpoint in table])
 
 
@@ -182,6 +207,10 @@ class Routes:
             "import": (_Import, lambda body, run: room.take_in(body.board, agreed=body.agreed)),
             "type": (_Typed, lambda body, run: room.typed.keep(body.key, body.values)),
             "take-up": (_Key, lambda body, run: room.take_up(body.key)),
+            "copy": (
+                _Copy,
+                lambda body, run: {"price": room.copy(run or "", body.to, body.frames, agreed=body.agreed)},
+            ),
             "rename": (_Title, lambda body, run: room.rename(run or "", body.title)),
             "remove": (_Body, lambda body, run: {"key": room.remove(run or "")}),
             "restore": (_Key, lambda body, run: {"run": room.restore(body.key)}),
@@ -206,7 +235,8 @@ class Routes:
         from starlette.responses import HTMLResponse
 
         formats = [(name, form.about) for name, form in FORMATS.items()]
-        html = template("desk.html.j2").render(formats=formats)
+        shots = [(name, label, offered(name)) for name, label in _SHOT.items()]
+        html = template("desk.html.j2").render(formats=formats, shots=shots)
         return HTMLResponse(html, headers={"cache-control": "no-store"})
 
     def script(self, request: Request) -> Response:
@@ -304,6 +334,10 @@ class Routes:
         """Return every version of the open board."""
         return _tried(lambda: self._desk(request).versions())
 
+    def find(self, request: Request) -> Response:
+        """Return the numbers of the frames that say all the words of `?words=`."""
+        return _tried(lambda: self._desk(request).found(request.query_params.get("words", "")))
+
     def panel(self, request: Request) -> Response:
         """Return a picture of the open run by its hash; with `?small=1` a light JPEG of it."""
         from starlette.responses import Response
@@ -368,7 +402,28 @@ class Routes:
         return endpoint
 
     async def picture(self, request: Request) -> Response:
-        """Keep a picture of a character, the request's body, and return its hash.
+        """Keep a picture of a character, the request's body, and return its hash."""
+        return await self._uploaded(request, lambda data: {"sha256": self._desk(request).keep_picture(data)})
+
+    async def own(self, request: Request) -> Response:
+        """Keep a picture of a person's own for a frame, the request's body, and return its hash; with `?look=1` keep
+        nothing and return it as the frame would show it. `crop`, `levels` and `fill` are those of `katha redo`."""
+        from starlette.responses import Response
+
+        asked = request.query_params
+
+        def act(data: bytes) -> object:
+            crop = read_crop(asked["crop"]) if asked.get("crop") else None
+            levels = read_levels(asked["levels"]) if asked.get("levels") else None
+            desk, how = self._desk(request), PictureEdit(crop, levels, bool(asked.get("fill")))
+            if not asked.get("look"):
+                return {"sha256": desk.keep_own(data, how)}
+            return Response(desk.prepared(data, how), media_type="image/png", headers={"cache-control": "no-store"})
+
+        return await self._uploaded(request, act)
+
+    async def _uploaded(self, request: Request, act: Callable[[bytes], object]) -> Response:
+        """Do something with a picture that is the request's body.
 
         One at a time is taken in and decoded, so that many at once need the memory of one.
         """
@@ -379,7 +434,7 @@ class Routes:
                 data = await request.body()
             except TooLargeError as error:
                 return _failed(UsageError(str(error), hint="Scale the picture down."), 413)
-            return await self._beside(lambda: {"sha256": self._desk(request).keep_picture(data)})
+            return await self._beside(lambda: act(data))
 
     async def _beside(self, act: Callable[[], object]) -> Response:
         """Return what an action gives, done beside the event loop in a thread that nobody waits for when the desk is

@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.editor.board_edits import is_locked
+from katha.agents.editor.board_edits import is_locked, is_own
+from katha.agents.editor.talk import Comment, comments_of, status_of
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.state import ReviewRequest
 from katha.app.reports.checks import (
@@ -48,6 +49,7 @@ from katha.schema import (
     StoryRecord,
     TransitionScore,
 )
+from katha.shots import SHOT_FIELDS
 
 _BOUNDARY = re.compile(r"(?<=[.!?\u2026])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]*[^\Wa-z_])|\n\s*\n")
 _SMALL_WORDS = frozenset(
@@ -127,6 +129,11 @@ class Card(ViewModel):
     place: str = ""
     time_of_day: str = ""
     shot_size: str = ""
+    shot_angle: str = ""
+    camera_move: str = ""
+    weather: str = ""
+    light: str = ""
+    sound: str = ""
     dialogue: str = ""
     action: str = ""
     notes: str = ""
@@ -135,6 +142,10 @@ class Card(ViewModel):
     story: str = ""
     stand_ins: tuple[str, ...] = ()
     drawing: bool = False
+    own: bool = False
+    """A person brought its picture."""
+    status: str = ""
+    comments: tuple[Comment, ...] = ()
     stale: bool = False
     """It is a bridge whose neighbours have changed since it was drawn."""
 
@@ -539,10 +550,11 @@ def _answers(question: Question, cells: Sequence[Sequence[ShownAnswer]]) -> Aske
 
 
 def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool = False, stale: bool = False) -> Card:
-    """A frame as a card; a bridge has no panel in the plan."""
-    told = (panel.model_extra or {}) if panel is not None else {}
-    duration = told.get("duration")
+    """A frame as a card; a bridge has no panel in the plan, and keeps its words itself."""
     scene = frame is None or frame.kind == "scene"
+    holder = panel if panel is not None else frame
+    told: Mapping[str, object] = holder.model_dump() if holder is not None else {}
+    duration = told.get("duration")
     return Card(
         number=number,
         kind=frame.kind if frame is not None else "scene",
@@ -551,12 +563,11 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         sha256=frame.sha256 if frame is not None else "",
         seed=frame.seed if frame is not None else None,
         prompt=panel.prompt if panel is not None and scene else frame.prompt if frame is not None else "",
-        caption=panel.caption if panel is not None else "",
+        caption=_text(told, "caption"),
         must_show=tuple(panel.must_show) if panel is not None else (),
         characters=tuple(panel.characters) if panel is not None else (),
         place=panel.place if panel is not None else "",
-        time_of_day=panel.time_of_day if panel is not None else "",
-        shot_size=panel.shot_size if panel is not None else "",
+        **{name: _text(told, name) for name in SHOT_FIELDS},
         dialogue=_text(told, "dialogue"),
         action=_text(told, "action"),
         notes=_text(told, "notes"),
@@ -565,6 +576,9 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         story=panel.source if panel is not None else "",
         stand_ins=tuple(panel.not_drawn) if panel is not None and scene else (),
         drawing=frame is not None and bool(frame.source),
+        own=frame is not None and is_own(frame),
+        status=status_of(frame) if frame is not None else "",
+        comments=comments_of(frame) if frame is not None else (),
         stale=stale and not scene,
     )
 

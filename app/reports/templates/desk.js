@@ -4,6 +4,7 @@ import { makeDraggable, showBoard, showDrawn, showFrame, showReview } from "./de
 import { agreed, Forms } from "./desk_forms.js";
 import { showSpent } from "./desk_choices.js";
 import { Home, showOthers } from "./desk_home.js";
+import { Several } from "./desk_several.js";
 import { go, onMove, route } from "./desk_route.js";
 import { loadTyped } from "./desk_typed.js";
 
@@ -24,8 +25,9 @@ async function work(name, body) {
 async function changing(name, body) {
   const [edit, ...others] = body.edits || [];
   redrawn = !others.length && ["change", "take"].includes(edit?.op) ? edit.frame : null;
+  const price = body.edits?.every((item) => ["lock", "talk"].includes(item.op)) ? { free: true } : page.price;
   try {
-    await work(name, { ...body, base: page.version, agreed: await agreed(page.price) });
+    await work(name, { ...body, base: page.version, agreed: await agreed(price) });
     say((page.remarks || []).join(" "));
   } catch (error) {
     if (error.stale) await refresh();
@@ -63,12 +65,15 @@ async function tried(act) {
 }
 
 const home = new Home(tried, async (story) => { await work("read", story); return page.draft; });
+const several = new Several(desk, forms, tried);
 const over = (dialog) => (card) => go({ run: here.run, frame: card?.number ?? null, dialog });
 
 const acts = {
   edit: over("edit"),
   tell: (text, after) => forms.more(null, after, text),
   takes: over("takes"),
+  pen: over("pen"),
+  pick: (number, chosen) => several.pick(number, chosen),
   lock: (card) => tried(() => desk.change([{ op: "lock", frame: card.number, locked: !card.locked }])),
   again: (card) => tried(() => desk.change([{ op: "take", frame: card.number, seed: ((card.seed ?? 0) + 1) % 2 ** 32 }])),
   remove: (card) => tried(() => desk.change([{ op: "remove", frame: card.number }])),
@@ -104,7 +109,7 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select, dialog[open]");
-  if (typing || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || !page.version) return;
+  if (typing || $("dialog[open]") || !(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || !page.version) return;
   event.preventDefault();
   if (event.shiftKey ? page.forth : page.back) doing[event.shiftKey ? "forth" : "back"]();
 });
@@ -112,7 +117,8 @@ document.addEventListener("keydown", (event) => {
 // What opens over the board at an address, and the dialog that it is.
 const OPEN = {
   edit: ["#edit", (card) => forms.edit(card)], takes: ["#takes", (card) => forms.takes(card)], part: ["#inpaint", (card) => forms.part(card)],
-  drawing: ["#drawing", (card) => forms.drawing.open(card)], cast: ["#cast", () => forms.cast()], history: ["#history", () => forms.history()],
+  drawing: ["#drawing", (card) => forms.drawing.open(card)], pen: ["#pen", (card) => forms.pen.open(card)], own: ["#own", (card) => forms.own.open(card)],
+  several: ["#bulk", (card, frames) => several.open(frames)], copy: ["#copy", (card, frames) => several.openCopy(frames)], cast: ["#cast", () => forms.cast()], history: ["#history", () => forms.history()],
   export: ["#export", () => forms.export()], add: ["#more", () => forms.more(null, page.board.cards.length)],
 };
 let honoured = "", opened = "", returnTo = "";
@@ -121,6 +127,7 @@ let honoured = "", opened = "", returnTo = "";
 function honour() {
   const now = route(), [selector, open] = OPEN[now.dialog] || ["", null], moved = honoured !== location.hash;
   if (moved) for (const dialog of $$("dialog[open]")) if (!dialog.matches(selector || "#agree")) dialog.close();
+  if (moved && now.frame) several.reveal(now.frame);
   showFrame(now.frame, moved);
   // Whoever works by keyboard goes on where the dialog was opened.
   if (opened && !now.dialog) returnTo = opened;
@@ -134,7 +141,7 @@ function honour() {
   if (!open || !moved || $(selector).open) return;
   const card = page.board.cards.find((item) => item.number === now.frame);
   if (selector && now.frame !== null && !card) { alarm(`There is no frame ${now.frame} on this board.`); go({ run: now.run }, { replace: true }); return; }
-  tried(async () => { await open(card); });
+  tried(async () => { await open(card, now.frames); });
 }
 
 // Leave one board for another, or for the list: what is under way goes on.
@@ -204,7 +211,7 @@ async function showPage() {
   $("#tools .report").href = `report?run=${encodeURIComponent(here.run)}`;
   $("#why").textContent = board ? why : "";
   show($("#why"), Boolean(board && why));
-  if (board) { home.choices.load().catch(() => {}); showBoard(page, acts, ready); honour(); } else if (!here.run) await home.show(page);
+  if (board) { home.choices.load().catch(() => {}); showBoard(page, acts, ready); several.show(page, ready); honour(); } else if (!here.run) await home.show(page);
   showReview(page.review, board, (choice) => tried(async () => { await post("choose", choice); }));
 }
 

@@ -5,6 +5,8 @@ import { address } from "./desk_route.js";
 // What a person counts are frames; a scene has another number behind a bridge.
 const frameOf = (board, scene) => board.cards.find((card) => card.scene === scene && scene !== null);
 const words = (card) => card?.caption || card?.prompt || "";
+export const SHOT = ["shot_size", "shot_angle", "camera_move", "time_of_day", "weather", "light", "sound"];
+const STATUS = { open: "open", changes: "to be changed", approved: "approved" };
 
 // The number of the frame that tells a sentence, which leads to it; where none does, a way to add one.
 function whereTold(item, tell) {
@@ -60,8 +62,10 @@ function cutWords(cut, bridged) {
 }
 
 function facts(card) {
-  const told = [card.place, card.shot_size, card.time_of_day, card.duration ? `${card.duration} s` : ""];
-  return told.filter(Boolean).map((words) => h("span", { class: "chip" }, words));
+  const told = [card.place, ...SHOT.map((name) => card[name]), card.duration ? `${card.duration} s` : "", card.own ? "own picture" : ""];
+  const said = card.comments.length ? `${card.comments.length} comment${card.comments.length === 1 ? "" : "s"}` : "";
+  return [...told.filter(Boolean).map((words) => h("span", { class: "chip" }, words)),
+    card.status ? h("span", { class: `chip ${card.status}` }, STATUS[card.status]) : null, said ? h("span", { class: "chip" }, said) : null].filter(Boolean);
 }
 
 function cardOf(board, card, acts) {
@@ -75,6 +79,7 @@ function cardOf(board, card, acts) {
     h("figure", {},
       image(card.sha256, `${name}: ${words(card)}`),
       h("figcaption", {},
+        h("input", { type: "checkbox", class: "pick", value: card.number, "aria-label": `Choose frame ${card.number}`, onchange: (event) => acts.pick(card.number, event.target.checked) }),
         h("b", {}, `${card.number}`, card.kind === "scene" ? scene : ` ${card.kind}`, card.locked ? " · locked" : ""),
         h("p", {}, words(card)),
         card.dialogue ? h("p", { class: "dialogue" }, `“${card.dialogue}”`) : null,
@@ -89,7 +94,7 @@ function cardOf(board, card, acts) {
           "aria-label": `Move frame ${card.number}, with the arrow keys or by dragging`,
         }, "⠿"),
         card.kind === "scene" ? null : tool("again", "Again", "Draw again"),
-        tool("edit", "Edit", "Edit"), tool("takes", "Takes", "Takes of"),
+        tool("edit", "Edit", "Edit"), card.sha256 && !card.locked ? tool("pen", "Pen", "Pen over") : null, tool("takes", "Takes", "Takes of"),
         tool("lock", card.locked ? "Unlock" : "Lock", card.locked ? "Unlock" : "Lock", String(card.locked)),
         card.kind === "scene" ? null : tool("remove", "Take out", "Take out"))));
 }

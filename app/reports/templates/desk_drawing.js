@@ -10,7 +10,7 @@ const target = (element) => element.getAttribute("href")?.slice(1) ?? "";
 const named = (element) => (element.id || target(element) || { g: "a group", use: "a part" }[element.tagName] || "a shape").replace(/^f-/, "").replaceAll("-", " ");
 const long = (hue) => (hue.length === 4 ? `#${[...hue.slice(1)].map((digit) => digit + digit).join("")}` : hue).toLowerCase();
 
-async function read(name) {
+export async function readDrawing(name) {
   const response = await fetch(at(`drawings/${name}`), { cache: "no-store" });
   if (!response.ok) throw new Error("The drawing of this frame is lost or cannot be used: draw the frame again.");
   const made = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
@@ -65,8 +65,8 @@ export class DrawingForm {
   async open(card) {
     this.card = card;
     this.before = [];
-    this.cast = await read("cast").catch(() => null);
-    this.put(await read(card.sha256));
+    this.cast = await readDrawing("cast").catch(() => null);
+    this.put(await readDrawing(card.sha256));
     $("#drawing-title").textContent = `The drawing of frame ${card.number}`;
     show($("#drawing-words"), this.desk.page().amends);
     this.fields.words.value = "";
@@ -225,7 +225,8 @@ export class DrawingForm {
   }
 
   async given() {
-    return this.before.length ? [{ op: "picture", frame: this.card.number, picture: await this.desk.keepDrawing(this.text(), this.card.number) }] : [];
+    const frame = this.forms.numberOf(this.card);
+    return this.before.length ? [{ op: "picture", frame, picture: await this.desk.keepDrawing(this.text(), frame) }] : [];
   }
 
   save() {

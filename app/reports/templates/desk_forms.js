@@ -1,10 +1,15 @@
 // What opens over the board: the editor of a frame, its takes, the cast, versions, export, and the price.
+import { SHOT } from "./desk_board.js";
 import { DrawingForm } from "./desk_drawing.js";
+import { OwnForm } from "./desk_own.js";
+import { PenForm } from "./desk_pen.js";
 import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
 import { closes, go, route } from "./desk_route.js";
 import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
-const SCENE_FIELDS = ["prompt", "caption", "place", "time_of_day", "shot_size", "dialogue", "action", "notes"];
+const FIELDS = ["prompt", "caption", "place", ...SHOT, "dialogue", "action", "notes"];
+// What an inserted frame has of them.
+export const BESIDE = ["prompt", "caption", "dialogue", "action", "notes", "sound"];
 const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 // A prompt of several sentences, as the words of two frames.
 const halves = (text) => {
@@ -92,19 +97,22 @@ export class Forms {
     $("#edit [data-edit=add]").addEventListener("click", () => this.more(null, this.card.number));
     $("#edit [data-edit=split]").addEventListener("click", () => this.more(this.card, this.card.number));
     $("#edit [data-edit=remove]").addEventListener("click", () => this.attempt($("#edit"), () => this.desk.change([{ op: "remove", frame: this.card.number }])));
+    $("#edit [data-edit=duplicate]").addEventListener("click", () => this.duplicate());
+    for (const name of ["pen", "own", "part"]) $(`#edit-${name}`).addEventListener("click", () => go({ ...route(), dialog: name }));
     $("#more form").addEventListener("submit", (event) => { event.preventDefault(); this.addOrSplit(); });
     $("#cast-new").addEventListener("submit", (event) => { event.preventDefault(); this.addCharacter(); });
     $("#takes form").addEventListener("submit", (event) => { event.preventDefault(); this.drawTakes(); });
     $("#export form").addEventListener("submit", (event) => { event.preventDefault(); this.download(); });
     for (const name of ["to", "layout"]) $(`#export [name=${name}]`).addEventListener("change", () => this.exportFields());
-    $("#edit-part").addEventListener("click", () => go({ ...route(), dialog: "part" }));
     $("#inpaint form").addEventListener("submit", (event) => { event.preventDefault(); this.inpaint(); });
     this.drawing = new DrawingForm(desk, this);
+    this.pen = new PenForm(desk, this);
+    this.own = new OwnForm(desk, this);
     $("#edit-drawing").addEventListener("click", () => this.attempt($("#edit"), async () => {
       await this.drawing.open(this.card);
       go({ ...route(), dialog: "drawing" });
     }));
-    for (const [name, dialogs] of Object.entries({ edit: ["edit"], takes: ["takes"], inpaint: ["part"], drawing: ["drawing"], cast: ["cast"], history: ["history"], export: ["export"], more: ["add"] })) closes($(`#${name}`), dialogs);
+    for (const [name, dialogs] of Object.entries({ edit: ["edit"], takes: ["takes"], inpaint: ["part"], drawing: ["drawing"], pen: ["pen"], own: ["own"], bulk: ["several"], copy: ["copy"], cast: ["cast"], history: ["history"], export: ["export"], more: ["add"] })) closes($(`#${name}`), dialogs);
     this.mask = paintable($("#inpaint-mask"), $("#inpaint form").elements);
     for (const button of $$("#inpaint [data-mask]")) button.addEventListener("click", () => this.mask[button.dataset.mask]());
     $("#takes").addEventListener("close", () => { this.taken = null; });
@@ -141,7 +149,10 @@ export class Forms {
     const dialog = $("#edit"), form = $("form", dialog), scene = card.kind === "scene";
     $("#edit-title").textContent = `Frame ${card.number}`;
     for (const element of $$(".scene", form)) show(element, scene);
-    for (const name of SCENE_FIELDS) form.elements[name].value = card[name];
+    for (const name of FIELDS) form.elements[name].value = card[name];
+    form.elements.comment.value = "";
+    form.elements.status.value = card.status;
+    $("#edit-comments").replaceChildren(...card.comments.map((item) => h("li", {}, item.text, h("span", { class: "note" }, [item.by, item.at && new Date(item.at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })].filter(Boolean).map((told) => ` · ${told}`).join("")))));
     form.elements.must_show.value = card.must_show.join("\n");
     form.elements.duration.value = card.duration ?? "";
     form.elements.seed.value = card.seed ?? "";
@@ -152,6 +163,7 @@ export class Forms {
     if (card.sha256) { shown.src = picture(card.sha256, false); shown.alt = `Frame ${card.number}: ${card.caption || card.prompt}`; }
     show($("#edit-part"), Boolean(card.sha256) && !card.locked && this.desk.page().masks);
     show($("#edit-drawing"), card.drawing && !card.locked);
+    for (const name of ["#edit-pen", "#edit-own"]) show($(name), Boolean(card.sha256) && !card.locked);
     $("#edit-told").textContent = card.locked ? "This frame is locked: unlock it to change its picture." : "";
     $("#edit-story").textContent = card.story ? `The story: ${card.story}` : "";
     this.holdFrame(form, "frame", card, () => this.edit(card));
@@ -173,26 +185,44 @@ export class Forms {
     holdForm(form, key, renew);
   }
 
+  // The number of the frame that has this card's picture now: it may have been moved meanwhile, in another tab.
+  numberOf(card) {
+    const alike = this.desk.page().board.cards.filter((one) => one.sha256 === card.sha256), there = alike.find((one) => one.number === card.number) || alike[0];
+    if (!there) throw new Error("The picture of this frame was changed meanwhile. What you did is kept: close this, and open it again.");
+    return there.number;
+  }
+
   changes() {
     const form = $("#edit form"), card = this.card, edit = { op: "change", frame: card.number };
     const put = (name, value, before) => { if (!same(value, before)) edit[name] = value; };
-    put("prompt", form.elements.prompt.value.trim(), card.prompt);
+    for (const name of card.kind === "scene" ? FIELDS : BESIDE) put(name, form.elements[name].value.trim(), card[name]);
+    if (form.elements.duration.value) put("duration", Number(form.elements.duration.value), card.duration);
     if (card.kind === "scene") {
-      for (const name of SCENE_FIELDS.slice(1)) put(name, form.elements[name].value.trim(), card[name]);
       put("must_show", lines(form.elements.must_show.value), card.must_show);
       put("characters", $$("[name=who]:checked", form).map((box) => box.value), card.characters);
-      if (form.elements.duration.value) put("duration", Number(form.elements.duration.value), card.duration);
     }
     if (form.elements.seed.value) put("seed", Number(form.elements.seed.value), card.seed);
     return edit;
   }
 
+  // What is typed in the editor, as edits: what the frame shows and says, and what is said of it.
+  edits() {
+    const edit = this.changes(), { comment, status } = $("#edit form").elements, talk = { op: "talk", frame: this.card.number };
+    if (comment.value.trim()) talk.comments = [{ text: comment.value.trim(), at: new Date().toISOString().replace(/\.\d+Z/, "Z") }];
+    if (status.value !== this.card.status) talk.status = status.value;
+    return [edit, talk].filter((item) => Object.keys(item).length > 2);
+  }
+
   save() {
-    const edit = this.changes();
-    if (Object.keys(edit).length === 2) { forgetForm($("#edit form")); $("#edit").close(); return; }
-    const theirs = this.clash(edit);
+    const edits = this.edits();
+    if (!edits.length) { forgetForm($("#edit form")); $("#edit").close(); return; }
+    const theirs = this.clash(edits.find((edit) => edit.op === "change") || {});
     if (theirs) { problem($("#edit"), theirs); return; }
-    this.attempt($("#edit"), () => this.desk.change([edit]));
+    this.attempt($("#edit"), () => this.desk.change(edits));
+  }
+
+  duplicate() {
+    this.attempt($("#edit"), () => this.desk.change([...this.edits(), { op: "duplicate", frame: this.card.number }]));
   }
 
   // A field that this form and another tab have both changed is not overwritten unasked: what it says now is told once.
@@ -209,7 +239,7 @@ export class Forms {
   more(split, after, text = "") {
     const form = $("#more form"), cards = this.desk.page().board.cards;
     this.split = split;
-    this.typed = $("#edit").open ? this.changes() : null;
+    this.typed = $("#edit").open ? this.edits() : [];
     $("#more-title").textContent = split ? `Frame ${split.number} in two` : "A new frame";
     for (const label of $$("[data-more]", form)) show(label, label.dataset.more === (split ? "split" : "add"));
     form.elements.at.replaceChildren(...[0, ...cards.map((card) => card.number)].map((number) => h("option", { value: number + 1, selected: number === after },
@@ -227,8 +257,8 @@ export class Forms {
   addOrSplit() {
     const { first, prompt, caption, at } = $("#more form").elements, split = this.split, typed = this.typed;
     const words = { first: first.value.trim(), prompt: prompt.value.trim() };
-    if (split && typed) delete typed.prompt;
-    const before = typed && Object.keys(typed).length > 2 ? [typed] : [];
+    if (split) for (const edit of typed) delete edit.prompt;
+    const before = typed.filter((edit) => Object.keys(edit).length > 2);
     const edit = split ? { op: "split", frame: split.number, second: words.prompt } : { op: "add", at: Number(at.value), prompt: words.prompt };
     if (!split && caption.value.trim()) edit.caption = caption.value.trim();
     if (split && words.first && words.first !== split.prompt) edit.first = words.first;

@@ -56,6 +56,13 @@ export async function sendPicture(file) {
   return (await (await answered(response)).json()).sha256;
 }
 
+// A person's own picture for a frame: kept, and its hash given; with `look` nothing is kept, and how it would look is given.
+export async function sendOwn(picture, how = {}, { look = false, signal = null } = {}) {
+  const asked = new URLSearchParams({ ...how, ...(look ? { look: "1" } : {}) });
+  const response = await answered(await fetch(at(`api/own?${asked}`), { method: "POST", headers: { "content-type": "image/*" }, body: picture, signal }));
+  return look ? response.blob() : (await response.json()).sha256;
+}
+
 // The files of a board with their names; those of other kinds are left out, and told. A request takes 60 MB, of which a
 // third is its form.
 const boardFile = (file) => /\.(storyboarder|pdf|png|jpe?g|jfif|webp|tiff?|bmp|gif|mpo)$/i.test(file.name);

@@ -79,7 +79,7 @@ export function holdForm(form, key, renew) {
   form.dataset.typed = key;
   let told = $(".typed", form);
   if (!told) {
-    told = h("p", { class: "typed note" }, "You typed this before; it is not saved. ", h("button", { type: "button", class: "link" }, "Take it back"));
+    told = h("p", { class: "typed note" }, `You ${form.elements?.strokes ? "drew" : "typed"} this before; it is not saved. `, h("button", { type: "button", class: "link" }, "Take it back"));
     const place = $(".problem", form) || $("h3", form);
     place.after(told);
   }
