@@ -153,7 +153,8 @@ class ExportOptions(BaseModel):
     )
     fade: float = Field(default=0.3, ge=0, le=5, description="Seconds of cross-fade in films; 0.3 unless told.")
     still: bool = Field(
-        default=False, description="Keep drawings still in films, where their layers would move and eyes blink."
+        default=False,
+        description="Keep films and the player still: no move of the camera, no layers that move, no eyes that blink.",
     )
     fps: Annotated[
         Fraction, BeforeValidator(read_rate), PlainSerializer(told_rate), WithJsonSchema({"type": "string"})
