@@ -97,7 +97,8 @@ def unfollowed_shots(
     for name, numbers in lost.items():
         what = f"{_CALLED[name]} of frame{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
         by = "No still picture" if name in UNSEEN else f"No picture by {who!r}"
-        yield f"{by} shows the {what}: it stands in the shot list."
+        where = "films and the player follow it" if name == "camera_move" else "it stands in the shot list"
+        yield f"{by} shows the {what}: {where}."
 
 
 def _followed(renderer: Renderer, panel: Panel, name: ShotField) -> bool:

@@ -30,6 +30,8 @@ FRAME_KEY = "org.katha.frame"
 LISTS: Mapping[str, str] = {".cbz": "frames.json", ".epub": "META-INF/katha.frames.json"}
 """Where the list of frames is in an archive, by the archive's ending; its pictures lie beside it or in `OEBPS/`."""
 SUFFIXES = (".cbz", ".epub", ".otio", ".otioz", ".fcpxml", ".xml")
+LINES = ("place", "time_of_day", "shot_size", "shot_angle", "camera_move", "weather", "light", "sound")
+"""What the XML of Final Cut Pro 7 has no field for: it is the fourth comment of a clip, a line each."""
 ALONE = (".cbz", ".epub", ".otioz")
 """Those that hold their pictures themselves."""
 LONG_SIDE = 1536
@@ -285,8 +287,21 @@ def _fcp7_clips(root: Element) -> Iterator[Clip]:
             "action": "comments/mastercomment2", "camera": "comments/mastercomment3",
         }  # fmt: skip
         told: dict[str, Any] = {name: clip.findtext(path) or "" for name, path in names.items()}
+        told |= _lines_in(clip.findtext("comments/mastercomment4") or "")
         told["seconds"] = _seconds(clip)
         yield told, clip.findtext("file/pathurl") or ""
+
+
+def lines_of(told: Mapping[str, str]) -> str:
+    """Return the words of a shot as an editor's comment has them: a line each, "light: moonlight"."""
+    return "\n".join(f"{name.replace('_', ' ')}: {words}" for name, words in told.items() if words)
+
+
+def _lines_in(text: str) -> dict[str, str]:
+    """Return the words of a shot by their names, from the lines of a comment; other lines are left out."""
+    pairs = (line.partition(":") for line in text.splitlines())
+    told = {name.strip().lower().replace(" ", "_"): words.strip() for name, _, words in pairs}
+    return {name: told[name] for name in LINES if told.get(name)}
 
 
 def _seconds(clip: Element) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,14 @@ from katha.errors import InputFileError
 from katha.jsonio import MOST_JSON, read_json
 from katha.pictures import as_png, decode, read_picture
 from katha.protocols import PanelWords
+from katha.renderers.exported import told_words
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIX = ".storyboarder"
+KATHA = "katha"
+"""The key of a board under which katha's export keeps all that is said of its frame."""
 _BELOW, _ABOVE = ("shot-generator", "reference"), ("fill", "tone", "pencil", "ink", "notes")
 _MOST_BOARDS, _LONGEST_WORDS, _LONGEST_TIME = 5_000, 20_000, 3_600_000
 _LONGEST_NAME = 255
@@ -85,7 +88,9 @@ class Project:
         own = self._own(told.get("url"), where, optional=bool(below or above))
         layers_up = (*below, *own, *above)
         texts = {name: _text(told.get(name), where, name) for name in ("dialogue", "action", "notes")}
-        return _Board(layers_up, PanelWords(**texts, duration=_seconds(told.get("duration")) or _seconds(usual)))
+        words = PanelWords(**texts, duration=_seconds(told.get("duration")) or _seconds(usual))
+        kept = told.get(KATHA)
+        return _Board(layers_up, _restored(words, kept, where) if isinstance(kept, dict) else words)
 
     def _layer(self, told: object, where: str) -> Layer | None:
         if not isinstance(told, dict) or not told.get("url"):
@@ -118,6 +123,21 @@ class Project:
             raise InputFileError(f"{where}: the picture {name[:100]!r} is missing.", hint=_HINT)
         require_inside(path, self.place.parent, where)
         return path
+
+
+def _restored(shown: PanelWords, kept: Mapping[str, Any], where: str) -> PanelWords:
+    """Return what katha's export said of a frame, with what was changed since in the fields that Storyboarder shows.
+
+    The export shows a caption as the action where there is none, and a bridge's kind as its notes.
+    """
+    words, kind = told_words(kept, where), kept.get("kind")
+    notes = words.notes or (kind if isinstance(kind, str) and kind != "scene" else "")
+    changed = {"dialogue": shown.dialogue, "duration": shown.duration}
+    if shown.notes != notes:
+        changed["notes"] = shown.notes
+    if shown.action != (words.action or words.caption):
+        changed["action" if words.action else "caption"] = shown.action
+    return replace(words, **changed)  # type: ignore[arg-type]
 
 
 def require_inside(path: Path, folder: Path, where: str) -> None:

@@ -22,7 +22,7 @@ from katha.schema import Board, Frame, Plan
 
 FIELDS = (
     "caption", "dialogue", "action", "notes", "sound", "duration", "place", "time_of_day", "shot_size", "shot_angle",
-    "camera", "camera_move", "weather", "prompt",
+    "camera", "camera_move", "weather", "light", "prompt",
 )  # fmt: skip
 """What a person may change of a frame in words, by the names of the edit."""
 _SHOWN = 60

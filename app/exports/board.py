@@ -153,7 +153,8 @@ class ExportOptions(BaseModel):
     )
     fade: float = Field(default=0.3, ge=0, le=5, description="Seconds of cross-fade in films; 0.3 unless told.")
     still: bool = Field(
-        default=False, description="Keep drawings still in films, where their layers would move and eyes blink."
+        default=False,
+        description="Keep films and the player still: no move of the camera, no layers that move, no eyes that blink.",
     )
     fps: Annotated[
         Fraction, BeforeValidator(read_rate), PlainSerializer(told_rate), WithJsonSchema({"type": "string"})
@@ -254,6 +255,7 @@ class ExportFrame:
     camera: str = ""
     camera_move: str = ""
     weather: str = ""
+    light: str = ""
     sound: str = ""
     status: str = ""
     comments: tuple[Comment, ...] = ()
@@ -277,8 +279,9 @@ class ExportFrame:
 
     @property
     def scene(self) -> str:
-        """Return where and when it is, and in what weather: "the kitchen, night"."""
-        return ", ".join(part for part in (self.place.replace("_", " "), self.time_of_day, self.weather) if part)
+        """Return where and when it is, and in what light and weather: "the kitchen, night, moonlight"."""
+        told = (self.place.replace("_", " "), self.time_of_day, self.light, self.weather)
+        return ", ".join(part for part in told if part)
 
     @property
     def filmed(self) -> str:
@@ -386,7 +389,7 @@ def _source(folder: Path, frame: Frame) -> Path | None:
 
 WORDS = (
     "dialogue", "action", "notes", "sound", "place", "time_of_day", "shot_size", "shot_angle", "camera",
-    "camera_move", "weather",
+    "camera_move", "weather", "light",
 )  # fmt: skip
 """What is said of a frame beside its caption, by the names of its panel's fields."""
 

@@ -1,4 +1,4 @@
-"""Animatics: each frame for its time, drawings in motion, with captions and cross-fades; GIF, or MP4 with sound."""
+"""Animatics: each frame for its time, the camera and drawings in motion, with captions and cross-fades; GIF or MP4."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.app.exports.board import ExportBoard, ExportOptions
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions
+from katha.app.exports.camera import HELD, move_of, tell_moves
 from katha.app.exports.fonts import Fonts
-from katha.app.exports.motion import Moving
+from katha.app.exports.motion import InMotion, Moving, Still
 from katha.app.exports.pictures import with_words
 from katha.app.exports.sizes import drawings_of, film_size, fitted
 from katha.app.exports.sounds import RATE, mixed, sounds_of
+from katha.app.exports.vectors import unframed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,7 +32,7 @@ class _Take:
 
     still: Image
     seconds: float
-    moving: Moving | None = None
+    moving: InMotion | None = None
     place: tuple[int, int] = (0, 0)
 
     def at(self, second: float) -> Image:
@@ -62,15 +64,21 @@ class _Set:
             drawing = self.drawings.get(shot.number)
             shown = fitted(shot, (self.width, self.height), drawing)
             still = with_words(shot, shown, (self.width, self.height), self.bar, self.fonts, dark=self.dark)
-            svg = shot.source.read_text(encoding="utf-8") if shot.source is not None and not self.still else None
-            if svg is None:
-                before = frozenset()
-                yield _Take(still, shot.seconds)
-                continue
-            moving = Moving(svg, shown.size, shot.asked.must_show, before, "wide" in shot.asked.shot_size)
-            before = moving.ids
+            moving = None if self.still else self._moving(shot, shown, before)
+            before = moving.ids if isinstance(moving, Moving) else frozenset()
             place = ((self.width - shown.width) // 2, (self.height - shown.height) // 2)
             yield _Take(still, shot.seconds, moving, place)
+
+    def _moving(self, shot: ExportFrame, shown: Image, before: frozenset[str]) -> InMotion | None:
+        """Return a shot in motion; None where nothing moves. shown: its picture as large as the film has it."""
+        move = move_of(shot.camera_move)
+        if shot.source is not None:
+            svg, wide = shot.source.read_text(encoding="utf-8"), "wide" in shot.asked.shot_size
+            return Moving(svg, shown.size, shot.asked.must_show, before=before, wide=wide, move=move)
+        if move is None or move == HELD:
+            return None
+        large = round(shown.width * move.closest), round(shown.height * move.closest)
+        return Still(fitted(shot, large, unframed(self.drawings.get(shot.number))), shown.size, move)
 
 
 def _set(sheet: ExportBoard, options: ExportOptions, side: int | None = None) -> _Set:
@@ -119,6 +127,7 @@ def _with_next(takes: Iterable[_Take]) -> Iterator[tuple[_Take, _Take | None]]:
 def write_gif(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write an endless GIF with a short fade between frames."""
     setting = _set(sheet, options, _GIF_SIDE)
+    tell_moves(sheet, options)
     shown: list[Image] = []
     times: list[int] = []
     for take, following in _with_next(setting.takes(sheet)):
@@ -155,6 +164,7 @@ def write_mp4(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     import av
 
     setting, sounds = _set(sheet, options), sounds_of(sheet, options.audio)
+    tell_moves(sheet, options)
     with av.open(str(target), "w", options={"movflags": "+faststart"}) as film:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)

@@ -1,11 +1,13 @@
-"""Motion for animatics: the layers of a drawing pushed, panned and faded in, eyes that blink; the board stays as it is.
+"""Motion for animatics: the camera over a picture; the layers of a drawing apart, faded in, eyes that blink.
 
-Nothing is drawn for it. A frame's layers are its groups, in bands from the farthest to the nearest; the camera moves
-towards what must be seen, near bands a little more than far ones.
+Nothing is drawn for it, and the board stays as it is. A drawing's layers are its groups, in bands from the farthest to
+the nearest. The camera moves as the frame says; where it says nothing, it comes a little closer to what must be seen in
+a drawing, and any other picture stands still.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from katha.app.exports.camera import CameraMove, View
 from katha.app.exports.vectors import svg_root
 from katha.renderers.vector.brief import groups_of
 from katha.renderers.vector.raster import SECONDS_PASSED, layers
@@ -24,12 +27,10 @@ if TYPE_CHECKING:
 _SVG = "{http://www.w3.org/2000/svg}"
 _BANDS = 4
 """Depths that move by themselves."""
-_ZOOM = 0.07
-"""How much closer the camera comes in a shot."""
-_PAN = 0.03
-"""How far it goes to the side in a wide shot, of the frame's width."""
-_FINE = 1.1
-"""How much larger than the film bands are drawn, so that they stay sharp as they come closer."""
+_NEARER = CameraMove(View(), View(1.07), deep=True)
+"""How the camera moves over a drawing of which nobody says it."""
+_ALONG = CameraMove(View(1.07, 3 / 7), View(1.07, -3 / 7), deep=True)
+"""The same in a wide shot."""
 _DEPTH = 0.5
 """How much more the nearest band moves than the farthest."""
 _ENTERS = (0.25, 0.75)
@@ -50,31 +51,63 @@ class Band:
     enters: bool
 
 
-@dataclass(frozen=True)
-class Moving:
-    """A frame in motion. svg: its drawing. before: the ids of what the frame before shows. wide: the camera goes to the
-    side instead of coming closer."""
+class InMotion(ABC):
+    """A frame in motion."""
 
-    svg: str
+    @abstractmethod
+    def at(self, second: float, seconds: float) -> Image:
+        """Return the picture at a time of a shot of so many seconds, in RGB."""
+
+
+@dataclass(frozen=True)
+class Still(InMotion):
+    """A picture that the camera goes over. picture: in RGB, as much larger than the film as the move comes closer."""
+
+    picture: Image
     size: tuple[int, int]
-    must_show: tuple[str, ...] = ()
-    before: frozenset[str] = frozenset()
-    wide: bool = False
+    way: CameraMove
 
     def at(self, second: float, seconds: float) -> Image:
         """Return the picture at a time of its shot, in RGB."""
         from PIL import Image
 
-        share = min(1.0, max(0.0, second / seconds))
-        eased = share * share * (3 - 2 * share)
+        view = self.way.at(second, seconds)
+        (left, top), (wide, tall) = view.window(), self.picture.size
+        seen = (left * wide, top * tall, (left + 1 / view.zoom) * wide, (top + 1 / view.zoom) * tall)
+        return self.picture.resize(self.size, Image.Resampling.BICUBIC, seen)
+
+
+class Moving(InMotion):
+    """A drawing in motion."""
+
+    def __init__(
+        self,
+        svg: str,
+        size: tuple[int, int],
+        must_show: Sequence[str] = (),
+        *,
+        before: frozenset[str] = frozenset(),
+        wide: bool = False,
+        move: CameraMove | None = None,
+    ) -> None:
+        """before: the ids of what the frame before shows. move: the camera's; unless told it comes closer to what must
+        be seen, or in a `wide` shot goes to the side."""
+        self.svg, self.size, self.must_show, self.before = svg, size, tuple(must_show), before
+        self.way = move or (_ALONG if wide else _NEARER)
+
+    def at(self, second: float, seconds: float) -> Image:
+        """Return the picture at a time of its shot, in RGB."""
+        from PIL import Image
+
+        view = self.way.at(second, seconds)
         blinks = _BLINK[0] * seconds <= second < _BLINK[0] * seconds + _BLINK[1] and seconds > 4 * _BLINK[1]
         out = Image.new("RGBA", self.size, "white")
         for band in self.bands:
             picture = band.shut if blinks and band.shut is not None else band.picture
-            self._laid(out, picture, eased, band.depth, _shown(second) if band.enters else 1.0)
+            self._laid(out, picture, view, band.depth, _shown(second) if band.enters else 1.0)
         return out.convert("RGB")
 
-    def _laid(self, out: Image, picture: Image, share: float, depth: float, opacity: float) -> None:
+    def _laid(self, out: Image, picture: Image, view: View, depth: float, opacity: float) -> None:
         """Lay a band over a picture, as the camera sees it then."""
         from PIL import Image
 
@@ -82,19 +115,19 @@ class Moving:
         if box is None or opacity == 0:
             return
         width, height = self.size
-        more = 1 + _DEPTH * (depth - 0.5)
-        zoom = 1 + _ZOOM * more * (1.0 if self.wide else share)
-        x, y = self.focus
-        side = width * _PAN * more * (share - 0.5) if self.wide else 0.0
+        more = 1 + _DEPTH * (depth - 0.5) if self.way.deep else 1.0
+        zoom = 1 + (view.zoom - 1) * more
+        x, y = self.focus if self.way.straight else (width / 2, height / 2)
+        side, rise = (-length * share * (zoom - 1) / 2 for length, share in ((width, view.across), (height, view.down)))
         fine = picture.width / width
         # Where a place of the band, which is drawn larger, is seen: zoomed from the focus, moved to the side.
         left, right = (x + side + (edge / fine - x) * zoom for edge in (box[0], box[2]))
-        top, bottom = (y + (edge / fine - y) * zoom for edge in (box[1], box[3]))
+        top, bottom = (y + rise + (edge / fine - y) * zoom for edge in (box[1], box[3]))
         into = (max(0, int(left)), max(0, int(top)), min(width, int(right) + 2), min(height, int(bottom) + 2))
         if into[0] >= into[2] or into[1] >= into[3]:
             return
         across = fine * (x + (into[0] - x - side) / zoom)
-        down = fine * (y + (into[1] - y) / zoom)
+        down = fine * (y + (into[1] - y - rise) / zoom)
         found = picture.transform(
             (into[2] - into[0], into[3] - into[1]),
             Image.Transform.AFFINE,
@@ -132,7 +165,8 @@ class Moving:
             parts += [[layer]] if fresh else []
             parts[-1] += [] if fresh else [layer]
         last = max(1, len(parts) - 1)
-        side = round(self.size[0] * _FINE)
+        closest = 1 + (self.way.closest - 1) * (1 + _DEPTH / 2)
+        side = round(self.size[0] * closest)
         return [
             Band(
                 self._picture(part, side),

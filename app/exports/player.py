@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from katha.app.exports.board import FILM, ExportBoard, ExportFrame, ExportOptions, Size
+from katha.app.exports.camera import HELD, move_of, tell_moves
 from katha.app.exports.sizes import box_of, drawings_of, fitted
 from katha.app.exports.sounds import sounds_of
+from katha.app.exports.vectors import unframed
 from katha.app.reports.page import data_uri, jpeg_uri, write_page
 from katha.errors import InputFileError
 from katha.jsonio import read_bytes
@@ -34,20 +36,26 @@ def write_player(sheet: ExportBoard, target: Path, options: ExportOptions) -> No
 def board_of(sheet: ExportBoard, options: ExportOptions) -> dict[str, Any]:
     """Return a board as `player.js` takes it, its pictures and sounds inside."""
     drawings, box = drawings_of(sheet), box_of(options) or FILM
+    tell_moves(sheet, options)
     version = f", version {sheet.version}" if sheet.version else ""
     return {
         "title": sheet.title,
         "told": f"{len(sheet.shots)} frames, {sheet.seconds:g} s{version}",
-        "frames": [_frame(shot, drawings.get(shot.number), box) for shot in sheet.shots],
+        "frames": [_frame(shot, drawings.get(shot.number), box, still=options.still) for shot in sheet.shots],
         "sounds": _sounds(sheet, options.audio),
     }
 
 
-def _frame(shot: ExportFrame, drawing: str | None, box: Size) -> dict[str, Any]:
+def _frame(shot: ExportFrame, drawing: str | None, box: Size, *, still: bool) -> dict[str, Any]:
     rows = [[name, words] for name, key in _ROWS if (words := getattr(shot, key))]
     rows += [[f"{one.by or 'Comment'} {one.at[:10]}".strip(), one.text] for one in shot.comments]
     told = {name: getattr(shot, name) for name in ("number", "mark", "kind", "seconds", "caption", "spoken", "status")}
-    return {**told, "alt": shot.prompt or shot.caption, "rows": rows, "image": _image(shot, drawing, box)}
+    told |= {"alt": shot.prompt or shot.caption, "rows": rows}
+    move = None if still else move_of(shot.camera_move)
+    if move is None or move == HELD:
+        return {**told, "image": _image(shot, drawing, box)}
+    large = round(box[0] * move.closest), round(box[1] * move.closest)
+    return {**told, "image": _image(shot, unframed(drawing), large), "camera": move.samples(shot.seconds)}
 
 
 def _image(shot: ExportFrame, drawing: str | None, box: Size) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, Size
+from katha.app.exports.lists import told_of
 from katha.app.exports.sizes import box_of, drawings_of, fitted
 from katha.app.reports.page import open_picture
+from katha.renderers.projects import KATHA
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,7 +22,8 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def write_storyboarder(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write a folder with `NAME.storyboarder` and `images/`; a bridge is not a new shot, so it is
-    numbered 2B after 2A."""
+    numbered 2B after 2A. What Storyboarder has no field for (light, weather, the camera's move) stands in the file
+    under a key of katha's own, and in no field that it shows."""
     images = target / "images"
     images.mkdir(parents=True)
     box, drawings = box_of(options), drawings_of(sheet)
@@ -46,6 +49,7 @@ def write_storyboarder(sheet: ExportBoard, target: Path, options: ExportOptions)
                 "dialogue": shot.dialogue,
                 "action": shot.action or shot.caption,
                 "notes": shot.notes or ("" if new else shot.kind),
+                KATHA: told_of(shot),
             }
         )
         at += length

@@ -25,6 +25,7 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "camera": "camera",
         "camera move": "camera_move",
         "weather": "weather",
+        "light": "light",
         "seconds": "seconds",
         "caption": "caption",
         "dialogue": "dialogue",

@@ -16,7 +16,7 @@ from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, Siz
 from katha.app.exports.lists import told_of
 from katha.app.exports.sizes import drawings_of, film_size, save_fitted
 from katha.app.exports.sounds import Sound, sounds_of
-from katha.renderers.exported import FRAME_KEY
+from katha.renderers.exported import FRAME_KEY, LINES, lines_of
 
 if TYPE_CHECKING:
     from opentimelineio.schema import Timeline
@@ -219,7 +219,12 @@ def write_fcp7(sheet: ExportBoard, target: Path, options: ExportOptions) -> None
                 "shottake": shot.shot,
                 "lognote": shot.notes,
             },
-            "comments": {"mastercomment1": shot.dialogue, "mastercomment2": shot.action, "mastercomment3": shot.camera},
+            "comments": {
+                "mastercomment1": shot.dialogue,
+                "mastercomment2": shot.action,
+                "mastercomment3": shot.camera,
+                "mastercomment4": lines_of({name: getattr(shot, name) for name in LINES}),
+            },
         }
         for shot, at, length in zip(sheet.shots, starts, lengths, strict=False)
     ]

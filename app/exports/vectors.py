@@ -21,6 +21,8 @@ from katha.renderers.vector.raster import rasterise
 
 _SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
 _MOST_BYTES = 4_000_000
+_BORDER = "border"
+"""The layer of the paper around a picture."""
 _BARE = "shape"
 """What a layer is called that has no name."""
 
@@ -51,6 +53,16 @@ def write_svg(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
             row["file"] = f"{shot.name}.png"
             open_picture(shot.picture).save(target / row["file"])
     (target / LIST).write_text(dumps(told), "utf-8")
+
+
+def unframed(svg: str | None) -> str | None:
+    """Return a drawing without the border of its paper, which no camera moves past; None of none."""
+    if svg is None:
+        return None
+    root = svg_root(svg)
+    for layer in [item for item in root if item.get("id") == _BORDER]:
+        root.remove(layer)
+    return ElementTree.tostring(root, "unicode")
 
 
 def drawn_as_vectors(shot: ExportFrame) -> str | None:

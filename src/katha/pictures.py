@@ -3,7 +3,8 @@
 A decoder is handed bytes that nobody vouches for, and Pillow's raise whatever comes up in them (IndexError, TypeError,
 struct.error and more): all of it is an `InputFileError` here. What survives is 8-bit RGB, upright, transparency on
 white. Only single pictures of a format that boards come in are read; of a photograph that a camera wrote with a second
-picture (MPO), the first. Pixels are counted before anything is decoded.
+picture (MPO), the first. Pixels are counted before anything is decoded, and a photograph of more than `MAX_PIXELS` is
+made smaller as it is: a JPEG while it is decoded, so that it never takes the memory of its size.
 """
 
 from __future__ import annotations
@@ -16,22 +17,31 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from katha.errors import InputFileError, first_line
+from katha.installing import install_line
 from katha.jsonio import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 MAX_PIXELS = 40_000_000
-"""A larger picture is refused before it is decoded."""
+"""What is decoded has no more; a larger picture that is no photograph is refused before."""
+_LARGEST = MappingProxyType({"JPEG": 178_000_000, "MPO": 178_000_000, "HEIF": 64_000_000})
+"""Pixels of the largest photographs that are read, by their format."""
 MAX_BYTES = 120_000_000
 """A larger file is refused before it is read."""
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
-ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".jfif", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".mpo"))
+ENDINGS = frozenset(
+    (".png", ".jpg", ".jpeg", ".jfif", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".mpo", ".heic", ".heif")
+)
 """The endings of pictures that boards come in."""
-READ_AS = "PNG, JPEG, WebP, TIFF, BMP or GIF"
+READ_AS = "PNG, JPEG, WebP, TIFF, BMP, GIF or HEIC"
+_HEIF = (b"ftypheic", b"ftypheix", b"ftypheim", b"ftypheis", b"ftypmif1")
+"""What the file of a photograph by an iPhone has from its fifth byte on."""
 _GREY_16 = ("I;16", "I;16L", "I;16B", "I;16N", "I")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _NAME = "The picture"
@@ -67,8 +77,10 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of large and odd files; size is checked here, damage raises.
         try:
-            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            image = _opened_heif(data, name) if data[4:12] in _HEIF else Image.open(io.BytesIO(data), formats=FORMATS)
             width, height = image.size
+        except InputFileError:
+            raise
         except Image.DecompressionBombError as error:
             said = f"{name} has far more pixels than the {MAX_PIXELS:,} that are read."
             raise InputFileError(said, hint="Scale it down.") from error
@@ -77,14 +89,14 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
             raise InputFileError(f"{name} is not a picture that can be read.", hint=hint) from error
         with image:
             try:
-                if width * height > MAX_PIXELS:
-                    message = f"{name} has {width} x {height} pixels; at most {MAX_PIXELS:,} are read."
+                most = _LARGEST.get(image.format or "", MAX_PIXELS)
+                if width * height > most:
+                    message = f"{name} has {width} x {height} pixels; at most {most:,} are read."
                     raise InputFileError(message, hint="Scale it down.")
                 if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
                     hint = "Give one still picture."
                     raise InputFileError(f"{name} is animated or has several pages.", hint=hint)
-                image.load()
-                upright = ImageOps.exif_transpose(image)
+                upright = ImageOps.exif_transpose(_loaded(image))
                 if alpha:
                     return (_flatten(upright) if upright.mode in _GREY_16 else upright).convert("RGBA")
                 return _flatten(upright)
@@ -93,6 +105,34 @@ def decode(data: bytes, name: str = _NAME, *, alpha: bool = False) -> Image:
             except Exception as error:
                 message = f"{name} is damaged or cut short: {first_line(error)[:200].rstrip('.')}."
                 raise InputFileError(message, hint="Export it again.") from error
+
+
+def _opened_heif(data: bytes, name: str) -> Image:
+    """Return a photograph by an iPhone (HEIC), not decoded yet.
+
+    Raises:
+        InputFileError: what reads it is not installed.
+    """
+    try:
+        from pi_heif import HeifImageFile
+    except ImportError as error:
+        hint = f"Install it: {install_line('photos')}. Or save the photograph as JPEG."
+        raise InputFileError(f"{name} is HEIC, which needs 'pi-heif', which is not installed.", hint=hint) from error
+    return HeifImageFile(io.BytesIO(data))  # type: ignore[no-any-return]
+
+
+def _loaded(image: ImageFile) -> Image:
+    """Return a picture decoded, of at most `MAX_PIXELS`."""
+    pixels = image.width * image.height
+    smaller = next(by for by in (1, 2, 4, 8) if pixels <= MAX_PIXELS * by * by)
+    if smaller > 1:
+        image.draft("RGB", (image.width // smaller, image.height // smaller))
+    image.load()
+    if image.width * image.height <= MAX_PIXELS:
+        return image
+    reduced = image.reduce(smaller)
+    reduced.info = image.info
+    return reduced
 
 
 def _flatten(image: Image) -> Image:

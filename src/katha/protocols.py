@@ -248,7 +248,7 @@ class BoardContext:
 @dataclass(frozen=True)
 class PanelWords:
     """The words beside a found picture. duration: how long it stands, in seconds. sound: what is heard; place
-    to camera: as in a plan's panel."""
+    to light: as in a plan's panel."""
 
     dialogue: str = ""
     action: str = ""
@@ -263,6 +263,7 @@ class PanelWords:
     camera: str = ""
     camera_move: str = ""
     weather: str = ""
+    light: str = ""
 
 
 class Renderer(ABC):

@@ -19,7 +19,7 @@ from katha.configs import load_config
 ShotField = Literal["shot_size", "shot_angle", "camera_move", "weather", "light", "time_of_day", "sound"]
 SHOT_FIELDS: tuple[ShotField, ...] = get_args(ShotField)
 UNSEEN: tuple[ShotField, ...] = ("camera_move", "sound")
-"""What no still picture shows."""
+"""What no still picture shows; films and the player follow the camera's moves."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,25 @@ def worded_shot(field: ShotField, text: str) -> str:
     plain = text.strip(" .,;")
     term = _terms()[field].get(plain.lower())
     return plain if term is None or term.said is None else term.said
+
+
+def listed_word(field: ShotField, text: str) -> str | None:
+    """Return the word of a field's list that `text` is, or that comes first in it: "push in" of "slow dolly in on Mia".
+    None where it has none; of two that begin in one place the longer."""
+    plain = " ".join(re.split(r"[\W_]+", text.lower()))
+    found = [
+        (at.start(), -len(word), name)
+        for name, term in _terms()[field].items()
+        for word in (name, *term.also)
+        if (at := re.search(_told_in(word), plain)) is not None
+    ]
+    return min(found)[2] if found else None
+
+
+def _told_in(word: str) -> str:
+    """A word as a sentence has it: "pan left" in "pans left" and "panning left"."""
+    first, *rest = re.split(r"[^a-z0-9]+", word)
+    return rf"\b{' '.join([f'{first}(?:e?s|{first[-1:]}?ing)?', *rest])}\b"
 
 
 def read_shot(prompt: str) -> tuple[str, dict[ShotField, str]]:

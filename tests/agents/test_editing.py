@@ -1000,7 +1000,7 @@ def test_the_words_of_a_shot_are_drawn_kept_and_compared(out: Path) -> None:
     assert done.drawn == (1,)
     assert "in the snow" in made.renderer.drawn[0].prompt
     assert "moonlight" in made.renderer.drawn[0].prompt
-    assert done.remarks == ("No still picture shows the camera move of frame 1: it stands in the shot list.",)
+    assert done.remarks == ("No still picture shows the camera move of frame 1: films and the player follow it.",)
     assert prompts(out)[0] == "The lion walks past tree number 1.", "the panel's own words stay"
     found = {item.what: item.after for item in diff_versions(out)}
     assert found["panel 1, camera move"] == "pan left"

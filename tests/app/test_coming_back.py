@@ -104,12 +104,13 @@ def test_edits_of_a_list_become_edits_of_the_board(run: Path) -> None:
     def change(rows: Rows) -> None:
         put(1, caption="A fox; hungry.", seconds="3,5", notes="low light", status="Approved")(rows)
         put(3, caption="Down she looks.", seconds="1")(rows)
-        put(4, dialogue="What a voice!", sound="wind", camera_move="pan left")(rows)
+        put(4, dialogue="What a voice!", sound="wind", camera_move="pan left", light="moonlight")(rows)
 
     katha("redo", run, "--shots", listed(run, change, delimiter=";"))
     assert (panel(run, 1)["caption"], panel(run, 1)["duration"]) == ("A fox; hungry.", 3.5)
     assert (panel(run, 3)["dialogue"], panel(run, 3)["sound"]) == ("What a voice!", "wind")
-    assert read_sheet(run, ExportOptions()).shots[3].filmed == "pan left"
+    fourth = read_sheet(run, ExportOptions()).shots[3]
+    assert (fourth.filmed, fourth.light, panel(run, 3)["light"]) == ("pan left", "moonlight", "moonlight")
     assert status_of(frame(run, 1)) == "approved"
     shown = read_sheet(run, ExportOptions()).shots[2]
     assert (shown.caption, shown.seconds, shown.prompt) == ("Down she looks.", 1.0, "The crow looks down.")
@@ -127,8 +128,8 @@ def test_a_workbook_comes_back_and_its_words_are_no_formulas(run: Path) -> None:
     path = export(run, "shots", run.parent / "shots.xlsx")
     book = openpyxl.load_workbook(path)
     page = book.active
-    assert page["K2"].data_type == "s"
-    page["K3"], page["J3"] = "The fox praised her.", 4
+    assert page["L2"].data_type == "s"
+    page["L3"], page["K3"] = "The fox praised her.", 4
     book.save(path)
     katha("redo", run, "--shots", path)
     assert (panel(run, 2)["caption"], panel(run, 2)["duration"]) == ("The fox praised her.", 4.0)

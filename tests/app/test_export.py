@@ -37,6 +37,7 @@ from katha.agents.editor.names import speaking_name
 from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
 from katha.app.exports.board import read_rate
+from katha.app.exports.camera import tell_moves
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
@@ -851,6 +852,25 @@ def test_a_drawing_moves_in_a_film_and_its_words_do_not(run: Path) -> None:
         assert max(words) < 1
     frames = [opened(made(run, "gif", f"{name}.gif", still=name == "s")).n_frames for name in "ms"]  # type: ignore[attr-defined]
     assert frames[0] > frames[1]
+
+
+def test_a_film_follows_the_camera_and_says_what_it_does_not_know(run: Path) -> None:
+    sketched(run)
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    for panel, move in zip(plan["panels"], ("pan left", "static", "whip"), strict=True):
+        panel |= {"camera_move": move, "duration": 1}
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
+    sheet, films = read_sheet(run, ExportOptions()), {}
+    tell_moves(sheet, ExportOptions())
+    assert [remark.partition(" is none")[0] for remark in sheet.remarks] == ["Frame 4: the camera move 'whip'"]
+    for still in (False, True):
+        target = made(run, "mp4", f"{still}.mp4", fps=8, fade=0, still=still, size="480x320", plain=True)
+        with av.open(str(target)) as film:
+            films[still] = [frame.to_image() for frame in film.decode(video=0)]
+    # One second for each scene, two for the bridge.
+    for still, at, moves in ((False, 0, True), (True, 0, False), (False, 8, False), (False, 32, False)):
+        first, last = films[still][at], films[still][at + 7]
+        assert (max(ImageStat.Stat(ImageChops.difference(first, last)).mean) > 4) is moves, (still, at)
 
 
 def test_a_drawing_stays_vectors_in_an_epub(run: Path) -> None:

@@ -444,3 +444,42 @@ def test_the_player_plays_in_the_times_of_the_board(run: Path, tmp_path: Path) -
         press("f")
         wait.until(lambda _: read("document.fullscreenElement !== null"))
         assert [line for line in driver.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+@pytest.mark.browser
+def test_the_player_follows_the_camera_unless_no_motion_is_wanted(run: Path, tmp_path: Path) -> None:
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    plan["panels"][0] |= {"camera_move": "push in", "duration": 4}
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
+    page, still = made(run, "player", "play.html"), made(run, "player", "still.html", still=True)
+    with chromium(tmp_path / "profile") as driver:
+
+        def at(second: float) -> tuple[str, str, list[float]]:
+            """The picture's style and its sides on the page at a time of the board."""
+            driver.execute_script(
+                "const line = document.querySelector('input[type=range]'); line.value = arguments[0];"
+                "line.dispatchEvent(new Event('input'));",
+                second,
+            )
+            found = driver.execute_script(
+                "const one = document.images[0], box = one.getBoundingClientRect();"
+                "return [one.style.transform, one.style.clipPath, [box.left, box.top, box.width, box.height]]"
+            )
+            return found[0], found[1], found[2]
+
+        for width in (1440, 390):
+            resize(driver, width, 844)
+            driver.get(page.as_uri())
+            WebDriverWait(driver, 20).until(lambda _: driver.execute_script("return document.images[0].naturalWidth"))
+            whole, close = at(0.0), at(3.999)
+            assert whole[2][2] * 1.15 < close[2][2] < whole[2][2] * 1.19
+            assert close[1].startswith("inset(")
+            assert abs(whole[2][0] + whole[2][2] / 2 - close[2][0] - close[2][2] / 2) < 1  # its middle stays
+            assert at(5.0)[:2] == ("", "")  # the next frame says nothing
+        driver.get(still.as_uri())
+        assert at(3.0)[:2] == ("", "")
+        wanted = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+        driver.get(page.as_uri())
+        WebDriverWait(driver, 20).until(lambda _: driver.execute_script("return document.images[0].naturalWidth"))
+        assert at(3.0)[:2] == ("", "")

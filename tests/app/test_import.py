@@ -141,11 +141,11 @@ def test_pictures_that_are_no_frames_are_named(tmp_path: Path, katha: Katha) -> 
     place.mkdir()
     for at in range(1, 5):
         Image.linear_gradient("L").rotate(40 * at).convert("RGB").resize((90, 60)).save(place / f"shot {at}.png")
-    for name in ("cover.png", "back cover.jpg", "shot 5.heic", ".hidden.png"):
+    for name in ("cover.png", "back cover.jpg", "cover.heic", ".hidden.png"):
         (place / name).write_bytes(b"not read")
     (place / "notes.txt").write_text("for the printer")
     (place / "older").mkdir()
-    said = f"Left out of {str(place)!r}: back cover.jpg, cover.png, shot 5.heic; the frames are"
+    said = f"Left out of {str(place)!r}: back cover.jpg, cover.heic, cover.png; the frames are"
     first = json.loads(katha("story.txt", "--import", place).stdout)
     again = json.loads(katha("story.txt", "--import", place).stdout)
     assert (first["frames"], first["reused"], again["reused"]) == (4, False, True)
@@ -159,7 +159,9 @@ def test_pictures_that_are_no_frames_are_named(tmp_path: Path, katha: Katha) -> 
     for at in (2, 3):
         (place / f"shot {at}.png").unlink()
     (place / "shot 4.png").rename(place / "shot 1.png")
-    with pytest.raises(InputFileError, match=r"has 1 frame; .* Left out of .*: back cover.jpg, cover.png, first.png"):
+    with pytest.raises(
+        InputFileError, match=r"has 1 frame; .* Left out of .*: back cover.jpg, cover.heic, cover.png, first.png"
+    ):
         katha("story.txt", "--import", place, "--out", "few")
 
 

@@ -1,4 +1,4 @@
-"""Drawings in motion: nothing moves at the beginning, near layers move more, what is new comes in, eyes blink."""
+"""The camera over a picture, and drawings in motion: near layers move more, what is new comes in, eyes blink."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from katha.app.exports.motion import Moving
+from katha.app.exports.camera import HELD, MOVES, move_of
+from katha.app.exports.motion import InMotion, Moving, Still
 from katha.renderers.vector.raster import rasterise
+from katha.shots import offered
 
 SIZE = (640, 360)
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1280 720"><defs>
@@ -88,3 +90,82 @@ def test_an_empty_drawing_and_one_shape_move_too() -> None:
     lone = empty.replace("/>", '><rect width="1280" height="720" fill="red"/></svg>')
     assert moving(lone).at(1.0, 2.0).getcolors() == [(SIZE[0] * SIZE[1], (255, 0, 0))]
     assert moving(empty).at(1.0, 2.0).getcolors() == [(SIZE[0] * SIZE[1], (255, 255, 255))]
+
+
+HEAD, KETTLE, TOWER = (242, 194, 155), (192, 48, 48), (170, 0, 170)
+TO_THE_SIDE = {"pan left": (1, 0), "pan right": (-1, 0), "tilt up": (0, 1), "tilt down": (0, -1)}
+TO_THE_SIDE |= {"track left": (1, 0), "track right": (-1, 0), "crane up": (0, 1), "crane down": (0, -1)}
+
+
+def filmed(words: str, layered: bool) -> InMotion:
+    """The drawing, its tower away from the edge, or its picture alone, as the words have it filmed."""
+    move, svg = move_of(words), SVG.replace('rect x="100"', 'rect x="640"')
+    assert move is not None
+    if layered:
+        return moving(svg, move=move)
+    large = round(SIZE[0] * move.closest), round(SIZE[1] * move.closest)
+    return Still(Image.open(io.BytesIO(rasterise(svg, *large))).convert("RGB"), SIZE, move)
+
+
+@pytest.mark.parametrize("layered", [True, False])
+@pytest.mark.parametrize("words", TO_THE_SIDE)
+def test_a_camera_that_goes_to_a_side_has_the_picture_go_to_the_other(words: str, layered: bool) -> None:
+    take = filmed(words, layered)
+    shifts = []
+    for colour in (TOWER, HEAD):
+        (left, top, *_), (later_left, later_top, *_) = (box(take.at(at, 4.0), colour) for at in (0.0, 4.0))
+        shifts.append(np.array((later_left - left, later_top - top)))
+        way = np.array(TO_THE_SIDE[words])
+        assert (np.sign(shifts[-1]) * np.abs(way) == way).all(), (words, shifts)
+        assert np.abs(shifts[-1][way == 0]).max() <= 1
+    deep = layered and words.split()[0] in ("track", "crane")
+    assert bool(np.abs(shifts[1]).max() > np.abs(shifts[0]).max() + 2) is deep, shifts
+    sizes = [box(take.at(at, 4.0), KETTLE) for at in (0.0, 4.0)]
+    assert abs((sizes[0][2] - sizes[0][0]) - (sizes[1][2] - sizes[1][0])) <= 2  # it comes no closer
+
+
+@pytest.mark.parametrize("layered", [True, False])
+@pytest.mark.parametrize(("words", "grows"), [("push in", True), ("zoom in", True), ("pull out", False)])
+def test_a_camera_that_comes_closer_has_things_grow(words: str, grows: bool, layered: bool) -> None:
+    take = filmed(words, layered)
+    first, last = (box(take.at(at, 4.0), TOWER) for at in (0.0, 4.0))
+    grown = (last[3] - last[1]) / (first[3] - first[1])
+    assert (1.08 < grown < 1.25) if grows else (1 / 1.25 < grown < 1 / 1.08)
+
+
+@pytest.mark.parametrize("layered", [True, False])
+@pytest.mark.parametrize("words", MOVES)
+def test_no_move_shows_the_edge_of_the_paper(words: str, layered: bool) -> None:
+    take = filmed(words, layered)
+    for second in (0.0, 0.9, 1.7, 3.1, 4.0):
+        assert (pixels(take.at(second, 4.0)).min(axis=2) < 250).all(), second
+
+
+def test_a_move_is_slow_at_both_ends_and_takes_the_time_of_its_shot() -> None:
+    ends = [MOVES["pan left"].at(second, 5.0).across for second in (0.0, 0.25, 2.5, 4.75, 5.0)]
+    assert ends[0] == -ends[-1] == 1
+    assert ends[2] == pytest.approx(0)
+    assert ends[0] - ends[1] == pytest.approx(ends[3] - ends[4])
+    assert 0 < ends[0] - ends[1] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("slow push in on Mia", "push in"),
+        ("Dolly-in", "push in"),
+        ("the camera pans left, then tilts up", "pan left"),
+        ("tracking right", "track right"),
+        ("Static.", "static"),
+        ("whip", None),
+        ("", None),
+    ],
+)
+def test_a_move_is_known_in_a_sentence(words: str, name: str | None) -> None:
+    assert move_of(words) == (MOVES[name] if name else None)
+
+
+def test_every_word_that_is_offered_is_followed() -> None:
+    assert set(MOVES) == set(offered("camera_move"))
+    take = moving(move=HELD)
+    assert np.abs(pixels(take.at(0.0, 9.0)) - pixels(take.at(9.0, 9.0))).max() == 0

@@ -202,7 +202,7 @@ def test_wrong_use_changes_nothing(run: Path, words: tuple[object, ...], message
 
 def test_several_frames_get_the_same_words_and_are_found_by_them(run: Path) -> None:
     done = katha("redo", run, "--frames", "2-3,5", "--weather", "snow", "--move", "push in", "--place", "kitchen")
-    assert "No still picture shows the camera move of frames 2, 3, 5: it stands in the shot list." in done.output
+    assert "No still picture shows the camera move of frames 2, 3, 5: films and the player follow it." in done.output
     panels = json.loads((run / "plan.json").read_text())["panels"]
     assert [panel["index"] for panel in panels if panel.get("weather") == "snow"] == [2, 3, 5]
     assert [line.split()[0] for line in katha("redo", run, "--find", "snow kitchen").output.splitlines()] == [

@@ -15,7 +15,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from katha.app.cli.main import app
-from katha.app.exports import ExportOptions, export, read_sheet
+from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
 from katha.app.imports import put_files
 from katha.errors import InputFileError
 from katha.jsonio import sha256_hex
@@ -29,7 +29,7 @@ SAID = {"dialogue": "What a voice!", "action": "bows", "notes": "low  light", "s
 FORMS = {
     "cbz": {}, "epub": {}, "otio": {}, "otioz": {}, "fcpxml": {}, "pdf": {},
     "list.pdf": {"layout": "list"}, "book.pdf": {"layout": "book", "bleed": 3, "text": "facing"},
-    "contact.pdf": {"layout": "contact"},
+    "contact.pdf": {"layout": "contact"}, "fcp7": {}, "storyboarder": {},
 }  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def run(tmp_path: Path) -> Path:
     panels: list[dict[str, Any]] = [
         {"index": at, "prompt": text, "caption": text} for at, text in enumerate(CAPTIONS, 1)
     ]
-    panels[1] |= {**SAID, "place": "the wood", "time_of_day": "night", "shot_size": "wide", "camera": "as frame 1"}
+    panels[1] |= {**SAID, "place": "the wood", "time_of_day": "night", "shot_size": "wide", "shot_angle": "low angle"}
+    panels[1] |= {"camera": "as frame 1", "camera_move": "pan left", "weather": "snow", "light": "moonlight"}
     board = {"story_id": "tale", "method": "full", "mode": "full", "planner": "rule", "renderer": "sketch", "seed": 42}
     files = {
         "run.json": {"status": "finished"},
@@ -75,7 +76,8 @@ def told(folder: Path) -> list[tuple[str, ...]]:
 
 def exported(run: Path, form: str) -> Path:
     to, options = form.rpartition(".")[2], ExportOptions.model_validate(FORMS.get(form, {}))
-    return export(run, to, run.parent / f"again.{to}", options)
+    place = export(run, to, run.parent / f"sent{FORMATS[to].suffix}", options)
+    return next(place.glob("*.storyboarder")) if to == "storyboarder" else place
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -91,7 +93,8 @@ def test_words_and_order_are_the_same_after_a_round_trip(
     assert (done.exit_code, json.loads(done.stdout)["frames"]) == (0, 4), done.output
     assert told(tmp_path / "again") == told(run)
     second = read_sheet(tmp_path / "again", ExportOptions()).shots[1]
-    assert (second.scene, second.shot, second.camera) == ("the wood, night", "wide", "as frame 1")
+    assert (second.scene, second.shot) == ("the wood, night, moonlight, snow", "wide, low angle")
+    assert (second.filmed, second.light, second.weather) == ("pan left, as frame 1", "moonlight", "snow")
     frames = json.loads((tmp_path / "again" / "storyboard.json").read_text())["frames"]
     for frame, colour in zip(frames, COLOURS, strict=True):
         with Image.open(tmp_path / "again" / frame["image"]) as image:
@@ -109,6 +112,18 @@ def test_what_premiere_shows_of_a_shot_comes_back(run: Path) -> None:
     assert [one.caption for one in words] == [*CAPTIONS[:2], BRIDGE, CAPTIONS[2]]
     assert (words[1].dialogue, words[1].action, words[1].notes) == ("What a voice!", "bows", "low light")
     assert words[1].duration == 3.25
+
+
+def test_what_is_changed_in_storyboarder_is_what_comes_back(run: Path) -> None:
+    place = exported(run, "storyboarder")
+    project = json.loads(place.read_text("utf-8"))
+    one, two, bridge, _ = project["boards"]
+    one["action"], two["notes"], two["duration"], bridge["dialogue"] = "A fox ran.", "closer", 1500, "Oh!"
+    place.write_text(json.dumps(project), "utf-8")
+    words = FolderRenderer(str(place)).panel_words()
+    assert [(one.caption, one.action) for one in words[:2]] == [("A fox ran.", ""), (CAPTIONS[1], "bows")]
+    assert (words[1].notes, words[1].duration, words[1].light) == ("closer", 1.5, "moonlight")
+    assert (words[2].notes, words[2].dialogue) == ("", "Oh!")
 
 
 def test_a_folder_of_pictures_has_its_words(run: Path) -> None:

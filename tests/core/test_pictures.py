@@ -6,6 +6,7 @@ import io
 import os
 import random
 import struct
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,3 +136,41 @@ def test_a_cache_is_bounded_in_bytes_and_not_in_things() -> None:
     assert b"x" * 80 not in cache._kept
     cache.clear()
     assert cache.held == 0
+
+
+def test_a_photograph_larger_than_what_is_kept_is_made_smaller() -> None:
+    photo = Image.new("RGB", (8_160, 6_120), "#c33")  # of a telephone with 50 million pixels
+    photo.paste("#00f", (0, 0, 4_080, 3_060))
+    held, exif = io.BytesIO(), Image.Exif()
+    exif[0x0112] = 6  # it was held upright
+    photo.save(held, "JPEG", quality=40, exif=exif)
+    found = decode(held.getvalue(), "The photograph")
+    assert found.size == (3_060, 4_080)
+    corners = [found.getpixel(at) for at in ((100, 100), (2_900, 100))]
+    assert [colour[0] > 150 for colour in corners if isinstance(colour, tuple)] == [True, False]
+    png = io.BytesIO()
+    photo.save(png, "PNG")
+    with pytest.raises(InputFileError, match=r"has 8160 x 6120 pixels; at most 40,000,000 are read\."):
+        decode(png.getvalue(), "The scan")
+
+
+PHOTO = Path(__file__).parents[1] / "data" / "photo.heic"
+
+
+def test_a_photograph_of_an_iphone_is_read_upright() -> None:
+    found = decode(PHOTO.read_bytes(), "The photograph")
+    assert (found.mode, found.size) == ("RGB", (64, 96))
+    for at, wanted in (((5, 5), (204, 51, 51)), ((60, 5), (0, 0, 255))):  # what was at the left is above
+        colour = found.getpixel(at)
+        assert isinstance(colour, tuple)
+        assert all(abs(one - two) < 25 for one, two in zip(colour, wanted, strict=True))
+    with pytest.raises(InputFileError, match=r"The photograph is (?:damaged|not a picture)"):
+        decode(PHOTO.read_bytes()[:300], "The photograph")
+
+
+def test_without_what_reads_it_such_a_photograph_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pi_heif", None)
+    with pytest.raises(InputFileError, match="The photograph is HEIC, which needs 'pi-heif'") as refused:
+        decode(PHOTO.read_bytes(), "The photograph")
+    assert "photos]" in str(refused.value.hint)
+    assert "JPEG" in str(refused.value.hint)

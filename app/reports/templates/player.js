@@ -1,6 +1,8 @@
 /* Plays a board: `kathaPlayer(place, board)` fills an element and returns { play, pause, seek, close }.
-   board: { title, told, frames: [{ number, mark, kind, seconds, image, alt, caption, spoken, status, rows: [[name, words]] }],
-   sounds: [{ start, length, source }] }; image and source are addresses of any kind. Every page may use it. */
+   board: { title, told, frames: [{ number, mark, kind, seconds, image, alt, caption, spoken, status, rows: [[name, words]],
+   camera: [[zoom, left, top]] }],
+   sounds: [{ start, length, source }] }; image and source are addresses of any kind. camera, where a frame has it: what is seen of
+   its picture in equal steps of its time, left and top in shares of it. Every page may use it. */
 "use strict";
 
 function kathaPlayer(place, board) {
@@ -62,7 +64,7 @@ function kathaPlayer(place, board) {
     time.value = `${clock(state.at)} / ${clock(total)}`;
     line.value = state.at;
     line.setAttribute("aria-valuetext", `frame ${frame.mark}, ${clock(state.at)}`);
-    if (at === state.shown) return;
+    if (at === state.shown) return film(frame, at);
     list.children[state.shown]?.classList.remove("here");
     list.children[at].classList.add("here");
     state.shown = at;
@@ -73,7 +75,28 @@ function kathaPlayer(place, board) {
     if (frame.spoken) words.append(make("p", { class: "spoken", dir: "auto" }, frame.spoken));
     const rows = frame.rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", { dir: "auto" }, value)]);
     notes.replaceChildren(make("h2", {}, `Frame ${frame.mark}, ${frame.seconds} s`), make("dl", {}, ...rows));
+    film(frame, at);
     if (!state.playing) told.textContent = `Frame ${frame.mark} of ${board.frames.length}. ${frame.caption}`;
+  }
+
+  const quiet = matchMedia("(prefers-reduced-motion: reduce)");
+  /* Show what the camera sees now: that part of the picture, as large as the whole. */
+  function film(frame, at) {
+    const steps = quiet.matches || !picture.naturalWidth ? null : frame.camera;
+    if (!steps) {
+      picture.style.transform = picture.style.clipPath = "";
+      return;
+    }
+    const place = Math.min(1, Math.max(0, (state.at - starts[at]) / frame.seconds)) * (steps.length - 1);
+    const before = steps[Math.floor(place)], after = steps[Math.ceil(place)];
+    const [zoom, x, y] = before.map((value, part) => value + (after[part] - value) * (place % 1));
+    const width = picture.clientWidth, height = picture.clientHeight;
+    const scale = Math.min(width / picture.naturalWidth, height / picture.naturalHeight);
+    const wide = picture.naturalWidth * scale, tall = picture.naturalHeight * scale;
+    const left = (width - wide) / 2, top = (height - tall) / 2;
+    const from = [left + x * wide, top + y * tall], to = [from[0] + wide / zoom, from[1] + tall / zoom];
+    picture.style.clipPath = `inset(${from[1]}px ${width - to[0]}px ${height - to[1]}px ${from[0]}px)`;
+    picture.style.transform = `translate(${left - from[0] * zoom}px, ${top - from[1] * zoom}px) scale(${zoom})`;
   }
 
   function hear() {
@@ -155,6 +178,10 @@ function kathaPlayer(place, board) {
     make("form", { method: "dialog" }, close));
   const asks = button("Keys", "?", () => help.showModal(), "?");
 
+  const again = () => film(board.frames[state.shown], state.shown);
+  const watch = new ResizeObserver(again);
+  picture.addEventListener("load", again);
+  watch.observe(picture);
   line.addEventListener("input", () => seek(Number(line.value)));
   const controls = make("div", { class: "keys" },
     button("First frame", "first", () => seek(0), "Home"), button("Frame before", "before", () => step(-1), "\u2190"), start,
@@ -184,6 +211,6 @@ function kathaPlayer(place, board) {
   show();
   return {
     play, pause, seek,
-    close() { pause(); document.removeEventListener("keydown", pressed); root.remove(); },
+    close() { pause(); watch.disconnect(); document.removeEventListener("keydown", pressed); root.remove(); },
   };
 }

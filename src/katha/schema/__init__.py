@@ -344,7 +344,8 @@ class Panel(Record):
     camera: str = Field(default="", exclude_if=_unsaid)
     """Where the eye is, and what it has in common with another frame: "as frame 1, closer"."""
     camera_move: str = Field(default="", exclude_if=_unsaid)
-    """How the camera moves: "pan left". No still picture shows it; the shot list and the exports have it."""
+    """How the camera moves: "pan left". No still picture shows it; films and the player follow it, and every
+    export has it in words."""
     sound: str = Field(default="", exclude_if=_unsaid)
     """What is heard and not spoken: "rain on the roof"."""
     state: list[Seen] = Field(default=[], exclude_if=_unsaid)
