@@ -59,7 +59,7 @@ _VENDORS = ("api.anthropic.com", "api.openai.com", "googleapis.com", "huggingfac
 
 @pytest.fixture(autouse=True, scope="session")
 def _nobody_outside() -> Iterator[None]:
-    """Fail a test that asks a vendor, at once: it would wait through every retry for a network that tests do without."""
+    """Fail a test that asks a vendor: it would wait through every retry for a network that tests do without."""
     look_up = socket.getaddrinfo
 
     def found(host: Any, *args: Any, **kwargs: Any) -> Any:

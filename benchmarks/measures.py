@@ -1,4 +1,4 @@
-"""Measures of the code itself: `python -m benchmarks.measures executed`."""
+"""Measures of the code itself: `python -m benchmarks.measures executed`, and where its lines stand (`lines`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from benchmarks.structure import CORE, ROOT, library
 
 _STORY = Path(__file__).parents[1] / "examples" / "lion_and_mouse.txt"
 
@@ -64,7 +67,20 @@ def _executed() -> dict[str, object]:
     return {"measure": "executed", "modules": len(names), "target": 60, "names": names}
 
 
-MEASURES: dict[str, Callable[[], dict[str, object]]] = {"executed": _executed}
+def lines_by_folder() -> dict[str, int]:
+    """Return the lines of the core's modules by their folder in the repository, the most first."""
+    found = Counter[str]()
+    for path in library(CORE).values():
+        found[path.parent.relative_to(ROOT).as_posix()] += len(path.read_text(encoding="utf-8").splitlines())
+    return dict(found.most_common())
+
+
+def _lines() -> dict[str, object]:
+    folders = lines_by_folder()
+    return {"measure": "lines", "lines": sum(folders.values()), "folders": folders}
+
+
+MEASURES: dict[str, Callable[[], dict[str, object]]] = {"executed": _executed, "lines": _lines}
 
 
 def main() -> None:
