@@ -130,12 +130,12 @@ _STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
 _GOLD = (*_STRUCTURE, "visual_evidence", "visual_must_show", "generation_prompt")
 _OF_STORY = ("transitions", "moral_label", "recoverability_questions")
 
-SEES_TEXT = ("story_text", "scene_count")
+SEES_TEXT: tuple[str, ...] = ("story_text", "scene_count")
 """The steps of Table 41, as names of a record's fields. `scene_count` is the scenes' number and order, and nothing in
 them."""
-SEES_SCENES = (*SEES_TEXT, *_SCENES)
-SEES_STRUCTURE = (*SEES_TEXT, *_STRUCTURE)
-SEES_GOLD = (*SEES_TEXT, *_GOLD, *_OF_STORY)
+SEES_SCENES: tuple[str, ...] = (*SEES_TEXT, *_SCENES)
+SEES_STRUCTURE: tuple[str, ...] = (*SEES_TEXT, *_STRUCTURE)
+SEES_GOLD: tuple[str, ...] = (*SEES_TEXT, *_GOLD, *_OF_STORY)
 
 
 def restrict(record: StoryRecord, allowed: Sequence[str]) -> tuple[StoryRecord, list[str]]:
