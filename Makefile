@@ -79,7 +79,7 @@ touched: $(VENV)/.dev ## the tests that your change touches
 
 # Both are printed; the first one's exit code says whether a limit of the structure is exceeded.
 measures: $(VENV)/.dev ## figures of the code's structure beside their limits
-	@$(BIN)/python -m benchmarks.structure; kept=$$?; $(BIN)/python -m benchmarks.measures executed && exit $$kept
+	@$(BIN)/python -m benchmarks.structure; kept=$$?; $(BIN)/python -m benchmarks.measures executed lines && exit $$kept
 
 docs: $(VENV)/.docs links ## the site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,6 +51,24 @@ def _nothing_of_the_developer() -> Iterator[None]:
         for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
             patch.delenv(name, raising=False)
         patch.setenv("KATHA_NO_PROBE", "1")
+        yield
+
+
+_VENDORS = ("api.anthropic.com", "api.openai.com", "googleapis.com", "huggingface.co")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobody_outside() -> Iterator[None]:
+    """Fail a test that asks a vendor: it would wait through every retry for a network that tests do without."""
+    look_up = socket.getaddrinfo
+
+    def found(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(host, str) and host.endswith(_VENDORS):
+            pytest.fail(f"A test asks {host}: give it a loopback server, or a rule that needs no model.")
+        return look_up(host, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", found)
         yield
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from katha.agents.asking import as_placed, placing, with_questions, written_questions
-from katha.agents.editor.imported_boards import with_scenes, with_words, words_of
+from katha.agents.editor.imported_boards import with_scenes, with_words
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.planned import kept_or_made
 from katha.compass.lock import read_lock, require_tested
@@ -433,7 +433,7 @@ def limits_of(config: Settings) -> tuple[Capabilities, tuple[PanelWords, ...]]:
     if not config.renderer:
         return Capabilities(), ()
     renderer = make_renderer(config)
-    return renderer.capabilities, words_of(renderer)
+    return renderer.capabilities, tuple(renderer.panel_words())
 
 
 def panel_count(record: StoryRecord, config: Settings, able: Capabilities, words: Sequence[PanelWords] = ()) -> int:
@@ -477,8 +477,9 @@ def plan_within(
     Some planners know no transitions. Where the record has none either, they are read from the story by rule, so that
     every planner's board of a plain text is asked the same questions; `transitions_from` says so.
     """
-    story = with_scenes(record, words)
-    asked = FreeQuestions(tuple(questions)) if questions else written_questions(planner, record, heard)
+    story = with_scenes(record, words) if words else record
+    writes = planner.question_writer is not None and not questions
+    asked = written_questions(planner, record, heard) if writes else FreeQuestions(tuple(questions))
     panels = config.panels or len(story.scenes) or PlanRequest().panels
     if isinstance(panels, Span) and (story.scenes or not _chooses_scenes(planner)):
         panels = panels.nearest(len(story.scenes) or story_reader().panels_for(story.story_text, PlanRequest().panels))
@@ -497,9 +498,9 @@ def plan_within(
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(story, len(plan.panels))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
-    plan = with_words(with_questions(plan, asked), words)
-    if not questions:
-        plan = placing(planner, record, plan, heard)
+    plan = with_questions(plan, asked) if asked.kept else plan
+    plan = with_words(plan, words) if words else plan
+    plan = placing(planner, record, plan, heard) if writes else plan
     check_plan(plan, record, config)
     return with_hash(plan)
 
@@ -553,8 +554,8 @@ def check_plan(plan: Plan, record: StoryRecord, config: Settings) -> None:
 def prepare_story(record: StoryRecord, plan: Plan) -> StoryRecord:
     """Return the story with the questions that will be asked: its own, or built from the transitions; with options."""
     annotated = plan.model_copy(update={"transitions": record.transitions}) if record.transitions else plan
-    own = as_placed(record.recoverability_questions, plan)
-    questions = own or plan.questions or build_questions(record, annotated)
+    own = record.recoverability_questions
+    questions = as_placed(own, plan) if own else plan.questions or build_questions(record, annotated)
     prepared = prepare_questions(questions, (), seed=42)
     return record.model_copy(update={"recoverability_questions": prepared})
 

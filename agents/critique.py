@@ -370,7 +370,7 @@ def finish(context: RunContext, state: RunRecord) -> RunResult:
     result = folder.load_result(reused=False, first=context.engine.outcome.outcome().first)
     context.store.flush()
     boards = [item.board for item in result.candidates.candidates]
-    boards += map(layouts_of, boards[:])
+    boards += [layouts_of(board) for board in boards if board.guided]
     drawn = [frame.sha256 for board in boards for frame in board.frames]
     account = {
         "paid": paid(context.store, boards, folder.read_answers()),

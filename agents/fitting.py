@@ -11,7 +11,7 @@ from katha.configs import load_config
 from katha.errors import KathaError, UsageError
 from katha.registry import default_registry
 
-__all__ = ["fitting_judge", "require_fitting", "unfit_judge"]
+__all__ = ["fitting_judge", "fitting_judges", "require_fitting", "unfit_judge"]
 
 _OWN = "katha.renderers."
 _FINDS = "folder"
@@ -33,14 +33,19 @@ def unfit_judge(config: Settings) -> str | None:
     return None
 
 
-def fitting_judge(config: Settings) -> str:
-    """Return the judge that is proposed for the pictures of a run's renderer: of its own vendor, else of the first
-    whose key the environment has, else of the first."""
+def fitting_judges(config: Settings) -> tuple[str, ...]:
+    """Return the judges that are proposed for the pictures of a run's renderer, the best first: of its own vendor, of
+    those whose key the environment has, the others."""
     rows, providers = load_config("day-one.yaml")["keys"], load_config("providers.yaml")
     vendors = config.renderer.split(":")
     same = [row for row in rows if row["provider"] in vendors]
     keyed = [row for row in rows if any(os.environ.get(name) for name in providers[row["provider"]]["key"])]
-    return str((same + keyed + rows)[0]["judges"][0])
+    return tuple(dict.fromkeys(str(row["judges"][0]) for row in same + keyed + rows))
+
+
+def fitting_judge(config: Settings) -> str:
+    """Return the first of `fitting_judges`: the one that is named where none was chosen."""
+    return fitting_judges(config)[0]
 
 
 def require_fitting(config: Settings, price: Callable[[Settings], float | None] = lambda config: None) -> None:

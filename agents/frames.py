@@ -628,7 +628,7 @@ def draw_board(context: RunContext, seed: int, emit: Emit) -> Board:
             prompt=panel.prompt,
             seed=request.seed,
             source=source_name(context, sha256),
-            guide=layout_name(request),
+            guide=layout_name(request.guide) if request.guide is not None else None,
         )
         for number, (panel, request, sha256) in enumerate(zip(plan.panels, requests, hashes, strict=True), 1)
     ]
@@ -711,7 +711,7 @@ def draw_bridge(context: RunContext, task: BridgeTask, emit: Emit) -> Board:
         seed=drawn.seed,
         renderer=context.config.bridge_renderer,
         source=source_name(context, sha256),
-        guide=layout_name(drawn),
+        guide=layout_name(drawn.guide) if drawn.guide is not None else None,
     )
     frames = numbered([*board.frames[:place], frame, *board.frames[place:]])
     return board.model_copy(update={"frames": frames, "method": method})

@@ -23,7 +23,6 @@ from pydantic import TypeAdapter
 
 from katha.agents.context import RunContext, panel_count, plan_sha256, plan_within, prepare_story
 from katha.agents.critique import judge_boards, measure, write_results
-from katha.agents.editor.imported_boards import words_of
 from katha.agents.frames import (
     draw_board,
     draw_bridge,
@@ -86,7 +85,7 @@ def _planned(context: RunContext, tell: Callable[[Event], None]) -> Plan:
         tell(Event(stage="plan", kind="progress", message=message))
 
     renderer = context.plugins.renderer
-    able, words = renderer.capabilities, words_of(renderer)
+    able, words = renderer.capabilities, tuple(renderer.panel_words())
     counted = context.config.model_copy(update={"panels": panel_count(context.record, context.config, able, words)})
     try:
         return plan_within(

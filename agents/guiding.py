@@ -13,7 +13,7 @@ from katha.agents.context import PreparedStory, RunContext
 from katha.agents.pictures import drawable_size
 from katha.agents.state import Emit
 from katha.jsonio import sha256_hex
-from katha.protocols import FrameRequest, Renderer
+from katha.protocols import Renderer
 from katha.schema import Board, Event
 
 __all__ = ["guided_by", "layout_name", "layouts_of", "unshown"]
@@ -42,9 +42,9 @@ def layouts_of(board: Board) -> Board:
     return board.model_copy(update={"frames": frames})
 
 
-def layout_name(request: FrameRequest) -> str | None:
-    """Return where the layout that a request brings stands in the run's folder; None where it brings none."""
-    return f"panels/{sha256_hex(request.guide)}.png" if request.guide is not None else None
+def layout_name(guide: bytes) -> str:
+    """Return where the layout that a request brings, as PNG, stands in the run's folder."""
+    return f"panels/{sha256_hex(guide)}.png"
 
 
 def unshown(emit: Emit) -> Emit:

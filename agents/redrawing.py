@@ -111,7 +111,7 @@ def pictured(context: RunContext, frame: Frame, request: FrameRequest, sha256: s
         "sha256": sha256,
         "image": f"panels/{sha256}.png",
         "source": source_name(context, sha256),
-        "guide": layout_name(request) or frame.guide,
+        "guide": layout_name(request.guide) if request.guide is not None else frame.guide,
     }
     return frame.model_copy(update={**told, **unmarked(frame, "inpainted", "own", "stale")})
 

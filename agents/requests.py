@@ -71,7 +71,7 @@ def in_words(request: FrameRequest, able: Capabilities, count: Count = tokens_of
 
 def _with_weather(request: FrameRequest) -> FrameRequest:
     """Return `request` with its weather in the prompt, unless that says it already."""
-    told = worded_shot("weather", request.weather)
+    told = worded_shot("weather", request.weather) if request.weather.strip(" .,;") else ""
     if not told or worded(request.weather, request.prompt):
         return request
     return replace(request, prompt=f"{request.prompt.rstrip()} {told[0].upper()}{told[1:]}.")

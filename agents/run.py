@@ -207,7 +207,7 @@ def _is_whole(folder: RunFolder, store: Store) -> bool:
     except (InputFileError, ValidationError):
         return False
     boards = [*(item.board for item in result.candidates.candidates), result.board]
-    boards += map(layouts_of, boards[:])
+    boards += [layouts_of(board) for board in boards if board.guided]
     for sha256 in sorted({frame.sha256 for board in boards for frame in board.frames}):
         if folder.panel(sha256) is None:
             png = store.blobs.find(sha256)

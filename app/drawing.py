@@ -293,7 +293,7 @@ def read_story(story: StoryRecord | Path | str, mapping: Path | None = None) -> 
         return story
     if isinstance(story, str) and ("\n" in story.strip() or (" " in story and _SENTENCE_END.search(story))):
         return story_of_text(story)
-    return load_story(str(story), RecordMapping(mapping))
+    return load_story(str(story), RecordMapping(mapping) if mapping is not None else None)
 
 
 def load_plan(path: Path, record: StoryRecord) -> Plan:

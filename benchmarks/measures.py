@@ -1,4 +1,4 @@
-"""Measures of the code itself: `python -m benchmarks.measures executed`."""
+"""Measures of the code itself: `python -m benchmarks.measures executed`, and where its lines stand (`lines`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+
+from benchmarks.structure import CORE, ROOT, library
 
 _STORY = Path(__file__).parents[1] / "examples" / "lion_and_mouse.txt"
 
@@ -64,7 +67,49 @@ def _executed() -> dict[str, object]:
     return {"measure": "executed", "modules": len(names), "target": 60, "names": names}
 
 
-MEASURES: dict[str, Callable[[], dict[str, object]]] = {"executed": _executed}
+USES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "records, store, registry, plug-in bases": ("src/katha", "configs", "prompts"),
+        "reading stories of every kind": ("src/katha/intake",),
+        "model clients, recordings, prompts from fields": ("src/katha/models", "src/katha/composing"),
+        "planners": ("planners",),
+        "renderers": ("renderers",),
+        "a run: state machine, compass, repair": ("agents", "compass"),
+        "edits of a board": ("agents/editor",),
+        "asking, matching, scoring": ("eval_bridge",),
+        "benchmark files": ("eval_bridge/bench",),
+        "studies with people": ("eval_bridge/people",),
+        "other papers' metrics": ("eval_bridge/metrics", "experiments/metrics"),
+        "studies: evaluate, compare, ablate, tune": ("experiments",),
+        "several machines": ("experiments/cluster",),
+        "command line and public API": ("app",),
+        "desk": ("app/desk",),
+        "pictures cut from pages": ("app/cutting",),
+        "exports": ("app/exports",),
+        "reports": ("app/reports",),
+        "tools for assistants (MCP)": ("app/mcp",),
+    }
+)
+"""What the core's folders are for; a folder counts with the longest of these that it lies in."""
+
+
+def lines_by_use() -> dict[str, int]:
+    """Return the lines of the core's modules by what they are for."""
+    of = {folder: use for use, folders in USES.items() for folder in folders}
+    found = dict.fromkeys(USES, 0)
+    for path in library(CORE).values():
+        places = [place.as_posix() for place in path.relative_to(ROOT).parents]  # the deepest first
+        use = next(of[place] for place in places if place in of)
+        found[use] += len(path.read_text(encoding="utf-8").splitlines())
+    return found
+
+
+def _lines() -> dict[str, object]:
+    found = lines_by_use()
+    return {"measure": "lines", "lines": sum(found.values()), "target": 60_000, "for": found}
+
+
+MEASURES: dict[str, Callable[[], dict[str, object]]] = {"executed": _executed, "lines": _lines}
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Draws the pictures of the documents again: `python docs/make_images.py`."""
+"""Draws the pictures of the documents again: `python -m docs.make_images`.
+
+It is run by hand, with the stand-in and a browser installed: neither the tests nor the site need it.
+"""
 
 from __future__ import annotations
 

@@ -130,27 +130,21 @@ _STRUCTURE = (*_SCENES, "characters", "objects", "action", "state", "emotion")
 _GOLD = (*_STRUCTURE, "visual_evidence", "visual_must_show", "generation_prompt")
 _OF_STORY = ("transitions", "moral_label", "recoverability_questions")
 
-ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "direct": ("story_text", "scene_count"),
-        "rule": ("story_text", "scene_count", *_SCENES),
-        "caption": ("story_text", "scene_count", *_SCENES),
-        "scene": ("story_text", "scene_count", *_STRUCTURE),
-        "gemma-st": ("story_text", "scene_count", *_SCENES),
-        "fragments": ("story_text", "scene_count", *_SCENES),
-        "oracle": ("story_text", "scene_count", *_GOLD, *_OF_STORY),
-    }
-)
-"""The fields of a record that a planner may see. `scene_count` is their number and order, and nothing in them."""
+SEES_TEXT: tuple[str, ...] = ("story_text", "scene_count")
+"""The steps of Table 41, as names of a record's fields. `scene_count` is the scenes' number and order, and nothing in
+them."""
+SEES_SCENES: tuple[str, ...] = (*SEES_TEXT, *_SCENES)
+SEES_STRUCTURE: tuple[str, ...] = (*SEES_TEXT, *_STRUCTURE)
+SEES_GOLD: tuple[str, ...] = (*SEES_TEXT, *_GOLD, *_OF_STORY)
 
 
-def restrict(record: StoryRecord, planner: str) -> tuple[StoryRecord, list[str]]:
-    """Return `record` with nothing in it but what `planner` may see, and the names of what there was to see.
+def restrict(record: StoryRecord, allowed: Sequence[str]) -> tuple[StoryRecord, list[str]]:
+    """Return `record` with nothing in it but the `allowed` fields, and the names of those that there were to see.
 
     Keys that the schema does not know are never passed on. Without `scene_text` among the allowed fields the record has
     no scenes; their number is the request's `panels`. Scenes are in order of their index.
     """
-    allowed, scenes = ALLOWED[planner], sorted(record.scenes, key=lambda scene: scene.scene_index)
+    scenes = sorted(record.scenes, key=lambda scene: scene.scene_index)
     of_scene = ("story_id", "scene_index", *(name for name in (*_SCENES, *_GOLD) if name in allowed))
     shown = scenes if "scene_text" in allowed else []
     kept = StoryRecord(
@@ -194,9 +188,10 @@ def parts_without(names: Iterable[str]) -> frozenset[str]:
 
 
 class LadderPlanner(Planner):
-    """The base of the planners: each has a name, a version, and sees what Table 41 allows it."""
+    """The base of the planners: each has a name, a version, and `sees` the fields of a record that Table 41 allows."""
 
     name: ClassVar[str]
+    sees: ClassVar[tuple[str, ...]] = SEES_SCENES
     version: ClassVar[int] = 1
     needs_scenes: ClassVar[bool] = False
 
@@ -225,7 +220,7 @@ class LadderPlanner(Planner):
             )
         if story.scenes:
             _check_scenes(story, request.panels)
-        return restrict(story, self.name)
+        return restrict(story, self.sees)
 
     def made(
         self, story: StoryRecord, request: PlanRequest, information: list[str], panels: list[Panel], **more: Any

@@ -11,7 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from katha.errors import PlanError
-from katha.planners.base import NEGATIVE_PROMPT, SMALL, LadderPlanner, as_sentence, covered, fit, literal
+from katha.planners.base import (
+    NEGATIVE_PROMPT,
+    SEES_GOLD,
+    SEES_STRUCTURE,
+    SMALL,
+    LadderPlanner,
+    as_sentence,
+    covered,
+    fit,
+    literal,
+)
 from katha.protocols import PlanRequest
 from katha.schema import Character, Panel, Plan, Scene, StoryRecord, Transition
 
@@ -91,6 +101,7 @@ class ScenePlanner(LadderPlanner):
     """
 
     name = "scene"
+    sees = SEES_STRUCTURE
     version = 2
     needs_scenes = True
 
@@ -109,6 +120,7 @@ class OraclePlanner(LadderPlanner):
     """
 
     name = "oracle"
+    sees = SEES_GOLD
     version = 2
     needs_scenes = True
 

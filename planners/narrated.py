@@ -13,7 +13,7 @@ from typing import Any
 
 from katha.errors import PlanError, UsageError
 from katha.models.base import Purse, TextModel
-from katha.planners.base import NEGATIVE_PROMPT, LadderPlanner, clip
+from katha.planners.base import NEGATIVE_PROMPT, SEES_SCENES, SEES_TEXT, LadderPlanner, clip
 from katha.plugin_boundary import checked, spec_of
 from katha.protocols import Expected, Planner, PlanRequest
 from katha.reading import story_reader
@@ -50,6 +50,7 @@ class DirectPlanner(LadderPlanner):
     """
 
     name = "direct"
+    sees = SEES_TEXT
 
     def plan(self, story: StoryRecord, request: PlanRequest) -> Plan:
         """Return a plan of one piece of the story, or one caption, a panel."""
@@ -75,6 +76,7 @@ class CaptionPlanner(DirectPlanner):
     """
 
     name = "caption"
+    sees = SEES_SCENES
 
     def _texts(self, story: StoryRecord, panels: int) -> list[str]:
         if story.scenes:

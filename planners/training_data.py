@@ -10,7 +10,7 @@ from typing import Any
 from katha.errors import KathaError
 from katha.planners.base import parts_without, restrict
 from katha.planners.draft import TIMES, draft_problems, read_draft
-from katha.planners.gemma_st import parts_of, plan_prompt
+from katha.planners.gemma_st import GemmaPlanner, parts_of, plan_prompt
 from katha.planners.gold import OraclePlanner
 from katha.planners.quality import FIELDS
 from katha.protocols import PlanRequest
@@ -59,7 +59,7 @@ def make_examples(records: Iterable[StoryRecord]) -> Examples:
 def _example(record: StoryRecord) -> tuple[TrainingExample | None, str]:
     parts, panels = parts_without(LEFT_OUT), len(record.scenes)
     plan = OraclePlanner().plan(record, PlanRequest(panels=panels))
-    seen, _ = restrict(record, "gemma-st")
+    seen, _ = restrict(record, GemmaPlanner.sees)
     request = PlanRequest(panels=panels)
     whole = parts_of(seen, request, _MOST_LETTERS)
     if len(whole) > 1:

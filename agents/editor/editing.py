@@ -282,13 +282,7 @@ def keep_drawing(run: Path, source: bytes, frame: int) -> str:
         png = rasterise(svg, *size)
     except DrawingFault as fault:
         raise InputFileError(f"The drawing for frame {frame} cannot be used: {fault}") from None
-    sha256 = sha256_hex(png)
-    folder.add_panel(sha256, png)
-    folder.add_source(sha256, svg.encode("utf-8"))
-    with Store(cache_folder(), owner=state.run_id) as store:
-        store.blobs.put(png)
-        store.frames.put_source(sha256, svg.encode("utf-8"))
-    return sha256
+    return _keep(folder, state.run_id, png, svg)
 
 
 def keep_received(run: Path, png: bytes, source: bytes | None, frame: int) -> str:
@@ -306,19 +300,11 @@ def keep_received(run: Path, png: bytes, source: bytes | None, frame: int) -> st
     size = png_size(folder.panel(read_board(run).board.frames[frame - 1].sha256) or png)
     if png_size(png) != size:
         raise InputFileError(f"{what} has {png_size(png)[0]}x{png_size(png)[1]} pixels, the board {size[0]}x{size[1]}.")
-    sha256 = sha256_hex(png)
     try:
         svg = read_svg(source, most_bytes=_MOST_OWN, lenient=True) if source is not None else None
     except DrawingFault as fault:
         raise InputFileError(f"The drawing for frame {frame} cannot be used: {fault}") from None
-    folder.add_panel(sha256, png)
-    with Store(cache_folder(), owner=state.run_id) as store:
-        store.blobs.put(png)
-        if svg is not None:
-            drawing = self_contained(svg, None).encode("utf-8")
-            folder.add_source(sha256, drawing)
-            store.frames.put_source(sha256, drawing)
-    return sha256
+    return _keep(folder, state.run_id, png, self_contained(svg, None) if svg is not None else None)
 
 
 def prepared_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str = "The picture") -> bytes:
@@ -343,10 +329,18 @@ def keep_own(run: Path, data: bytes, how: PictureEdit | None = None, what: str =
         InputFileError: it is not a picture that can be used; the sentence begins with `what`.
         OutputFolderError: `run` holds no finished run.
     """
-    folder, png = RunFolder(run), prepared_own(run, data, how, what)
+    folder = RunFolder(run)
+    return _keep(folder, state_of(folder).run_id, prepared_own(run, data, how, what))
+
+
+def _keep(folder: RunFolder, owner: str, png: bytes, svg: str | None = None) -> str:
+    """Put a picture, and its drawing, into the run's folder and the store; return its sha256."""
     folder.add_panel(sha256 := sha256_hex(png), png)
-    with Store(cache_folder(), owner=state_of(folder).run_id) as store:
+    with Store(cache_folder(), owner=owner) as store:
         store.blobs.put(png)
+        if svg is not None:
+            folder.add_source(sha256, svg.encode("utf-8"))
+            store.frames.put_source(sha256, svg.encode("utf-8"))
     return sha256
 
 

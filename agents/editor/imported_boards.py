@@ -8,18 +8,13 @@ from dataclasses import fields
 from typing import Any
 
 from katha.errors import InputFileError
-from katha.protocols import PanelWords, Renderer
+from katha.protocols import PanelWords
 from katha.schema import Panel, Plan, Scene, StoryRecord
 from katha.stories import story_of_text
 
 _QUOTED = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]")
 _ENDS = (".", "!", "?", '"', "\u201d", "\u2026", "\u00bb")
 _NAMED = 5
-
-
-def words_of(renderer: Renderer) -> tuple[PanelWords, ...]:
-    """Return the words beside each of a renderer's pictures; nothing for one that has none."""
-    return tuple(renderer.panel_words())
 
 
 def told_texts(words: Sequence[PanelWords]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from katha.agents.context import make_renderer
+from katha.agents.fitting import fitting_judges
 from katha.app.reports.checks import stand_in
 from katha.config import Settings, resolve, usual_preset
 from katha.configs import load_config
@@ -84,16 +85,9 @@ def reads_only(judge: str) -> str:
 
 
 def proposed(settings: Settings) -> str:
-    """Return the judge to ask in the place of one that cannot read the pictures: the first of a key that is there, the
-    renderer's own vendor first; nobody, where there is none."""
-    vendors = settings.renderer.split(":")
-    names = [
-        str(one)
-        for group in preset_settings("api")[1]["judges"]
-        for one in ([group] if isinstance(group, str) else group)
-    ]
-    names.sort(key=lambda name: name.partition(":")[0] not in vendors)
-    return next((name for name in names if not _looker(name).lacks), NOBODY)
+    """Return the judge to ask in the place of one that cannot read the pictures: the first fitting one whose key is
+    there; nobody, where there is none."""
+    return next((name for name in fitting_judges(settings) if not _looker(name).lacks), NOBODY)
 
 
 def choices_of(settings: Settings, *, everything: bool = True) -> FormChoices:

@@ -32,9 +32,10 @@ from katha.eval_bridge.bench.boards import BoardProblem, MethodBoards, read_boar
 from katha.eval_bridge.judging.answers import iter_answers
 from katha.eval_bridge.matching.match import Rule
 from katha.eval_bridge.matching.rules import scored_rule
+from katha.eval_bridge.questions.choices import leaking
 from katha.ids import folder_of
 from katha.jsonio import iter_lines, read_json, read_record
-from katha.schema import DIMENSIONS, Answer, StoryRecord
+from katha.schema import DIMENSIONS, Answer, QuestionMaking, StoryRecord
 from katha.schema.scores import (
     BlockName,
     ConfidenceRow,
@@ -55,6 +56,7 @@ _BLOCKS: dict[BlockName, str] = {
     "unguessed": "Of these, questions that were wrong without any evidence",
     "raw": "Every scored question, before the filter",
 }
+_MAKING = ("written", "guessed", "unsettled", "told", "invisible", "rewritten", "dropped", "kept")
 _REPEATED = ("command", "katha", "config", "boards", "judges", "prompts", "statuses", "calls", "budget", "leakage")
 
 
@@ -165,7 +167,21 @@ class _Evaluation:
             "left_total": len(left),
             "stories": self.stories(),
             "repeat": [(name, worded(name, state[name])) for name in _REPEATED],
+            "making": self.making(),
+            "leaks": self.leaks(),
         }
+
+    def making(self) -> QuestionMaking | None:
+        """Return the counts of how the stories' questions were made, summed; None where no model wrote any."""
+        told = [(record.model_extra or {}).get("question_making") for record in self.records]
+        made = [QuestionMaking.model_validate(one) for one in told if one]
+        sums = {name: sum(getattr(one, name) for one in made) for name in _MAKING}
+        return QuestionMaking.model_validate(sums) if made else None
+
+    def leaks(self) -> list[tuple[str, str]]:
+        """Return the stories whose options are taken too often without any evidence, each with how often."""
+        found = [(record.story_id, leaking(record.recoverability_questions)) for record in self.records]
+        return [(story, leak.told()) for story, leak in found if leak is not None and leak.leaks]
 
     def stories(self) -> list[StoryView]:
         """Every story with links to its boards; those that lost most questions (30 at most) in full, with pictures."""

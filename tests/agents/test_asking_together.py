@@ -44,8 +44,8 @@ def run(
     monkeypatch.setenv("KATHA_CACHE", str(out / "cache"))
     budget = changes.pop("budget", None)
     judge = OpenAIJudge(MODEL, base_url=server.url, backoff=Backoff(max_retries=1, sleep=lambda seconds: None))
-    settings = {"planner": "scenes", "renderer": "block", "judges": (f"openai:{MODEL}",), "seeds": (42,)}
-    config = Settings(**{**settings, **changes})
+    who = {"planner": "scenes", "renderer": "block", "judges": (f"openai:{MODEL}",)}
+    config = Settings(**{**who, "seeds": (42,), "matching": "exact-set", **changes})
     run_story(record, config, out / "run", plugins=plugins(judges={f"openai:{MODEL}": judge}, budget=budget))
     judge.close()
     rows = read_answers(out / "run" / "answers.jsonl")
@@ -119,7 +119,7 @@ def test_a_run_of_which_calls_failed_asks_only_these_again(
 
 def test_a_call_is_one_of_the_budget(tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     server, budget = serve(), Budget(max_cost=100.0)
-    run(tmp_path, server, monkeypatch, story(), budget=budget, matching="exact-set")
+    run(tmp_path, server, monkeypatch, story(), budget=budget)
     assert budget.calls == server.number
     each = (10 * 2.5 + 100 * 1.25 + 20 * 10.0) / 1e6
     assert budget.cost == pytest.approx(server.number * each)

@@ -108,3 +108,18 @@ def test_calibration_is_drawn_from_what_was_answered() -> None:
     # 10 answers are 3.3 points off, 40 are 33.3 points off
     assert series.error == "27.3"
     assert calibration_plots([]) == []
+
+
+def test_the_report_says_how_questions_were_made_and_whose_options_leak(tmp_path: Path) -> None:
+    made = {"written": 4, "guessed": 1, "rewritten": 1, "kept": 3, "dropped": 1, "model": "openai:any"}
+    first, second, third = records(3)
+    taken = [item.model_copy(update={"taken_blind": [item.gold_answer] * 2}) for item in first.recoverability_questions]
+    leaky = first.model_copy(update={"question_making": made, "recoverability_questions": taken})
+    kept = [item.model_copy(update={"taken_blind": ["other", "other"]}) for item in second.recoverability_questions]
+    fair = second.model_copy(update={"question_making": made, "recoverability_questions": kept})
+    go(tmp_path, [Watcher()], stories=[leaky, fair, third])
+    text = write_eval_report(tmp_path / "out").read_text(encoding="utf-8")
+    assert "8 questions written, 2 guessed without evidence; 2 rewritten, 2 dropped." in text
+    assert re.findall(r"The options of (\w+) leak: (\d+\.\d)%", text) == [("s0", "100.0")]
+    go(tmp_path / "plain", [Watcher()])
+    assert "questions written" not in write_eval_report(tmp_path / "plain" / "out").read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.t2CharStringPen import T2CharStringPen
 from fontTools.ttLib import TTCollection, TTFont
 from fontTools.ttLib.tables.DefaultTable import DefaultTable
+from kites import kite_run
 from lxml import etree
 from matplotlib import get_data_path
 from PIL import Image, ImageChops, ImageOps, ImageStat
@@ -46,7 +47,6 @@ from katha.registry import ALLOW_CODE, default_registry
 from katha.renderers.vector.raster import rasterise
 from katha_sketch.drawing import SketchRenderer
 
-COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
 SKETCHED = [
     "In the forest. A fox looks at a crow. A piece of cheese. Two cats run.",
     "By night in the rain. The lion sleeps.",
@@ -57,32 +57,8 @@ CAPTIONS = ["Ana flies a kite.", "The kite lands on a roof; Ана ждёт.", "
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A finished run of three scenes with a bridge after the second, one panel with an artist's words and time."""
-    folder = tmp_path / "kite"
-    (folder / "panels").mkdir(parents=True)
-    frames = []
-    for at, colour in enumerate(COLOURS, 1):
-        held = io.BytesIO()
-        Image.new("RGB", (96, 64), colour).save(held, "PNG")
-        digest = sha256_hex(held.getvalue())
-        (folder / "panels" / f"{digest}.png").write_bytes(held.getvalue())
-        kind, scene = ("bridge", None) if at == 3 else ("scene", {1: 1, 2: 2, 4: 3}[at])
-        frames.append(
-            {"index": at, "kind": kind, "scene": scene, "transition": [2, 3] if at == 3 else None, "sha256": digest,
-             "image": f"panels/{digest}.png", "prompt": "Ana waits below the roof.", "seed": 42}
-        )  # fmt: skip
-    board = {"story_id": "kite", "method": "full", "mode": "full", "planner": "rule", "renderer": "sketch", "seed": 42}
-    panels = [{"index": at, "prompt": text, "caption": text} for at, text in enumerate(CAPTIONS, 1)]
-    panels[0] |= {"dialogue": "Higher!", "action": "She runs.", "notes": "wide", "duration": 3.5}
-    files = {
-        "run.json": {"status": "finished"},
-        "storyboard.json": {**board, "plan_sha256": "", "frames": frames},
-        "plan.json": {"story_id": "kite", "planner": "rule", "characters": [], "panels": panels, "transitions": []},
-        "story.jsonl": {"story_id": "kite", "title": "The Kite & Ana", "story_text": " ".join(CAPTIONS)},
-    }
-    for name, value in files.items():
-        (folder / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
-    return folder
+    """A finished run with an artist's words and time in one panel."""
+    return kite_run(tmp_path, CAPTIONS, panel={"action": "She runs."})
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:

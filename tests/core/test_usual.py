@@ -9,6 +9,7 @@ import huggingface_hub
 import pytest
 
 from katha.config import Settings, refuse_code, resolve
+from katha.configs import config_names
 from katha.errors import UsageError
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.registry import default_registry
@@ -63,6 +64,17 @@ def test_who_judges_says_how_and_who_matches(judges: tuple[str, ...], answers: s
     assert (config.answers, config.matching) == (answers, matching)
     assert note in config.matching_note
     assert bool(note) == bool(config.matching_note)
+
+
+@pytest.mark.parametrize("name", [name.removesuffix(".yaml") for name in config_names("presets")])
+def test_a_preset_asks_freely_where_its_judges_write(name: str) -> None:
+    def first(_: str, proposed: Sequence[object]) -> object:
+        return next(one for one in proposed if one is not None)
+
+    config = resolve({}, preset=name, environment={}, choose=first)
+    assert config.answers == ("choice" if config.judges == ("sketch-reader",) else "free")
+    free = config.matching.startswith("llm:") or (name, config.matching) == ("paper", "exact-set")
+    assert free == (config.answers == "free")
 
 
 def test_elsewhere_only_the_judges_own_model_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

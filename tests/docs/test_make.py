@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from kinds import SLOW, UNIT
 
+from benchmarks.measures import lines_by_use
+from benchmarks.structure import CORE, library
+
 ROOT = Path(__file__).parents[2]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTEST_"))}
 """A test run that make or pytest-xdist started does not reach into the one that is started here."""
@@ -56,10 +59,16 @@ def test_make_fast_runs_the_unit_tests() -> None:
     assert modules == {path.relative_to(ROOT).as_posix() for path in listed}
 
 
-def test_make_measures_prints_the_structure_and_the_executed_modules() -> None:
+def test_make_measures_prints_structure_executed_modules_and_what_lines_are_for() -> None:
     said = "\n".join(recipe("measures"))
     assert "-m benchmarks.structure" in said
-    assert "-m benchmarks.measures executed" in said
+    assert "-m benchmarks.measures executed lines" in said
+
+
+def test_every_line_of_the_core_counts_for_one_use() -> None:
+    found = lines_by_use()
+    assert all(found.values())
+    assert sum(found.values()) == sum(len(path.read_text("utf-8").splitlines()) for path in library(CORE).values())
 
 
 @pytest.mark.parametrize("kind", [UNIT, SLOW])

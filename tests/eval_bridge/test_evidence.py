@@ -26,6 +26,10 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 STORIES = [StoryRecord.model_validate(row) for row in rows("stories.jsonl")]
+FABLES = [
+    StoryRecord.model_validate_json(path.read_text(encoding="utf-8"))
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
+]
 ASKED = {(story.story_id, item.question_id): item for story in STORIES for item in story.recoverability_questions}
 
 
@@ -98,11 +102,9 @@ def test_what_the_pictures_tell_goes_with_what_viewers_recognise(right: dict[Key
 
 def test_known_fables_are_answered_without_any_evidence() -> None:
     rule = ModelRule("llm:openai:matcher", [DATA / "examples_verdicts.jsonl"])
-    examples = sorted((Path(__file__).parents[2] / "examples").glob("*.json"))
-    stories = [StoryRecord.model_validate_json(path.read_text(encoding="utf-8")) for path in examples]
     answers = [Answer.model_validate({"method": None, **row}) for row in rows("examples_answers.jsonl")]
     page = PAGE.read_text(encoding="utf-8")
-    for name, entry in score(stories, answers, matching=rule, questions="all").methods["drawn"].judges.items():
+    for name, entry in score(FABLES, answers, matching=rule, questions="all").methods["drawn"].judges.items():
         block = entry.raw
         assert block.n == 121
         assert block.none is not None
@@ -136,3 +138,35 @@ def test_scores_are_what_plain_loops_make_of_the_answers(right: dict[Key, bool],
     rest = scores.methods["vector"].judges["openai:judge"].unguessed
     assert rest is not None
     assert rest.n == len(unguessed)
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "verdicts"),
+    [
+        ("examples", "examples_answers.jsonl", "examples_verdicts.jsonl"),
+        ("ordinary", "answers.jsonl", "verdicts.jsonl"),
+    ],
+)
+def test_an_archive_of_three_conditions_scores_as_it_did_before_the_fourth(
+    name: str, answers: str, verdicts: str
+) -> None:
+    """`three_conditions.json` holds what katha of 2026-11-29 (commit 595c50da), which knew no `none`, made of them."""
+    told = [Answer.model_validate({"method": None, **row}) for row in rows(answers) if row["condition"] != "none"]
+    records = STORIES if name == "ordinary" else FABLES
+    scores = score(records, told, matching=ModelRule("llm:openai:matcher", [DATA / verdicts]), questions="all")
+    found: dict[str, list[float | None]] = {}
+    for method, entry in scores.methods.items():
+        for judge, own in entry.judges.items():
+            for block in ("raw", "filtered", "common_valid"):
+                made = getattr(own, block)
+                points = [made.text, made.image, made.text_image, made.stg, made.latent_gap]
+                found[f"{method} {judge} {block}"] = [made.n, *points]
+            assert own.unguessed is None
+            assert not {"guessable", "guesses", "unguessed"} & set(own.model_dump(mode="json", by_alias=True))
+    for row in scores.comparisons:
+        p = [row.p_bootstrap, row.wilcoxon.p, row.p_corrected]
+        found[f"{row.a} {row.b} {row.judge} {row.block}"] = [row.n_stories, row.difference, *p]
+    before = json.loads((DATA / "three_conditions.json").read_text(encoding="utf-8"))[name]
+    assert list(found) == list(before)
+    for key, values in before.items():
+        assert found[key] == [value if value is None else pytest.approx(value, abs=1e-8) for value in values], key

@@ -512,6 +512,11 @@ class Board(Record):
     plan_sha256: str
     frames: list[Frame]
 
+    @property
+    def guided(self) -> bool:
+        """Return whether a frame follows a layout."""
+        return any(frame.guide is not None for frame in self.frames)
+
 
 class CompassSettings(Record):
     """Weights and thresholds of Eqs. 24 to 27 and Algorithm 1.
