@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
-from katha.agents.context import Plugins, Prepared, RunContext, check_able, make_similarity, plan_within
+from katha.agents.context import Plugins, Prepared, RunContext, check_able, judges_address, make_similarity, plan_within
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story
@@ -92,7 +92,7 @@ class CompareJob:
         require_chosen(config, ("judges",))
         made = make_judges(
             config.judges,
-            base_url=config.base_url,
+            base_url=judges_address(config),
             verify_reuse=config.verify_reuse,
             patience=config.patience,
             options=config.judge_options,
