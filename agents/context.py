@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from katha.agents.asking import as_placed, placing, with_questions, written_questions
 from katha.agents.editor.imported_boards import with_scenes, with_words
@@ -65,7 +65,8 @@ def make_planner(config: Settings) -> Planner:
         UnknownPluginError, MissingExtraError: it cannot be made. UsageError: none is chosen, or it has no such option.
     """
     require_chosen(config, ("planner",))
-    made = default_registry("planners").configure(config.planner, config.planner_options)
+    told = {**_called_at(config, "planners", config.planner), **config.planner_options}
+    made = default_registry("planners").configure(config.planner, told)
     planner: Planner = checked(made, Planner, f"planner {config.planner!r}")
     return planner
 
@@ -76,6 +77,7 @@ def make_renderer(config: Settings) -> Renderer:
     given = {"memory": config.memory, "patience": config.patience, "characters": config.characters}
     known = _options(config.renderer) if any(value is not None for value in given.values()) else set[str]()
     told = {name: value for name, value in given.items() if value is not None and name in known}
+    told |= _called_at(config, "renderers", config.renderer)
     made = default_registry("renderers").configure(config.renderer, {**told, **config.renderer_options})
     renderer: Renderer = checked(made, Renderer, f"renderer {config.renderer!r}")
     return renderer
@@ -121,8 +123,34 @@ def make_writer(config: Settings, planner: Planner, budget: Budget | None = None
 
 
 def _is_called(model: str) -> bool:
-    """Return whether a model's name has a provider, which is called over the network."""
-    return model.partition(":")[0] in load_config("providers.yaml")
+    """Return whether a model's name has a provider of language models, which is called over the network."""
+    return "text" in load_config("providers.yaml").get(model.partition(":")[0], {})
+
+
+def _called_at(config: Settings, family: Literal["planners", "renderers"], name: str | None) -> dict[str, str]:
+    """Return where a plug-in calls its language model, as an option, if `base_url` names a place and it has a model
+    that is called."""
+    if config.base_url is None or name is None:
+        return {}
+    factory, argument = default_registry(family).load(name)
+    takes = _is_called(argument or "") and "base_url" in option_names(factory)
+    return {"base_url": config.base_url} if takes else {}
+
+
+def judges_address(config: Settings) -> str | None:
+    """Return `base_url` for the judges: None where none of them takes it and another model does, so that nothing is
+    amiss."""
+    judges = (*config.judges, *config.steering_judges)
+    if config.base_url is None or any("base_url" in _judge_options(name) for name in judges):
+        return config.base_url
+    drawn = (config.renderer, config.bridge_renderer, config.guide)
+    models = (config.writer or "", config.matching.removeprefix("llm:"))
+    others = any(map(_is_called, models)) or _called_at(config, "planners", config.planner)
+    return None if others or any(_called_at(config, "renderers", name) for name in drawn) else config.base_url
+
+
+def _judge_options(name: str) -> Mapping[str, str]:
+    return option_names(default_registry("judges").load(name)[0])
 
 
 def make_similarity(config: Settings) -> Similarity:
@@ -306,7 +334,7 @@ def load_plugins(config: Settings, budget: Budget | None = None) -> Plugins:
         )
     made = make_judges(
         (*config.judges, *config.steering_judges),
-        base_url=config.base_url,
+        base_url=judges_address(config),
         verify_reuse=config.verify_reuse,
         patience=config.patience,
         keep_going=config.keep_going,

@@ -15,7 +15,15 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from katha.agents.context import WRITER_TOKENS, make_guide, make_planner, make_renderer, panel_count, prepare_story
+from katha.agents.context import (
+    WRITER_TOKENS,
+    judges_address,
+    make_guide,
+    make_planner,
+    make_renderer,
+    panel_count,
+    prepare_story,
+)
 from katha.agents.fitting import require_fitting
 from katha.compass.modes import Mode, Suite, SuiteRow, load_mode
 from katha.config import Settings, require_chosen
@@ -602,7 +610,7 @@ def countable_judges(config: Settings, concurrency: int | None = None) -> list[t
         made = dict(
             make_judges(
                 here,
-                base_url=config.base_url,
+                base_url=judges_address(config),
                 verify_reuse=config.verify_reuse,
                 concurrency=concurrency,
                 patience=config.patience,

@@ -44,7 +44,7 @@ from katha.stories import holds_several, load_stories
 if TYPE_CHECKING:
     from katha.experiments.needs import Needs
 
-_PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "panels", "style")
+_PLANNED = ("planner", "planner_options", "renderer", "renderer_options", "base_url", "panels", "style")
 _LINE = "  {:<14}{:>7}{:>10}{:>10}{:>10}{:>17}"
 _NAMED = 8
 Board = Annotated[

@@ -27,6 +27,7 @@ from katha.models.checkpoints import (
     sound_configuration,
     whole_bytes,
 )
+from katha.models.local import require_quantiser
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 
 if TYPE_CHECKING:  # without torch the judge is listed, and says what it needs
@@ -156,6 +157,7 @@ class LocalJudge(Judge):
         *,
         device: str | None = None,
         dtype: str | None = None,
+        quantize: Literal["nf4"] | None = None,
         reuse: Reuse = "batched",
         verify_reuse: float = 0.0,
         max_flip_rate: float = 0.05,
@@ -168,7 +170,8 @@ class LocalJudge(Judge):
         """Find the model's files and check what they are; weights are not read yet.
 
         device: `cpu`, `cuda`, `cuda:1`, `mps`; default the accelerator if there is one. dtype: default float32 on a
-        CPU, elsewhere the checkpoint's own, but bfloat16 where that is float32. reuse: `batched` questions behind a
+        CPU, elsewhere the checkpoint's own, but bfloat16 where that is float32. quantize: `nf4` holds the linear layers
+        in 4 bits (bitsandbytes); on a CPU bfloat16 without it is faster. reuse: `batched` questions behind a
         shared prefix, `sequential` (the same, one at a time) or `off`. verify_reuse: the share of questions that are
         asked again the naive way; when more than `max_flip_rate` of the replies change (from 20 checks on), asking
         stops. cache_bytes: the limit of one batch's key-value caches.
@@ -188,6 +191,9 @@ class LocalJudge(Judge):
         self._note = f"{self._source.architecture} {reason}; asked without reuse" if reason else None
         self._device = device or best_device()
         self._dtype = dtype or self._source.default_dtype(self._device)
+        self._quantize = quantize
+        if quantize is not None:
+            self._check_four_bits()
         self._structured, self._max_new_tokens, self._cache_bytes = structured, max_new_tokens, cache_bytes
         self._asker: Asker | None = None
 
@@ -207,6 +213,8 @@ class LocalJudge(Judge):
             "layout": LAYOUT,
             "versions": {name: version(name) for name in ("torch", "transformers")},
         }
+        if self._quantize is not None:
+            spec["quantize"] = {self._quantize: version("bitsandbytes")}
         if self._reuse != "off":
             spec["sharing"] = SHARING
         if self._reuse == "batched":
@@ -250,12 +258,23 @@ class LocalJudge(Judge):
         Raises:
             UsageError: with both sizes.
         """
-        whole, wanted = whole_bytes(self._device), self._source.bytes_in(self._dtype)
+        whole, wanted = whole_bytes(self._device), self._source.bytes_in(self._dtype, self._quantize)
         if whole is not None and wanted > whole:
-            told = f"takes {wanted / _GIB:.1f} GiB in {self._dtype}; {self._device} has {whole / _GIB:.1f}"
+            told = f"takes {wanted / _GIB:.1f} GiB in {self._quantize or self._dtype}; {self._device} has"
             raise UsageError(
-                f"The judge 'local:{self._source.name}' {told}.",
-                hint="Use a smaller dtype or model, or --judge-option device=cpu.",
+                f"The judge 'local:{self._source.name}' {told} {whole / _GIB:.1f}.",
+                hint="Use --judge-option quantize=nf4, a smaller dtype or model, or --judge-option device=cpu.",
+            )
+
+    def _check_four_bits(self) -> None:
+        """Refuse weights that bitsandbytes does not hold in 4 bits: on a CPU it takes rows by 32 and columns by 64."""
+        require_quantiser()
+        odd = (shape for shape in self._source.linear_shapes() if shape[0] % 32 or shape[1] % 64)
+        found = next(odd, None) if self._device.startswith("cpu") else None
+        if found is not None:
+            raise UsageError(
+                f"{self._source.name!r} has a layer of {found[0]}x{found[1]} weights: a CPU holds it in no 4 bits.",
+                hint="Leave quantize out, and use dtype=bfloat16 where memory is short.",
             )
 
     def close(self) -> None:
@@ -271,9 +290,9 @@ class LocalJudge(Judge):
         if self._asker is None:
             check_device(self._device)
             free = free_bytes(self._device)
-            if free is not None and self._source.bytes_in(self._dtype) > free:
+            if free is not None and self._source.bytes_in(self._dtype, self._quantize) > free:
                 device_models().make_room(self._device, self)
-            loaded = load_model(self._source, device=self._device, dtype=self._dtype)
+            loaded = load_model(self._source, device=self._device, dtype=self._dtype, quantize=self._quantize)
             if self._reuse != "off":
                 use_shared_attention(loaded.model)
             device_models().register(self._device, self)

@@ -27,6 +27,7 @@ from katha.eval_bridge.packets.instructions import grammar_schema, question_text
 from katha.jsonio import sha256_hex
 from katha.models.base import neutral
 from katha.models.checkpoints import ModelSource, load_pretrained, sound_configuration
+from katha.models.local import in_four_bits
 from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt, JudgeReply, PlainPrompt
 
@@ -143,8 +144,10 @@ def _decode(png: bytes) -> Any:
     return decode(png)
 
 
-def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
+def load_model(source: ModelSource, *, device: str, dtype: str, quantize: str | None = None) -> LoadedModel:
     """Load weights (safetensors only) and processor from the model's folder; nothing is fetched.
+
+    quantize: `nf4` holds the linear layers in 4 bits.
 
     Raises:
         InputFileError: weights or processor are missing, damaged or of another shape. UsageError: no such device.
@@ -152,22 +155,24 @@ def load_model(source: ModelSource, *, device: str, dtype: str) -> LoadedModel:
     """
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
+    held = in_four_bits(device, dtype) if quantize else {}
     try:
         model, processor = load_pretrained(
-            AutoModelForImageTextToText, AutoProcessor, source.folder, source.name, dtype=dtype
+            AutoModelForImageTextToText, AutoProcessor, source.folder, source.name, dtype=dtype, **held
         )
     except MemoryError as error:
         raise JudgeError(f"{source.name!r} does not fit into memory.", hint="Use a smaller dtype or model.") from error
     if not getattr(processor, "chat_template", None):
         raise InputFileError(f"{source.name!r} has no chat template.", hint="Use an instruction-tuned model.")
     with sound_configuration(source.name):
-        return _ready(model, processor, device)
+        return _ready(model, processor, device, placed=bool(quantize))
 
 
-def _ready(model: Any, processor: Any, device: str) -> LoadedModel:
-    """Put the model on its device and replace its sampling defaults with plain greedy decoding."""
+def _ready(model: Any, processor: Any, device: str, *, placed: bool) -> LoadedModel:
+    """Put the model on its device, unless it is `placed`, and replace its sampling defaults with plain greedy
+    decoding."""
     try:
-        model.to(device).eval()
+        (model if placed else model.to(device)).eval()
     except torch.OutOfMemoryError as error:
         raise JudgeError(
             f"The judge's model does not fit into the memory of {device!r}.",

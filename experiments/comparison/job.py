@@ -9,7 +9,15 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
-from katha.agents.context import Plugins, PreparedStory, RunContext, check_able, make_similarity, plan_within
+from katha.agents.context import (
+    Plugins,
+    PreparedStory,
+    RunContext,
+    check_able,
+    judges_address,
+    make_similarity,
+    plan_within,
+)
 from katha.agents.folder import MemoryFiles, RunFolder, prompt_hashes
 from katha.agents.frames import draw_board
 from katha.agents.run import run_story

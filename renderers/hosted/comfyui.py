@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,14 +24,15 @@ from katha.addresses import url_problem
 from katha.errors import InputFileError, MissingExtraError, RenderError, TransientRenderError, UsageError
 from katha.installing import install_line
 from katha.jsonio import digest, read_json, read_yaml, sha256_hex
-from katha.models.client import Backoff, Fault, ProviderClient, Vendor
+from katha.models.client import Backoff, Fault, Vendor
+from katha.models.http import HttpClient
 from katha.protocols import BoardContext, Capabilities, FrameRequest, Renderer
 from katha.renderers.hosted.service import as_frame
 from katha.renderers.references import CharacterPictures
 from katha.schema import Character
 
 if TYPE_CHECKING:
-    from httpx import Client, Response
+    from httpx import Response
 
 _LISTEN = 2.0
 """Seconds of silence after which the history is looked into, too: a message may have been lost."""
@@ -77,26 +78,8 @@ class WorkflowMap(BaseModel):
     bridge: Wiring | None = None
 
 
-class ComfyClient(ProviderClient):
+class ComfyClient(HttpClient):
     """A ComfyUI server. It has no key; calls are paced and tried again as every vendor's are."""
-
-    @cached_property
-    def sdk(self) -> Client:
-        """The HTTP client.
-
-        Raises:
-            MissingExtraError: httpx is not installed.
-        """
-        try:
-            from httpx import Client, Limits
-        except ImportError as error:
-            raise MissingExtraError("The renderer 'comfyui' needs httpx.", hint=install_line("comfyui")) from error
-        # A frame takes seconds, a connection none: nothing stays open between two calls.
-        return Client(base_url=self.vendor.url, timeout=self.timeout, limits=Limits(max_keepalive_connections=0))
-
-    def offered(self) -> dict[str, str | None]:
-        """Return nothing: a workflow is the user's."""
-        return {}
 
     def get(self, path: str, **query: str) -> Response:
         """Return the answer to a GET."""

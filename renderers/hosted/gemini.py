@@ -16,7 +16,7 @@ from katha.installing import install_line
 from katha.models.batches import LOOKED_AT, BatchApi, BatchResult, Sent
 from katha.models.client import Fault, ProviderClient
 from katha.protocols import Capabilities
-from katha.renderers.hosted.service import HostedRenderer, ServicePicture
+from katha.renderers.hosted.service import Asked, BatchedRenderer, ServicePicture
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -88,7 +88,7 @@ class GeminiBatches:
             yield BatchResult(row["key"], row.get("response"), reason)
 
 
-class GeminiRenderer(HostedRenderer):
+class GeminiRenderer(BatchedRenderer):
     """Gemini image models; the key is read from GEMINI_API_KEY. Scenes are drawn from their
     characters' pictures, a bridge from its neighbours' too."""
 
@@ -115,24 +115,23 @@ class GeminiRenderer(HostedRenderer):
         guide=True,
     )
 
-    def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
+    def _send(self, asked: Asked) -> Any:
         models = self._client.sdk.models
         from google.genai import types
 
-        parts: list[Any] = [types.Part.from_bytes(data=png, mime_type="image/png") for png in references]
+        parts: list[Any] = [types.Part.from_bytes(data=png, mime_type="image/png") for png in asked.references]
         config = types.GenerateContentConfig(
             response_modalities=["IMAGE"],
-            image_config=types.ImageConfig(aspect_ratio=shape, image_size=self._quality),
+            image_config=types.ImageConfig(aspect_ratio=asked.shape, image_size=self._quality),
         )
-        return models.generate_content(model=self._vendor.model, contents=[*parts, prompt], config=config)
+        return models.generate_content(model=self._vendor.model, contents=[*parts, asked.prompt], config=config)
 
-    def _body(self, prompt: str, shape: str, references: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
-        shown = [
-            {"inlineData": {"mimeType": "image/png", "data": b64encode(png).decode("ascii")}} for png in references
-        ]
-        wanted = {"aspectRatio": shape, **({"imageSize": self._quality} if self._quality is not None else {})}
+    def _body(self, asked: Asked) -> tuple[str, dict[str, Any]]:
+        encoded = [b64encode(png).decode("ascii") for png in asked.references]
+        shown = [{"inlineData": {"mimeType": "image/png", "data": data}} for data in encoded]
+        wanted = {"aspectRatio": asked.shape, **({"imageSize": self._quality} if self._quality is not None else {})}
         return "pictures", {
-            "contents": [{"role": "user", "parts": [*shown, {"text": prompt}]}],
+            "contents": [{"role": "user", "parts": [*shown, {"text": asked.prompt}]}],
             "generationConfig": {"responseModalities": ["IMAGE"], "imageConfig": wanted},
         }
 

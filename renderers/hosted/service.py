@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from katha.composing import compose, load_family
 from katha.configs import load_config, load_prompt
@@ -28,37 +28,64 @@ from katha.errors import (
 from katha.models.batches import BatchApi, Batcher, BatchResult, DrawsInBatches
 from katha.models.client import Backoff, ClientBatches, Fault, ProviderClient, find_vendor
 from katha.pictures import as_png, decode
-from katha.protocols import BoardContext, FrameRequest
+from katha.protocols import BoardContext, FrameRequest, Renderer
+from katha.renderers.hosted.prices import picture_price
 from katha.renderers.references import CharacterPictures, at_most
 from katha.schema import Character
 
-T = TypeVar("T")
 _FAMILY = "services"
-_PROMPT_TOKENS = 1_000
 _PICTURES_SENT = 4
 """Two neighbours and two characters, for the price that a frame is expected to have at most."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class HostedOptions:
+    """What an image service can be told.
+
+    base_url: another address than the vendor's. quality: as the service names it. price: US dollars of one picture, for
+    a model whose price `configs/providers.yaml` does not know. timeout: seconds of one picture. patience: seconds that
+    a server may fail. concurrency: calls under way at once, at most. characters: a folder with NAME.png of each
+    character. reference: NAME=FILE. portraits: draw a picture of each character that has none, once, and draw its
+    scenes from it. fidelity: how closely pictures are followed, for models that can be told; their highest unless told.
+    """
+
+    base_url: str | None = None
+    quality: str | None = None
+    retries: int = 4
+    timeout: float = 300.0
+    price: float | None = None
+    patience: float | None = None
+    concurrency: int = 8
+    characters: Path | None = None
+    reference: tuple[str, ...] = ()
+    portraits: bool = True
+    fidelity: Literal["high", "low"] | None = None
+
+
 @dataclass(frozen=True)
 class ServicePicture:
-    """What a service sent: the picture's bytes, the model that says it drew it, and tokens by kind."""
+    """What a service sent: the picture's bytes, the model that says it drew it, tokens by kind, and US dollars, where
+    it says what it charged."""
 
     data: bytes
     model: str
     tokens: Mapping[str, int] = field(default_factory=dict)
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One frame as it is asked for: prompt, the service's name for its size, pictures to draw from, and what it is."""
+class Asked:
+    """One frame as it is asked for: prompt, the service's name for its size, pictures to draw from (PNG), its seed, and
+    what it is in words."""
 
     prompt: str
     shape: str
     references: Sequence[bytes]
+    seed: int
     what: str
 
 
-class HostedRenderer(DrawsInBatches):
+class HostedRenderer(Renderer):
     """One frame a call. `SERVICE` names its section of `configs/providers.yaml`, `SHAPES` what the service calls the
     sizes that it draws: all that it has, unless the model draws any size (`free_sizes`), and longer by its `sides` at a
     quality that is a size. What comes in another size (newer models do so by a few pixels) is scaled and cut."""
@@ -66,54 +93,37 @@ class HostedRenderer(DrawsInBatches):
     SERVICE: ClassVar[str]
     CLIENT: ClassVar[type[ProviderClient]]
     SHAPES: ClassVar[Mapping[str, tuple[int, int]]]
+    options_class: ClassVar[type[HostedOptions]] = HostedOptions
     metered = True
 
-    def __init__(
-        self,
-        argument: str | None = None,
-        *,
-        base_url: str | None = None,
-        quality: str | None = None,
-        retries: int = 4,
-        timeout: float = 300.0,
-        price: float | None = None,
-        patience: float | None = None,
-        concurrency: int = 8,
-        characters: Path | None = None,
-        reference: tuple[str, ...] = (),
-        portraits: bool = True,
-        fidelity: Literal["high", "low"] | None = None,
-    ) -> None:
-        """Read the service's data, the key and the characters' pictures; nothing is called yet.
-
-        price: US dollars of one picture, for a model whose price `configs/providers.yaml` does not know. concurrency:
-        calls under way at once, at most. characters: a folder with NAME.png of each character. reference: NAME=FILE.
-        portraits: draw a picture of each character that has none, once, and draw its scenes from it. fidelity: how
-        closely pictures are followed, for models that can be told; their highest unless told.
+    def __init__(self, argument: str | None = None, options: HostedOptions | None = None) -> None:
+        """Read the service's data, the key and the characters' pictures; nothing is called yet. argument: the model.
 
         Raises:
-            UsageError: no model is named, the key's variable is not set, or the model has no such fidelity.
+            UsageError: no model is named, the key's variable is not set, or the model has no such quality or fidelity.
             InputFileError: a picture of a character cannot be used.
         """
+        told = options or self.options_class()
         if not argument:
             example = load_config("providers.yaml")[self.SERVICE]["pictures"]["default"]["example"]
             raise UsageError(
                 f"The renderer {self.SERVICE!r} needs a model.", hint=f"For example {self.SERVICE}:{example}."
             )
-        self._vendor = find_vendor(self.SERVICE, argument, base_url=base_url, what="renderer")
-        backoff = Backoff(max_retries=retries, busy_retries=retries)
-        self.concurrency = max(1, concurrency)
+        self._vendor = find_vendor(self.SERVICE, argument, base_url=told.base_url, what="renderer")
+        backoff = Backoff(max_retries=told.retries, busy_retries=told.retries)
+        self.concurrency = max(1, told.concurrency)
         self._client = self.CLIENT(
-            self._vendor, timeout=timeout, backoff=backoff, patience=patience, at_once=self.concurrency
+            self._vendor, timeout=told.timeout, backoff=backoff, patience=told.patience, at_once=self.concurrency
         )
-        self._quality, self._frame_dollars, self._portraits = quality, price, portraits
+        self._quality: str | None = told.quality or self._vendor.card.get("quality")
+        self._frame_dollars, self._portraits = told.price, told.portraits
         self._shapes = self._sized()
         self.frame_price = self.price_of(_PICTURES_SENT)
         highest = self._vendor.card["fidelity"]
-        if fidelity is not None and highest is None:
+        if told.fidelity is not None and highest is None:
             raise UsageError(f"{self.SERVICE}:{argument} cannot be told a fidelity.", hint="Leave fidelity out.")
-        self._fidelity: str | None = fidelity or highest
-        self._references = CharacterPictures(characters, reference)
+        self._fidelity: str | None = told.fidelity or highest
+        self._references = CharacterPictures(told.characters, told.reference)
         self.capabilities = replace(
             self.capabilities,
             pictures=self._vendor.card["references"] > 0,
@@ -125,8 +135,8 @@ class HostedRenderer(DrawsInBatches):
         self._remarks: list[str] = []
 
     @abstractmethod
-    def _send(self, prompt: str, shape: str, references: Sequence[bytes]) -> Any:
-        """Make one call with pictures to draw from; the SDK's own errors pass through."""
+    def _send(self, asked: Asked) -> Any:
+        """Make one call; the SDK's own errors pass through."""
 
     @abstractmethod
     def _read(self, answer: Any) -> ServicePicture:
@@ -135,18 +145,6 @@ class HostedRenderer(DrawsInBatches):
         Raises:
             Fault: no picture, `unwilling` where the service would not draw it.
         """
-
-    @abstractmethod
-    def _body(self, prompt: str, shape: str, references: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
-        """Return which of `_batch_apis` draws that in a batch, and the JSON that asks for it."""
-
-    @abstractmethod
-    def _batch_apis(self) -> Mapping[str, BatchApi]:
-        """Return the vendor's batches by the kind of request that they take."""
-
-    @abstractmethod
-    def _answer(self, body: Mapping[str, Any]) -> Any:
-        """Return the SDK's object for the answer that a batch brought."""
 
     def require_served(self) -> None:
         """Refuse a model that its vendor has taken away (UsageError); its pictures in the cache can still be used."""
@@ -161,6 +159,7 @@ class HostedRenderer(DrawsInBatches):
             "quality": self._quality,
             "fidelity": self._fidelity,
             "portraits": self._portraits,
+            **({"asks": dict(asks)} if (asks := self._vendor.card.get("asks")) else {}),
             "references": self._references.spec(),
             "prompts": [load_prompt(name).sha256 for name in ("image/frame", "image/inserted", "renderers/portrait")],
         }
@@ -207,16 +206,10 @@ class HostedRenderer(DrawsInBatches):
     def price_of(self, pictures: int, size: tuple[int, int] | None = None) -> float | None:
         """Return the US dollars of a frame: the prompt, so many pictures that are sent, and one of this quality and
         size; the dearest quality, and the largest of the fixed sizes, where they are not told."""
-        card = self._vendor.card
-        qualities: Mapping[str, int] = card["picture_tokens"]
-        if self._frame_dollars is not None or not qualities:
+        if self._frame_dollars is not None:
             return self._frame_dollars
-        tokens = float(qualities.get(self._quality or "", max(qualities.values())))
-        if card["picture_pixels"]:
-            width, height = size or max(self._shapes.values(), key=lambda one: one[0] * one[1])
-            tokens *= max(1.0, width * height / card["picture_pixels"])
-        sent = min(pictures, card["references"]) * card["sent_tokens"]
-        return self._vendor.cost({"text": _PROMPT_TOKENS, "image": sent, "output": round(tokens)})
+        largest = max(self._shapes.values(), key=lambda one: one[0] * one[1])
+        return picture_price(self._vendor, self._quality, pictures, size or largest)
 
     def _sized(self) -> Mapping[str, tuple[int, int]]:
         """Return what the service calls each size of this quality."""
@@ -227,7 +220,8 @@ class HostedRenderer(DrawsInBatches):
         """Return the capabilities' fields about sizes."""
         free, times = self._vendor.card["free_sizes"], self._vendor.card["sides"].get(self._quality or "", 1)
         if free is not None:
-            return {"sizes": None, "size_multiple": int(free["multiple"])}
+            size = self._vendor.card.get("default_size") or self.capabilities.default_size
+            return {"sizes": None, "size_multiple": int(free["multiple"]), "default_size": tuple(size)}
         width, height = self.capabilities.default_size
         return {"sizes": tuple(self._shapes.values()), "default_size": (width * times, height * times)}
 
@@ -252,40 +246,11 @@ class HostedRenderer(DrawsInBatches):
         """About this thread's last frame: model as asked and as served, date (UTC), tokens, dollars, size delivered."""
         return dict(getattr(self._own, "receipt", {}))
 
-    def batchers(self) -> Mapping[str, Batcher]:
-        """Return the vendor's batches by the kind of request that they take."""
-        terms: dict[str, float] = dict(self._vendor.card["batch"])
-        return {kind: ClientBatches(self._client, api, terms) for kind, api in self._batch_apis().items()}
-
-    def batch_request(self, request: FrameRequest) -> tuple[str, Mapping[str, Any]]:
-        """Return the kind and the body of the call that draws a scene or a portrait."""
-        asked = self._asked(request, "image/frame", ())
-        return self._body(asked.prompt, asked.shape, asked.references)
-
-    def batch_frame(self, result: BatchResult, request: FrameRequest) -> bytes:
-        """Return the PNG that a batch brought, at the batch's price.
-
-        Raises:
-            RefusedFrameError: the service would not draw it. RenderError: there is no picture in it.
-        """
-        who, what = f"{self.SERVICE}:{self._vendor.model}", _named(request)
-        if result.body is None:
-            raise TransientRenderError(f"{who} did not draw {what} in its batch: {result.error}.")
-        try:
-            drawn = self._read(self._answer(result.body))
-        except Fault as fault:
-            kind = RefusedFrameError if fault.kind == "unwilling" else TransientRenderError
-            raise kind(f"{who} did not draw {what} in its batch: {fault.message[:400]}.") from None
-        except ValueError as error:  # of pydantic and base64, for a body of another shape
-            raise TransientRenderError(f"{who} sent a batch that cannot be read: {type(error).__name__}.") from None
-        return self._received(drawn, request, share=float(self._vendor.card["batch"]["price"]))
-
     def _draw(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> bytes:
         asked = self._asked(request, template, neighbours)
-        send = partial(self._send, asked.prompt, asked.shape, asked.references)
-        return self._received(self._call(send, asked.what), request)
+        return self._received(self._call(partial(self._send, asked), asked.what), request, len(asked.references))
 
-    def _asked(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> _Asked:
+    def _asked(self, request: FrameRequest, template: str, neighbours: Sequence[bytes]) -> Asked:
         layout = [request.guide] if request.guide is not None and self.capabilities.guide else []
         room = self._vendor.card["references"] - len(layout)
         # Its neighbours show the characters, too, where the layout takes the place of these pictures.
@@ -304,13 +269,15 @@ class HostedRenderer(DrawsInBatches):
         if len(prompt) > most:
             limit = f"{len(prompt):,} letters; {self.SERVICE} takes {most:,}"
             raise UnfitFrameError(f"The prompt of {what} has {limit}.", hint="Shorten it in the plan.")
-        return _Asked(prompt, self._shape((request.width, request.height)), [*references, *layout], what)
+        shape = self._shape((request.width, request.height))
+        return Asked(prompt, shape, [*references, *layout], request.seed, what)
 
-    def _received(self, drawn: ServicePicture, request: FrameRequest, share: float | None = None) -> bytes:
-        """Return the PNG and keep the receipt. share: of the usual price, where a batch brought it."""
-        size, each, cost = (request.width, request.height), self._frame_dollars, self._vendor.cost(drawn.tokens)
+    def _received(self, drawn: ServicePicture, request: FrameRequest, sent: int, share: float | None = None) -> bytes:
+        """Return the PNG and keep the receipt. sent: how many pictures it was drawn from. share: of the usual price,
+        where a batch brought it."""
+        size = (request.width, request.height)
         png, delivered = as_frame(drawn.data, size, f"{self.SERVICE}:{self._vendor.model}")
-        full = each if cost is None else cost
+        full = self._charged(drawn, sent, size)
         self._own.receipt = {
             "service": self.SERVICE,
             "model": self._vendor.model,
@@ -322,6 +289,13 @@ class HostedRenderer(DrawsInBatches):
             **({} if share is None else {"batch": True}),
         }
         return png
+
+    def _charged(self, drawn: ServicePicture, sent: int, size: tuple[int, int]) -> float | None:
+        """Return US dollars: what the service said, those of its tokens, or its price of such a picture."""
+        known = self._vendor.cost(drawn.tokens) if drawn.cost is None else drawn.cost
+        if known is None and self._vendor.card.get("dollars"):
+            known = picture_price(self._vendor, self._quality, sent, size)
+        return self._frame_dollars if known is None else known
 
     def _call(self, send: Callable[[], Any], what: str) -> ServicePicture:
         try:
@@ -338,6 +312,50 @@ class HostedRenderer(DrawsInBatches):
                 raise RenderError(f"{who} rejected {what} (HTTP {fault.status}): {reason}.") from None
             hint = "The frames so far are kept: give the same command again to go on."
             raise TransientRenderError(f"{who} failed at {what}: {message}.", hint=hint) from None
+
+
+class BatchedRenderer(HostedRenderer, DrawsInBatches):
+    """A service whose vendor also draws whole files of requests."""
+
+    @abstractmethod
+    def _body(self, asked: Asked) -> tuple[str, dict[str, Any]]:
+        """Return which of `_batch_apis` draws that in a batch, and the JSON that asks for it."""
+
+    @abstractmethod
+    def _batch_apis(self) -> Mapping[str, BatchApi]:
+        """Return the vendor's batches by the kind of request that they take."""
+
+    @abstractmethod
+    def _answer(self, body: Mapping[str, Any]) -> Any:
+        """Return the SDK's object for the answer that a batch brought."""
+
+    def batchers(self) -> Mapping[str, Batcher]:
+        """Return the vendor's batches by the kind of request that they take."""
+        terms: dict[str, float] = dict(self._vendor.card["batch"])
+        return {kind: ClientBatches(self._client, api, terms) for kind, api in self._batch_apis().items()}
+
+    def batch_request(self, request: FrameRequest) -> tuple[str, Mapping[str, Any]]:
+        """Return the kind and the body of the call that draws a scene or a portrait."""
+        return self._body(self._asked(request, "image/frame", ()))
+
+    def batch_frame(self, result: BatchResult, request: FrameRequest) -> bytes:
+        """Return the PNG that a batch brought, at the batch's price.
+
+        Raises:
+            RefusedFrameError: the service would not draw it. RenderError: there is no picture in it.
+        """
+        who, what = f"{self.SERVICE}:{self._vendor.model}", _named(request)
+        if result.body is None:
+            raise TransientRenderError(f"{who} did not draw {what} in its batch: {result.error}.")
+        try:
+            drawn = self._read(self._answer(result.body))
+        except Fault as fault:
+            kind = RefusedFrameError if fault.kind == "unwilling" else TransientRenderError
+            raise kind(f"{who} did not draw {what} in its batch: {fault.message[:400]}.") from None
+        except ValueError as error:  # of pydantic and base64, for a body of another shape
+            raise TransientRenderError(f"{who} sent a batch that cannot be read: {type(error).__name__}.") from None
+        sent, share = len(request.pictures), float(self._vendor.card["batch"]["price"])
+        return self._received(drawn, request, sent, share)
 
 
 def _named(request: FrameRequest) -> str:

@@ -136,7 +136,10 @@ class Settings(BaseModel):
     )
     size: tuple[int, int] | None = Field(default=None, description="Pixels of a frame, for example 768x512.")
     style: str = Field(default="", description="A look that the renderer knows, or a style phrase.")
-    base_url: str | None = Field(default=None, description="Where `openai:`, `anthropic:` and `gemini:` call.")
+    base_url: str | None = Field(
+        default=None,
+        description="Where each language model named `openai:`, `anthropic:` or `gemini:` is called, whatever it does.",
+    )
     answers: Literal["choice", "free"] = Field(
         default_factory=lambda told: usual_answers(_asked(told)),
         description="How questions are asked: free, or choice, as judges are that cannot write.",

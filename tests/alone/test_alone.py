@@ -223,7 +223,7 @@ def test_a_story_is_planned_by_a_server_and_drawn_from_a_folder(
         (place / f"{number}.png").write_bytes(picture(f"crow {number}", (96, 64)))
     with serving("openai", lambda number, body: {"text": json.dumps(planned())}) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-        words = ("--planner", "gemma-st:openai:any", "--planner-option", f"base_url={server.url}", "--panels", "2")
+        words = ("--planner", "gemma-st:openai:any", "--base-url", server.url, "--panels", "2")
         drawn = ("--renderer", f"folder:{place}", "--judge", "none", "--mode", "base")
         plan = json.loads(CliRunner().invoke(app, ["plan", "crow.txt", *words]).stdout)
         told = said("run", "crow.txt", *words, *drawn, "--out", "out/crow")

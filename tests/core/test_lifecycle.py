@@ -25,6 +25,7 @@ from katha.models.client import AnthropicClient, Fault, OpenAIClient, find_vendo
 from katha.models.lifecycle import Ending, ending, models_of, standing
 from katha.protocols import Evidence, JudgePrompt
 from katha.renderers.hosted.gemini import GeminiRenderer
+from katha.renderers.hosted.service import HostedOptions
 
 KEY = "sk-very-secret"
 PROVIDERS = ("anthropic", "openai", "gemini")
@@ -129,7 +130,7 @@ def test_the_refusal_names_the_successor_and_comes_before_the_call(keys: None) -
 
 
 def test_another_address_may_serve_it_still(keys: None) -> None:
-    GeminiRenderer("gemini-2.5-flash-image", base_url="https://mirror.example").require_served()
+    GeminiRenderer("gemini-2.5-flash-image", HostedOptions(base_url="https://mirror.example")).require_served()
 
 
 def test_a_run_refuses_a_withdrawn_judge_before_it_draws(

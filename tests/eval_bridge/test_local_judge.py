@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
+import tiny_vlm
 import torch
 from doubles import BlockRenderer, plugins, story
 from tiny_vlm import FAMILIES, STORY, build, pictures
@@ -19,7 +20,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from katha.agents.run import run_story
 from katha.config import Settings
-from katha.errors import JudgeError, UsageError
+from katha.errors import JudgeError, MissingExtraError, UsageError
 from katha.eval_bridge.judges import local_model
 from katha.eval_bridge.judges.local import LocalJudge, Reuse, ReuseGate
 from katha.eval_bridge.judges.local_model import Asker, Generated, SharedStates, attend, extend, follow, grammar_schema
@@ -440,3 +441,33 @@ def test_weights_that_no_card_has_room_for_are_named(
     monkeypatch.setattr(torch.nn.Module, "to", full)
     with pytest.raises(JudgeError, match=r"does not fit.*smaller dtype"):
         list(judge.ask(Evidence("text", (), "Another story."), prompts(1)))
+
+
+def test_a_judge_in_four_bits_answers_and_takes_less(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("bitsandbytes")
+    with pytest.raises(UsageError, match=r"layer of \d+x\d+ weights: a CPU holds it in no 4 bits"):
+        LocalJudge(str(folders["smolvlm"]), device="cpu", quantize="nf4")
+    seen = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
+    monkeypatch.setattr(tiny_vlm, "_vision", lambda text: {**seen, "image_size": 32, "patch_size": 8})
+    folder = build("smolvlm", tmp_path / "wide", hidden_size=64, intermediate_size=256)
+    plain, packed = LocalJudge(str(folder), device="cpu"), LocalJudge(str(folder), device="cpu", quantize="nf4")
+    assert [reply.status for reply in put(packed, "image")] == ["ok"] * 3
+    loaded = packed._load().loaded.model
+    assert any(type(layer).__name__ == "Linear4bit" for layer in loaded.modules())
+    assert "quantize" not in plain.spec()
+    assert list(packed.spec()["quantize"]) == ["nf4"]
+    held = sum(one.numel() * one.element_size() for one in (*loaded.parameters(), *loaded.buffers()))
+    whole, reckoned = packed._source.bytes_in("float32"), packed._source.bytes_in("float32", "nf4")
+    assert held * 0.8 < reckoned < whole
+    with pytest.raises(UsageError, match="nf4"):
+        default_registry("judges").configure(f"local:{folder}", {"quantize": "q3"})
+
+
+def test_four_bits_without_their_package_are_refused_at_once(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("katha.models.local.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"need bitsandbytes.*pip install .*\[qlora\]"):
+        LocalJudge(str(folders["smolvlm"]), device="cpu", quantize="nf4")

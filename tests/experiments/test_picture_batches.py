@@ -28,13 +28,13 @@ from katha.models.client import Backoff, find_vendor
 from katha.protocols import PlanRequest
 from katha.renderers.hosted.gemini import GeminiRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
-from katha.renderers.hosted.service import HostedRenderer
+from katha.renderers.hosted.service import BatchedRenderer, HostedOptions
 from katha.renderers.vector import VectorRenderer
 from katha.renderers.vector.options import VectorOptions
 from katha.schema import Plan, StoryRecord
 from katha.testing import picture
 
-KINDS: dict[str, tuple[type[HostedRenderer], str]] = {
+KINDS: dict[str, tuple[type[BatchedRenderer], str]] = {
     "openai": (OpenAIRenderer, "gpt-image-1.5"),
     "gemini": (GeminiRenderer, "gemini-2.5-flash-image"),
 }
@@ -80,7 +80,7 @@ def go(
     **options: Any,
 ) -> Any:
     kind, model = KINDS[server.provider]
-    renderer = kind(model, base_url=server.url, retries=2, **options)
+    renderer = kind(model, HostedOptions(base_url=server.url, retries=2, **options))
     renderer._client.backoff = Backoff(max_retries=2, busy_retries=3, sleep=lambda seconds: None)
     config = Settings(renderer=f"{server.provider}:{model}", judges=("pixel",), mode="base", seeds=(7,), size=SIZE)
     given = {"one": plugins(renderer=renderer, budget=budget, planner=planner or ScenePlanner())}
@@ -123,7 +123,7 @@ def test_portraits_and_scenes_come_in_batches_at_the_batch_s_price(server: Batch
 def test_a_batch_that_was_sent_before_a_kill_is_come_back_to(
     server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind = type(next(iter(KINDS[server.provider][0]("m", base_url=server.url)._batch_apis().values())))
+    kind = type(next(iter(KINDS[server.provider][0]("m", HostedOptions(base_url=server.url))._batch_apis().values())))
     ended = kind.ended
     monkeypatch.setattr(kind, "ended", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

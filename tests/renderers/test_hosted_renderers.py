@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import socket
 import sys
 import threading
 import time
-from base64 import b64encode, urlsafe_b64decode
+from base64 import b64decode, b64encode, urlsafe_b64decode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import drawn_boards
+import httpx
 import pytest
 from doubles import plugins, story
 from PIL import Image
@@ -26,14 +29,19 @@ from katha.agents.editor.editing import edit_board, keep_picture
 from katha.agents.editor.edits import ChangeCharacter
 from katha.agents.run import run_story
 from katha.config import Settings, identity_of
-from katha.errors import MissingExtraError, RefusedFrameError, RenderError, TransientRenderError, UsageError
+from katha.errors import MissingExtraError, ModelError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
 from katha.models.base import Turn
+from katha.models.client import Fault
+from katha.models.http import HttpClient
 from katha.pictures import decode
 from katha.protocols import BoardContext, FrameRequest, Renderer, can
+from katha.renderers.hosted.bfl import BflRenderer
 from katha.renderers.hosted.gemini import GeminiRenderer
+from katha.renderers.hosted.ideogram import IdeogramRenderer
 from katha.renderers.hosted.openai import OpenAIRenderer
-from katha.renderers.hosted.service import HostedRenderer
+from katha.renderers.hosted.seedream import SeedreamRenderer
+from katha.renderers.hosted.service import BatchedRenderer, HostedOptions, HostedRenderer
 from katha.renderers.vector import VectorRenderer
 from katha.schema import Character, StoryRecord
 from katha.testing import check_renderer, picture
@@ -43,12 +51,52 @@ Step = dict[str, Any]
 KINDS: dict[str, tuple[type[HostedRenderer], str, tuple[int, int]]] = {
     "openai": (OpenAIRenderer, "gpt-image-1.5", (1024, 1024)),
     "gemini": (GeminiRenderer, "gemini-2.5-flash-image", (1024, 1024)),
+    "bfl": (BflRenderer, "flux-2-pro", (1024, 1024)),
+    "ideogram": (IdeogramRenderer, "ideogram-4-5", (1024, 1024)),
+    "seedream": (SeedreamRenderer, "seedream-5-5-261028", (1024, 1024)),
+}
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "bfl": "BFL_API_KEY",
+    "ideogram": "IDEOGRAM_API_KEY",
+    "seedream": "ARK_API_KEY",
 }
 
 
-def reply(service: str, step: Step, number: int) -> dict[str, Any]:
-    """What the service would send for a good call."""
-    data = b64encode(step.get("data") or picture(f"frame {number}", step.get("size", (1024, 1024)))).decode()
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS.values():
+        monkeypatch.setenv(name, KEY)
+    for name in ("GOOGLE_API_KEY", "BYTEPLUS_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def make(service: str, model: str | None = None, **options: Any) -> HostedRenderer:
+    """A renderer of the service's model, or of another."""
+    kind, usual, _ = KINDS[service]
+    return kind(model or usual, HostedOptions(**options))
+
+
+def reply(server: Server, step: Step, number: int) -> dict[str, Any]:
+    """What the service would send for a good call; pictures that it only names are kept at the server."""
+    service, png = server.service, step.get("data") or picture(f"frame {number}", step.get("size", (1024, 1024)))
+    data = b64encode(png).decode()
+    if service == "bfl":
+        result = {} if step.get("empty") else {"sample": f"{server.url}/pictures/{number}.png"}
+        done = {"status": "Content Moderated"} if step.get("blocked") else {"status": "Ready", "result": result}
+        server.tasks[str(number)] = [{"status": "Pending", "result": None}, done]
+        server.pictures[f"/pictures/{number}.png"] = png
+        return {"id": str(number), "polling_url": f"{server.url}/v1/get_result?id={number}", "cost": 4.5}
+    if service == "ideogram":
+        server.pictures[f"/ephemeral/{number}.png"] = png
+        url = "" if step.get("blocked") else f"{server.url}/ephemeral/{number}.png"
+        drawn = {"url": url, "is_image_safe": not step.get("blocked"), "resolution": "1024x1024", "seed": 42}
+        return {"generation_id": str(number), "seed": 42, "data": [] if step.get("empty") else [drawn]}
+    if service == "seedream":
+        usage = {"generated_images": 1, "output_tokens": 4096, "total_tokens": 4096}
+        drawn = [] if step.get("empty") else [{"b64_json": data, "size": "1024x1024"}]
+        return {"model": "seedream-5-5-261028", "created": 1, "data": drawn, "usage": usage}
     if service == "openai":
         details = {"text_tokens": 20, "image_tokens": 300}
         usage = {"input_tokens": 320, "input_tokens_details": details, "output_tokens": 1000, "total_tokens": 1320}
@@ -79,10 +127,14 @@ class Server(ThreadingHTTPServer):
         self.times: list[float] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.tasks: dict[str, list[dict[str, Any]]] = {}
+        self.pictures: dict[str, bytes] = {}
+        self.looked: list[tuple[str, dict[str, str]]] = []
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}" + ("/v1" if self.service == "openai" else "")
+        path = {"openai": "/v1", "seedream": "/api/v3"}.get(self.service, "")
+        return f"http://127.0.0.1:{self.server_address[1]}{path}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -90,6 +142,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet."""
+
+    def do_GET(self) -> None:
+        with self.server.lock:
+            self.server.looked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+            _, _, task = self.path.partition("/v1/get_result?id=")
+            told = self.server.tasks[task] if task else []
+            data = json.dumps(told.pop(0) if len(told) > 1 else told[0]).encode() if told else b""
+        data = data or self.server.pictures[self.path]
+        self.send_response(200)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -110,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
             error: dict[str, Any] = {"message": message, "code": step.get("code", status), "status": "BAD"}
             data = json.dumps({"error": error}).encode()
         else:
-            data = json.dumps(reply(self.server.service, step, number)).encode()
+            data = json.dumps(reply(self.server, step, number)).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(data)))
@@ -129,18 +193,14 @@ def service(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def serve(service: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.setattr("katha.renderers.hosted.bfl._ASKED_AFTER", 0.01)
     started: list[Server] = []
 
     def start(*steps: Step, retries: int = 0, **options: Any) -> tuple[Server, HostedRenderer]:
         server = Server(service, lambda number: steps[min(number, len(steps) - 1)] if steps else {})
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         started.append(server)
-        kind, model, _ = KINDS[service]
-        options = {"timeout": 20.0, **options}
-        return server, kind(model, base_url=server.url, retries=retries, **options)
+        return server, make(service, base_url=server.url, retries=retries, **{"timeout": 20.0, **options})
 
     yield start
     for server in started:
@@ -159,7 +219,19 @@ def sent(server: Server, number: int) -> str:
     if server.service == "gemini":
         parts = json.loads(body)["contents"][0]["parts"]
         return next(str(part["text"]) for part in parts if "text" in part)
+    if server.service == "ideogram":
+        return body.split(b'name="prompt"\r\n\r\n')[1].split(b"\r\n--")[0].decode()
     return str(json.loads(body)["prompt"]) if body.startswith(b"{") else body.decode("utf-8", "replace")
+
+
+def fields(server: Server, number: int) -> dict[str, Any]:
+    """The fields in the body of one call, without files."""
+    body = server.bodies[number]
+    if body.startswith(b"{"):
+        return dict(json.loads(body))
+    parts = [part.split(b"\r\n\r\n", 1) for part in body.split(b"\r\n--") if b"filename=" not in part]
+    named = [(head.partition(b'name="')[2].partition(b'"')[0].decode(), rest) for head, *rest in parts]
+    return {name: rest[0].decode() for name, rest in named if rest}
 
 
 def test_a_frame_is_asked_for_with_looks_style_and_size(serve: Serve, service: str) -> None:
@@ -170,14 +242,33 @@ def test_a_frame_is_asked_for_with_looks_style_and_size(serve: Serve, service: s
     words = sent(server, 0)
     for part in ("A lion sleeps.", "Leo: a lion with a red scarf.", "Style: ink on paper", "Leave out: a crown"):
         assert part in words
-    body = json.loads(server.bodies[0])
-    if service == "openai":
-        assert (body["model"], body["size"], body["n"]) == ("gpt-image-1.5", "1024x1024", 1)
-        assert server.headers[0]["authorization"] == f"Bearer {KEY}"
-    else:
-        assert "gemini-2.5-flash-image:generateContent" in server.paths[0]
-        assert body["generationConfig"]["imageConfig"]["aspectRatio"] == "1:1"
-        assert server.headers[0]["x-goog-api-key"] == KEY
+    header, key = {
+        "openai": ("authorization", f"Bearer {KEY}"),
+        "gemini": ("x-goog-api-key", KEY),
+        "bfl": ("x-key", KEY),
+        "ideogram": ("api-key", KEY),
+        "seedream": ("authorization", f"Bearer {KEY}"),
+    }[service]
+    assert server.headers[0][header] == key
+    path = {
+        "openai": "/v1/images/generations",
+        "gemini": "gemini-2.5-flash-image:generateContent",
+        "bfl": "/v1/flux-2-pro",
+        "ideogram": "/v2/image/generate/ideogram-4-5",
+        "seedream": "/api/v3/images/generations",
+    }[service]
+    assert server.paths[0].endswith(path)
+    told = {name: value for name, value in fields(server, 0).items() if name != "prompt"}
+    assert told == {
+        "openai": {"model": "gpt-image-1.5", "size": "1024x1024", "n": 1},
+        "gemini": told,
+        "bfl": {"width": 1024, "height": 1024, "seed": 42, "output_format": "png", "prompt_upsampling": False},
+        "ideogram": {"size": "1024x1024", "quality": "medium", "seed": "42", "magic_prompt": "off"},
+        "seedream": {"model": "seedream-5-5-261028", "size": "1024x1024", "response_format": "b64_json",
+                     "watermark": False, "output_format": "png"},
+    }[service]  # fmt: skip
+    if service == "gemini":
+        assert told["generationConfig"]["imageConfig"]["aspectRatio"] == "1:1"
 
 
 def test_the_receipt_names_model_version_date_tokens_and_dollars(serve: Serve, service: str) -> None:
@@ -185,16 +276,26 @@ def test_the_receipt_names_model_version_date_tokens_and_dollars(serve: Serve, s
     list(renderer.render_board([request()]))
     receipt = renderer.receipt()
     assert receipt["model"] == KINDS[service][1]
-    assert receipt["served"] == {"openai": "gpt-image-1.5", "gemini": "gemini-2.5-flash-image-002"}[service]
+    assert receipt["served"] == {"gemini": "gemini-2.5-flash-image-002"}.get(service, KINDS[service][1])
     assert len(receipt["date"].split("-")) == 3
-    assert receipt["tokens"] == {"text": 20, "image": 300, "output": {"openai": 1000, "gemini": 1290}[service]}
-    expected = {"openai": (20 * 5 + 300 * 8 + 1000 * 32) / 1e6, "gemini": (320 * 0.3 + 1290 * 30) / 1e6}[service]
-    assert receipt["cost"] == pytest.approx(expected)
+    assert receipt["tokens"] == {
+        "openai": {"text": 20, "image": 300, "output": 1000},
+        "gemini": {"text": 20, "image": 300, "output": 1290},
+        "seedream": {"output": 4096},
+    }.get(service, {})
+    expected = {
+        "openai": (20 * 5 + 300 * 8 + 1000 * 32) / 1e6,
+        "gemini": (320 * 0.3 + 1290 * 30) / 1e6,
+        "bfl": 0.045,
+        "ideogram": 0.06,
+        "seedream": 0.02,
+    }
+    assert receipt["cost"] == pytest.approx(expected[service]), "a service's own word goes before its list of prices"
 
 
 @pytest.mark.parametrize("marked", [True, False])
 def test_the_last_picture_that_is_no_thought_is_geminis_answer(serve: Serve, service: str, marked: bool) -> None:
-    if service == "openai":
+    if service != "gemini":
         pytest.skip("replies hold one picture")
     draft = picture("draft", (1024, 1024))
     _, renderer = serve({"drafts": [(draft, marked), (draft, marked)], "after": [{"text": "Done."}]})
@@ -206,9 +307,10 @@ def test_the_last_picture_that_is_no_thought_is_geminis_answer(serve: Serve, ser
 
 def test_a_model_without_a_known_price_reports_no_cost(serve: Serve, service: str) -> None:
     server, _ = serve()
-    renderer = KINDS[service][0]("brand-new-model", base_url=server.url, retries=0)
+    renderer = make(service, "brand-new-model", base_url=server.url, retries=0)
+    assert renderer.frame_price is None, "--max-cost is refused"
     list(renderer.render_board([request()]))
-    assert renderer.receipt()["cost"] is None
+    assert renderer.receipt()["cost"] == (0.045 if service == "bfl" else None)
 
 
 def test_a_bridge_is_drawn_from_its_neighbours(serve: Serve, service: str) -> None:
@@ -216,16 +318,9 @@ def test_a_bridge_is_drawn_from_its_neighbours(serve: Serve, service: str) -> No
     images = tuple(picture(name, (64, 64)) for name in "abcd")
     around = BoardContext(tuple(request(scene=at) for at in (1, 2, 3, 4)), images, 2)
     assert renderer.insert_frame(request(scene=1), around) == picture("frame 0", (1024, 1024))
-    body = server.bodies[0]
-    if service == "gemini":
-        parts = json.loads(body)["contents"][0]["parts"]
-        assert [urlsafe_b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part] == list(
-            images[1:3]
-        )
-    else:
+    assert pictures_in(server, 0) == list(images[1:3])
+    if service == "openai":
         assert server.paths[0].endswith("/images/edits")
-        assert all(image in body for image in images[1:3])
-        assert images[0] not in body
     assert "goes between them" in sent(server, 0)
 
 
@@ -258,13 +353,9 @@ def test_a_picture_of_another_size_is_scaled_and_cut(serve: Serve) -> None:
 
 
 def test_a_wrong_key_stops_at_once_and_names_the_variable(serve: Serve, service: str) -> None:
-    wrong = {
-        "openai": {"status": 401},
-        "gemini": {"status": 400, "message": "API key not valid. Pass a valid API key."},
-    }
-    server, renderer = serve(wrong[service], retries=3)
-    variable = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}[service]
-    with pytest.raises(UsageError, match=f"refused the key.*Check {variable}") as caught:
+    wrong = {"gemini": {"status": 400, "message": "API key not valid. Pass a valid API key."}}
+    server, renderer = serve(wrong.get(service, {"status": 401}), retries=3)
+    with pytest.raises(UsageError, match=f"refused the key.*Check {KEYS[service]}") as caught:
         list(renderer.render_board([request(scene=1), request(scene=2)]))
     assert len(server.bodies) == 1
     assert KEY not in str(caught.value)
@@ -272,9 +363,8 @@ def test_a_wrong_key_stops_at_once_and_names_the_variable(serve: Serve, service:
 
 def test_no_key_and_no_model_are_refused_before_any_call(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, model, _ = KINDS[service]
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UsageError, match=r"needs a key. Set (OPENAI|GEMINI)_API_KEY"):
+    monkeypatch.delenv(KEYS[service])
+    with pytest.raises(UsageError, match=f"needs a key. Set {KEYS[service]}"):
         kind(model)
     with pytest.raises(UsageError, match=f"needs a model. For example {service}:"):
         kind()
@@ -283,6 +373,10 @@ def test_no_key_and_no_model_are_refused_before_any_call(service: str, monkeypat
 def refusals(service: str) -> list[Step]:
     if service == "openai":
         return [{"status": 400, "code": "moderation_blocked", "message": "rejected by the safety system"}]
+    if service == "seedream":
+        return [{"status": 400, "code": "OutputImageSensitiveContentDetected", "message": "sensitive"}]
+    if service in ("bfl", "ideogram"):
+        return [{"blocked": True}, *([{"status": 422, "message": "safety"}] if service == "ideogram" else [])]
     return [
         {"blocked": True},
         {"empty": True, "finish": "IMAGE_SAFETY"},
@@ -313,8 +407,10 @@ def test_a_safety_refusal_is_typed_and_not_asked_again(serve: Serve, service: st
     ],
 )
 def test_every_failure_is_typed_and_never_shows_the_key(
-    serve: Serve, step: Step, error: type[Exception], words: str
+    serve: Serve, service: str, step: Step, error: type[Exception], words: str
 ) -> None:
+    if service == "ideogram" and step.get("status") == 422:
+        pytest.skip("its 422 is a refusal")
     _, renderer = serve(step)
     with pytest.raises(error, match=words) as caught:
         list(renderer.render_board([request()]))
@@ -325,7 +421,7 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
     server, renderer = serve({"status": 503}, {"status": 429}, {}, retries=4, timeout=1.0)
     assert len(list(renderer.render_board([request()]))) == 1
     assert len(server.bodies) == 3
-    assert server.bodies[0] == server.bodies[2]
+    assert fields(server, 0) == fields(server, 2)
 
 
 def test_a_busy_server_is_asked_again_when_it_says(serve: Serve) -> None:
@@ -336,7 +432,7 @@ def test_a_busy_server_is_asked_again_when_it_says(serve: Serve) -> None:
 
 def test_a_prompt_that_is_too_long_is_refused_not_cut(serve: Serve) -> None:
     server, renderer = serve()
-    with pytest.raises(UsageError, match=r"scene 1 has 4\d,\d{3} letters; .* takes 32,000"):
+    with pytest.raises(UsageError, match=r"scene 1 has 4\d,\d{3} letters; .* takes \d+,000"):
         list(renderer.render_board([request("lion " * 8_000)]))
     assert server.bodies == []
 
@@ -358,7 +454,8 @@ def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_
     record = read_json(tmp_path / "out" / "run.json")
     (drawn,) = record["services"]
     assert (drawn["service"], drawn["frames"]) == (service, 7)
-    assert drawn["cost"] == pytest.approx(7 * renderer.receipt()["cost"])
+    by_pictures = 0.02 * 7 + 0.008 * (5 * 1 + 3)  # a portrait, five scenes from it, a bridge from its neighbours too
+    assert drawn["cost"] == pytest.approx(by_pictures if service == "seedream" else 7 * renderer.receipt()["cost"])
     assert len(drawn["dates"]) >= 1
     assert record["paid"]["frames_rendered"] == 7
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -367,7 +464,6 @@ def test_a_board_half_drawn_when_the_network_fails_goes_on_and_pays_for_nothing_
 
 
 def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMINI_API_KEY", KEY)
     monkeypatch.setitem(sys.modules, "google.genai", None)
     with pytest.raises(MissingExtraError, match=r"pip install .*\[gemini\]"):
         list(GeminiRenderer("gemini-nano-banana-2.1").render_board([request()]))
@@ -375,8 +471,8 @@ def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_it_keeps_the_contract(serve: Serve, service: str) -> None:
     server, first = serve()
-    kind, model, size = KINDS[service]
-    assert "spec" in check_renderer(lambda: kind(model, base_url=server.url, retries=0), size=size)
+    made = partial(make, service, base_url=server.url, retries=0)
+    assert "spec" in check_renderer(made, size=KINDS[service][2])
     assert KEY not in json.dumps(dict(first.spec()))
 
 
@@ -402,6 +498,11 @@ def pictures_in(server: Server, number: int) -> list[bytes]:
     if server.service == "gemini":
         parts = json.loads(body)["contents"][0]["parts"]
         return [urlsafe_b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part]
+    if body.startswith(b"{"):
+        told = json.loads(body)
+        places = ("input_image", *(f"input_image_{place}" for place in range(2, 9)))
+        shown = [told[place] for place in places if place in told] if server.service == "bfl" else told.get("image", [])
+        return [b64decode(one.removeprefix("data:image/png;base64,")) for one in shown]
     found = body.split(b"\r\n\r\n")[1:]
     return [part.split(b"\r\n--")[0] for part in found if part.startswith(b"\x89PNG")]
 
@@ -452,7 +553,7 @@ def test_the_users_own_picture_goes_before_a_portrait_and_beside_the_text(
     assert len(pictures_in(server, 5)) == 3, "the bridge has its neighbours, too"
     assert "The further pictures show the characters lion" in sent(server, 5)
     assert "The given picture shows lion" in sent(server, 0)
-    other = KINDS[server.service][0](KINDS[server.service][1], base_url=server.url)
+    other = make(server.service, base_url=server.url)
     assert other.spec()["references"] != renderer.spec()["references"]
 
 
@@ -486,12 +587,12 @@ def test_pictures_that_are_for_nobody_are_told(serve: Serve, tmp_path: Path) -> 
 
 
 def test_a_model_that_cannot_be_told_a_fidelity_refuses_one(serve: Serve, service: str) -> None:
-    if service == "gemini":
+    if service != "openai":
         with pytest.raises(UsageError, match="cannot be told a fidelity"):
             serve(fidelity="high")
     else:
         assert serve(fidelity="low")[1].spec()["fidelity"] == "low"
-        assert OpenAIRenderer("gpt-image-2.6-flare", base_url="http://127.0.0.1:9").spec()["fidelity"] is None
+        assert make("openai", "gpt-image-2.6-flare").spec()["fidelity"] is None
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -499,13 +600,14 @@ def test_frames_are_asked_for_side_by_side(
     service: str, concurrency: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("GEMINI_API_KEY", KEY)
     under_way, most, lock, together = 0, 0, threading.Lock(), threading.Barrier(concurrency)
 
     class Waiting(Server):
         def process_request_thread(self, request: Any, client_address: Any) -> None:
             nonlocal under_way, most
+            if request.recv(4, socket.MSG_PEEK) != b"POST":  # looks at what is drawn already
+                super().process_request_thread(request, client_address)
+                return
             with lock:
                 under_way += 1
                 most = max(most, under_way)
@@ -518,7 +620,7 @@ def test_frames_are_asked_for_side_by_side(
 
     server = Waiting(service, lambda number: {"data": picture(f"frame {number}", (1024, 1024))})
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    renderer = KINDS[service][0](KINDS[service][1], base_url=server.url, concurrency=concurrency)
+    renderer = make(service, base_url=server.url, concurrency=concurrency)
     renderer._client._pacer._limit = 3.0
     config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
     board = run_story(story(scenes=7), config.model_copy(update={"panels": 7}), tmp_path / "out",
@@ -548,9 +650,8 @@ def test_what_is_under_way_when_a_frame_fails_is_kept(
 
 
 def test_the_characters_folder_reaches_whoever_draws_and_its_place_makes_no_other_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "lion.png").write_bytes(picture("lion", (64, 64)))
     config = Settings(renderer="openai:gpt-image-2.6-flare", characters=tmp_path)
     assert list(make_renderer(config).spec()["references"]) == ["lion"]
@@ -581,9 +682,10 @@ def test_a_layout_is_sent_last_with_one_sentence(serve: Serve, service: str) -> 
     assert pictures_in(server, 2) == [LAYOUT]
     if service == "openai":
         assert server.paths[2].endswith("/images/edits")
-    _, body = renderer.batch_request(guided)
-    assert FOLLOW in json.dumps(body)
-    assert b64encode(LAYOUT).decode() in json.dumps(body)
+    if isinstance(renderer, BatchedRenderer):
+        _, body = renderer.batch_request(guided)
+        assert FOLLOW in json.dumps(body)
+        assert b64encode(LAYOUT).decode() in json.dumps(body)
 
 
 def test_a_bridge_has_its_neighbours_its_characters_and_its_layout(serve: Serve, service: str) -> None:
@@ -594,8 +696,8 @@ def test_a_bridge_has_its_neighbours_its_characters_and_its_layout(serve: Serve,
     board = BoardContext((request(), request()), tuple(around), 1)
     renderer.insert_frame(replace(asked, scene=None), board)
     # The older Gemini model takes three pictures: the layout goes before the characters, whom the neighbours show.
-    assert pictures_in(server, 0) == ([*around, leo, LAYOUT] if service == "openai" else [*around, LAYOUT])
-    assert ("The further pictures show" in sent(server, 0)) == (service == "openai")
+    assert pictures_in(server, 0) == ([*around, LAYOUT] if service == "gemini" else [*around, leo, LAYOUT])
+    assert ("The further pictures show" in sent(server, 0)) == (service != "gemini")
     assert sent(server, 0).count(FOLLOW) == 1
 
 
@@ -627,7 +729,7 @@ def test_a_run_sends_each_scene_its_drawn_layout_and_portraits_follow_the_cast(
 ) -> None:
     monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
     server, renderer = serve(concurrency=1)
-    size = (1536, 1024) if service == "openai" else (1248, 832)
+    size = (1536, 1024) if service in ("openai", "seedream") else (1248, 832)
     config = Settings(
         renderer="hosted", guide="vector:openai:any", judges=("pixel",), mode="base", seeds=(42,), size=size,
         style="ink", panels=2,
@@ -658,22 +760,119 @@ def test_a_run_sends_each_scene_its_drawn_layout_and_portraits_follow_the_cast(
     assert (len(server.bodies), len(guide[1].asked)) == again
 
 
-def test_a_model_that_draws_any_size_is_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    free = OpenAIRenderer("gpt-image-2.6-flare")
+def test_a_model_that_draws_any_size_is_asked_for_it() -> None:
+    free = make("openai", "gpt-image-2.6-flare")
     assert (free.capabilities.sizes, free.capabilities.size_multiple) == (None, 16)
     assert free._shape((1536, 864)) == "1536x864"
     for size in ((4096, 1024), (3840, 1200), (256, 256), (3840, 3840)):
         with pytest.raises(UsageError, match=f"does not draw {size[0]}x{size[1]}"):
             free._shape(size)
-    assert (1536, 864) not in (OpenAIRenderer("gpt-image-1.5").capabilities.sizes or ())
+    assert (1536, 864) not in (make("openai").capabilities.sizes or ())
 
 
-def test_pictures_of_2k_and_4k_are_kept_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMINI_API_KEY", "k")
-    asked = {quality: GeminiRenderer("gemini-3-pro-image", quality=quality) for quality in (None, "2K", "4K")}
+def test_pictures_of_2k_and_4k_are_kept_and_priced() -> None:
+    asked = {quality: make("gemini", "gemini-3-pro-image", quality=quality) for quality in (None, "2K", "4K")}
     sizes = [one.capabilities.default_size for one in asked.values()]
     assert sizes == [(1248, 832), (2496, 1664), (4992, 3328)]
     assert asked["4K"]._shape((4992, 3328)) == "3:2"
     prices = [one.price_of(0) for one in asked.values()]
     assert prices == pytest.approx([(2_000 + n * 120) / 1e6 for n in (2000, 1120, 2000)])
+
+
+def test_what_a_picture_of_a_service_that_charges_by_the_picture_costs() -> None:
+    flux, ideogram, seedream = make("bfl"), make("ideogram"), make("seedream")
+    assert flux.price_of(0, (1024, 1024)) == pytest.approx(0.03)
+    assert flux.price_of(2, (1024, 1024)) == pytest.approx(0.03 + 2 * 0.015)
+    assert flux.price_of(0, (2048, 2048)) == pytest.approx(0.03 + 3 * 0.015)
+    assert make("bfl", "flux-2-klein-4b").price_of(9, (1024, 1024)) == pytest.approx(0.014 + 4 * 0.001)
+    assert [ideogram.price_of(sent) for sent in (0, 1)] == pytest.approx([0.06, 0.06])
+    high = make("ideogram", quality="high")
+    assert [high.price_of(sent) for sent in (0, 1)] == pytest.approx([0.1, 0.22])
+    assert seedream.price_of(3, (1536, 1024)) == pytest.approx(0.02 + 3 * 0.008)
+    assert seedream.price_of(0, (2048, 2048)) == pytest.approx(0.035)
+    assert make("seedream", "seedream-5-0-pro-260628").frame_price is None
+    assert make("seedream", "seedream-5-0-pro-260628", price=0.09).frame_price == 0.09
+
+
+def test_services_take_as_many_pictures_as_they_say_and_more_stand_together(serve: Serve, service: str) -> None:
+    most = {"openai": 16, "gemini": 3, "bfl": 8, "ideogram": 5, "seedream": 10}[service]
+    server, renderer = serve()
+    named = tuple((f"No {place}", picture(f"no {place}", (64, 64))) for place in range(most + 2))
+    list(renderer.render_board([request(pictures=named)]))
+    shown = pictures_in(server, 0)
+    assert len(shown) == most
+    assert shown[: most - 1] == [png for _, png in named[: most - 1]]
+
+
+def test_sizes_that_a_service_does_not_draw_are_refused_before_any_call() -> None:
+    assert make("bfl").capabilities.size_multiple == 32
+    for service, size in (("bfl", (2080, 512)), ("seedream", (512, 512)), ("seedream", (4096, 2048))):
+        with pytest.raises(UsageError, match=f"does not draw {size[0]}x{size[1]}"):
+            make(service)._shape(size)
+    assert make("seedream", "seedream-4-5-251128").capabilities.default_size == (2496, 1664)
+    assert all(width % 32 == height % 32 == 0 for width, height in make("ideogram").capabilities.sizes or ())
+
+
+def test_flux_is_sent_pictures_of_a_million_pixels_at_most_and_asked_after_with_the_key(serve: Serve) -> None:
+    server, renderer = serve()
+    if server.service != "bfl":
+        pytest.skip("of Black Forest Labs alone")
+    list(renderer.render_board([request(pictures=(("Leo", picture("leo", (1600, 1200))),))]))
+    (shown,) = pictures_in(server, 0)
+    width, height = decode(shown).size
+    assert width * height <= 1024 * 1024 < (width + 2) * (height + 2)
+    paths = [path for path, _ in server.looked]
+    assert paths == ["/v1/get_result?id=0", "/v1/get_result?id=0", "/pictures/0.png"]
+    assert [headers.get("x-key") for _, headers in server.looked] == [KEY, KEY, None], "a picture is fetched without"
+
+
+def test_a_key_goes_to_the_services_own_hosts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BFL_BASE_URL", raising=False)
+    client = make("bfl")._client
+    asked: list[str] = []
+
+    def answer(call: httpx.Request) -> httpx.Response:
+        asked.append(f"{call.url.host} {call.headers.get('x-key')}")
+        return httpx.Response(200, json={})
+
+    sdk = httpx.Client(base_url="https://api.bfl.ai", transport=httpx.MockTransport(answer))
+    monkeypatch.setitem(client.__dict__, "sdk", sdk)
+    assert isinstance(client, HttpClient)
+    client.call("GET", "https://api.us1.bfl.ai/v1/get_result?id=1")
+    client.call("GET", "/v1/get_result?id=1")
+    client.picture_at("https://delivery.example/1.png")
+    assert asked == [f"api.us1.bfl.ai {KEY}", f"api.bfl.ai {KEY}", "delivery.example None"]
+    for address in ("https://evil.example/x", "http://api.us1.bfl.ai/x", "https://api.bfl.ai.evil.example/x"):
+        with pytest.raises(Fault, match="not its own"):
+            client.call("GET", address)
+    for address in ("http://delivery.example/1.png", "file:///etc/passwd", "http://127.0.0.1:80/1.png"):
+        with pytest.raises(Fault, match="cannot be a picture's"):
+            client.picture_at(address)
+    assert len(asked) == 3
+
+
+def test_an_account_without_credits_is_told_and_a_full_queue_waits(serve: Serve, service: str) -> None:
+    if service not in ("bfl", "ideogram"):
+        pytest.skip("402 is theirs")
+    _, renderer = serve({"status": 402, "message": "insufficient_funds"})
+    with pytest.raises(ModelError, match="no credit left"):
+        list(renderer.render_board([request()]))
+    if service == "ideogram":
+        server, renderer = serve({"status": 402, "message": "inflight_limit"}, {}, retries=1)
+        assert len(list(renderer.render_board([request()]))) == 1
+        assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("service", ["bfl"])
+def test_a_task_that_fails_or_never_ends_is_typed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    for status, words in (("Error", "ended as 'Error'"), ("Pending", "not done in 0 s")):
+        server, renderer = serve(timeout=0.3)
+        monkeypatch.setattr(sys.modules[__name__], "reply", partial(_stuck, status))
+        with pytest.raises(TransientRenderError, match=words):
+            list(renderer.render_board([request()]))
+        assert len(server.bodies) == 1, "what was paid for is not asked for again"
+
+
+def _stuck(status: str, server: Server, step: Step, number: int) -> dict[str, Any]:
+    server.tasks[str(number)] = [{"status": status}]
+    return {"id": str(number), "polling_url": f"{server.url}/v1/get_result?id={number}"}

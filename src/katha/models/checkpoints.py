@@ -25,6 +25,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 WIDTHS: Mapping[str, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 """Bytes of one weight, by dtype."""
+_FOUR_BITS = 0.53
+"""Bytes of a weight in nf4 with its share of the constants (bitsandbytes, blocks of 64)."""
+_TABLES = re.compile(r"embed|lm_head|norm|position")
 _HASHED = (".json", ".safetensors", ".jinja", ".txt", ".model")
 _NEEDED = ("torch", "transformers", "xgrammar", "peft", "accelerate")
 _AGAIN = "Download it again."
@@ -68,10 +71,28 @@ class ModelSource:
             return "float32"
         return "bfloat16" if self.stored_dtype == "float32" else self.stored_dtype
 
-    def bytes_in(self, dtype: str) -> int:
-        """Return what the weights take in memory: their files' size, for the width of `dtype`."""
+    def bytes_in(self, dtype: str, quantize: str | None = None) -> int:
+        """Return what the weights take in memory: their files' size, for the width of `dtype`.
+
+        quantize: `nf4` holds the linear layers in 4 bits, and what belongs to them in half a bit.
+        """
         stored = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
-        return stored * WIDTHS.get(dtype, 4) // WIDTHS.get(self.stored_dtype, 4)
+        whole = stored * WIDTHS.get(dtype, 4) // WIDTHS.get(self.stored_dtype, 4)
+        if quantize is None:
+            return whole
+        linear = sum(rows * columns for rows, columns in self.linear_shapes())
+        return whole - int(linear * (WIDTHS.get(dtype, 4) - _FOUR_BITS))
+
+    def linear_shapes(self) -> Iterator[tuple[int, int]]:
+        """Yield rows and columns of each linear layer, by the files' headers: matrices that are no table of words."""
+        from safetensors import safe_open
+
+        for path in self.folder.glob("*.safetensors"):
+            with safe_open(path, framework="numpy") as file:
+                for name in file.keys():  # noqa: SIM118 - it is no mapping
+                    shape = file.get_slice(name).get_shape()
+                    if len(shape) == 2 and name.endswith(".weight") and not _TABLES.search(name):
+                        yield shape[0], shape[1]
 
 
 def find_folder(argument: str, *, revision: str | None = None, local_files_only: bool = True) -> Path:

@@ -48,6 +48,8 @@ _UNAUTHORISED = frozenset((401, 403))
 _WRONG_KEY = ("API_KEY_INVALID", "API key not valid")
 """What Google says of a wrong key, under HTTP 400."""
 _UNWILLING = frozenset(("moderation_blocked", "content_policy_violation"))
+_SENSITIVE = "SensitiveContentDetected"
+"""What ByteDance's codes of prompts and pictures that it would not draw have in common."""
 _SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
 _SHRINK = 0.8
 _LOG = logging.getLogger("katha")
@@ -304,7 +306,7 @@ class Vendor:
             raise ModelError(f"The {self.provider} account has no credit left.") from None
         headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
         kind = "busy" if status in _BUSY else "broken" if status >= 500 or status in {408, 409} else "refused"
-        kind = "unwilling" if code in _UNWILLING else kind
+        kind = "unwilling" if code in _UNWILLING or _SENSITIVE in str(code) else kind
         return Fault(kind, f"HTTP {status}: {message}", status=status, wait=retry_after(headers))
 
     def rejects_schema(self, fault: Fault) -> bool:

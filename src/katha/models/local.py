@@ -235,8 +235,12 @@ def require_quantiser() -> None:
         )
 
 
-def _in_four_bits(device: str, dtype: str) -> dict[str, Any]:
-    """Return the options of `from_pretrained` for a base model in nf4 with its constants quantised, too (QLoRA)."""
+def in_four_bits(device: str, dtype: str) -> dict[str, Any]:
+    """Return the options of `from_pretrained` that hold linear layers in nf4, with their constants quantised, too.
+
+    Raises:
+        MissingExtraError: bitsandbytes is not installed.
+    """
     require_quantiser()
     import torch
     from transformers import BitsAndBytesConfig
@@ -264,7 +268,7 @@ def load_weights(source: ModelSource, device: str, dtype: str, *, quantize: str 
         _check_room(source, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    held = _in_four_bits(device, dtype) if quantize else {}
+    held = in_four_bits(device, dtype) if quantize else {}
     try:
         model, tokenizer = load_pretrained(
             AutoModelForCausalLM, AutoTokenizer, source.folder, source.name, dtype=dtype, **held
