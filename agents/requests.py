@@ -10,6 +10,7 @@ from katha.agents.context import RunContext
 from katha.agents.pictures import as_drawn
 from katha.compass.repair import Insertion
 from katha.composing import Count, PromptFamily, compose, load_family
+from katha.composing.words import noun
 from katha.planners.base import WORD, worded
 from katha.protocols import Capabilities, FrameRequest, Renderer, can, tokens_of
 from katha.schema import Frame, FrameKind, Panel, Plan, Prop, Seen
@@ -162,19 +163,13 @@ def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
 def _props(plan: Plan, told: str) -> tuple[Prop, ...]:
     """The board's props that a text names, by all of their words or by a noun that only one of them has."""
     props = plan.visual.props if plan.visual is not None else []
-    nouns = [_noun(item.name) for item in props]
+    nouns = [noun(item.name.lower()) for item in props]
     return tuple(
         item
-        for item, noun in zip(props, nouns, strict=True)
-        if noun and (worded(item.name, told) or (nouns.count(noun) == 1 and worded(noun, told)))
-        if not re.search(_GONE.format(re.escape(noun)), told, re.IGNORECASE)
+        for item, known in zip(props, nouns, strict=True)
+        if known and (worded(item.name, told) or (nouns.count(known) == 1 and worded(known, told)))
+        if not re.search(_GONE.format(re.escape(known)), told, re.IGNORECASE)
     )
-
-
-def _noun(name: str) -> str:
-    """The noun of a thing's name: "duck" of "the cloth duck with one eye"."""
-    words = WORD.findall(_AFTER_NOUN.split(name.lower(), maxsplit=1)[0])
-    return words[-1] if words else ""
 
 
 def _request(
@@ -272,6 +267,5 @@ _GONE = (
     r"\b(?:where (?:\S+ ){{1,3}}{0} (?:stood|was|had|lay|sat|hung|used)|(?:without|instead of) (?:\S+ ){{1,3}}{0})\b"
 )
 """A thing that is not there any more, or not."""
-_AFTER_NOUN = re.compile(r" (?:with|of|in|on|from|for|at|to|that|which)\b|[(,:;]")
 _STEM = 5
 """The letters by which a word is known in another form: "crack" in "cracked"."""

@@ -100,7 +100,7 @@ class CompareJob:
         require_chosen(config, ("judges",))
         made = make_judges(
             config.judges,
-            base_url=config.base_url,
+            base_url=judges_address(config),
             verify_reuse=config.verify_reuse,
             patience=config.patience,
             options=config.judge_options,

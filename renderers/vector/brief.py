@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from katha.composing.words import looks_at
 from katha.configs import load_config, load_prompt
 from katha.protocols import FrameRequest
 from katha.schema import Panel, Plan, Seen
@@ -102,6 +103,12 @@ class Brief:
     def moods(self) -> Mapping[str, tuple[str, ...]]:
         """The moods that are asked of each character's heads, by its prefix."""
         return {part.prefix: part.heads for part in self.parts if part.heads}
+
+    @cached_property
+    def things(self) -> frozenset[str]:
+        """The prefixes of characters whom the plan gives no mood: a ladder may have no head."""
+        moody = {seen.name for panel in self.plan.panels for seen in panel.state if seen.mood.strip()}
+        return frozenset(prefix for name, prefix in self.prefixes.items() if name not in moody)
 
     def opening(self) -> str:
         """Return the first turn of the conversation: the craft, the plan, and the wish for a cast."""
@@ -220,7 +227,7 @@ def _states(states: Sequence[Seen]) -> Iterator[str]:
 
 def _gazes(panel: Panel | None) -> Iterator[str]:
     for gaze in panel.gaze if panel is not None else ():
-        yield f"{gaze.who} looks at {gaze.at}{f', not at {gaze.not_at}' if gaze.not_at else ''}"
+        yield looks_at(gaze.who, gaze.at, gaze.not_at)
 
 
 def _told(plan: Plan) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree.ElementTree import Element
@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from katha.jsonio import sha256_hex
-from katha.renderers.vector.faces import face_faults
+from katha.renderers.vector.faces import Doubt, face_faults
 from katha.renderers.vector.raster import layers
 from katha.renderers.vector.svg import (
     ASIDE,
@@ -32,7 +32,7 @@ from katha.renderers.vector.svg import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Used", "cast_faults", "frame_faults", "identity"]
+__all__ = ["Gap", "Used", "cast_faults", "filled", "frame_faults", "identity"]
 
 SMALL_SIDE = 320
 ALONE_SIDE = 240
@@ -46,9 +46,16 @@ _SEEN = 10
 """A change of a channel, of 255, that counts."""
 _HALF = 127
 _OPAQUE = 250
+_SMALL_HOLES = 0.05
+"""Of a picture, that may be see-through and is closed."""
+_RIM = 3
+"""Pixels round a hole that say its colour."""
+_MUCH = 0.05
+"""Of a frame's pixels: what fills as much is seen, however much of it is outside."""
 _FLAT = 3
 _NAMED = 8
 _SHAPED = SHAPES | {"g", "symbol", "svg", "use"}
+_OPENED = re.compile(r"""<svg\b(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 _FUNCTION = re.compile(r"(?:rgb|hsl)a?\(\s*[-+.\d]+(?:%|deg)?(?:[\s,/]+[-+.\d]+%?){2,3}\s*\)", re.IGNORECASE)
 _WORDS = frozenset({"currentcolor", "none", "inherit", "transparent", "context-fill", "context-stroke"})
@@ -59,6 +66,10 @@ _TARGETS: Mapping[str, tuple[frozenset[str], str]] = {
     "mask": (frozenset({"mask"}), "a mask"),
     "filter": (frozenset({"filter"}), "a filter"),
 }
+
+
+class Gap(str):
+    """A fault that a program mends: a small part of the picture is see-through."""
 
 
 class Used(NamedTuple):
@@ -76,15 +87,16 @@ def frame_faults(
     characters: Mapping[str, str],
     groups: Sequence[str],
     shot: str = "",
+    pictured: Collection[str] = (),
 ) -> list[str]:
-    """Return what is wrong in a frame. characters: the prefix of the ids of each that is in it. groups: the ids of what
-    must be seen. shot: its size.
+    """Return what is wrong in a frame; a `Doubt` is what may be meant so. characters: the prefix of the ids of each
+    that is in it. groups: the ids of what must be seen. shot: its size. pictured: whoever is there as a picture only.
 
     Raises:
         DrawingFault: it cannot be drawn at all.
     """
     faults = [*_id_faults(frame), *_reference_faults(frame, cast), *_colour_faults(frame)]
-    faults += _character_faults(frame, cast, characters)
+    faults += _character_faults(frame, cast, characters, pictured)
     faults += [
         f'Nothing has id="{name}", which must be seen: put what shows it into <g id="{name}">.'
         for name in groups
@@ -97,11 +109,33 @@ def frame_faults(
         return faults
     whole = merged(frame, cast)
     expected = [frame.ids[name] for name in groups if frame.ids.get(name, frame.root) is not frame.root]
-    return faults + _seen_faults(whole, expected) + face_faults(whole, expected, characters, shot)
+    return faults + _seen_faults(whole, expected) + face_faults(whole, cast, expected, characters, shot)
 
 
-def cast_faults(cast: Drawing, *, prefixes: Mapping[str, str], moods: Mapping[str, Sequence[str]]) -> list[str]:
+def filled(source: str, frame: Drawing, cast: Drawing | None) -> str:
+    """Return a frame's source with its small holes closed, by a ground in the colour of what is round them."""
+    left, top, width, height = frame.view
+    (pixels,) = _pixels([(write_svg(merged(frame, cast).root), SEAM_SIDE, max(1, round(SEAM_SIDE * height / width)))])
+    holes = pixels[:, :, 3] < _OPAQUE
+    padded = np.pad(holes, _RIM)
+    near = np.zeros_like(holes)
+    for down in range(2 * _RIM + 1):
+        for right in range(2 * _RIM + 1):
+            near |= padded[down : down + holes.shape[0], right : right + holes.shape[1]]
+    red, green, blue = (round(float(value)) for value in np.median(pixels[near & ~holes][:, :3], axis=0))
+    ground = (
+        f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" fill="#{red:02x}{green:02x}{blue:02x}"/>'
+    )
+    opened = _OPENED.search(source)
+    at = opened.end() if opened is not None else 0
+    return f"{source[:at]}{ground}{source[at:]}"
+
+
+def cast_faults(
+    cast: Drawing, *, prefixes: Mapping[str, str], moods: Mapping[str, Sequence[str]], things: Collection[str] = ()
+) -> list[str]:
     """Return what is wrong in a cast sheet. prefixes: of each character's ids. moods: of its heads, by its prefix.
+    things: prefixes of those who have no mood in the plan, and may have no head.
 
     Raises:
         DrawingFault: it cannot be drawn at all.
@@ -110,6 +144,8 @@ def cast_faults(cast: Drawing, *, prefixes: Mapping[str, str], moods: Mapping[st
     for name, prefix in prefixes.items():
         wanted = [f"{prefix}-head-{mood}" for mood in moods.get(prefix, ())]
         missing = [head for head in wanted if head not in cast.ids]
+        if prefix in things and any(_is_body(found, element, prefix) for found, element in cast.ids.items()):
+            continue
         if missing:
             faults.append(f"{name} lacks {_listed(missing)}: draw each head as a part with that id.")
         if not any(_is_body(found, element, prefix) for found, element in cast.ids.items()):
@@ -199,16 +235,19 @@ def _colour_names() -> frozenset[str]:
     return frozenset(colormap)
 
 
-def _character_faults(frame: Drawing, cast: Drawing | None, characters: Mapping[str, str]) -> Iterator[str]:
-    """Yield the characters of whom the frame draws no part of the cast."""
+def _character_faults(
+    frame: Drawing, cast: Drawing | None, characters: Mapping[str, str], pictured: Collection[str]
+) -> Iterator[str]:
+    """Yield the characters of whom the frame draws no part of the cast; of those in a photograph a doubt."""
     known = cast.ids if cast is not None else {}
     used = {name for name in _uses(frame) if name in known and name not in frame.ids}
     for name, prefix in characters.items():
         if not any(one.startswith(f"{prefix}-") for one in used):
-            yield (
+            said = (
                 f'No part of {name} is drawn, who is named for this frame: use the parts "{prefix}-..." of the cast, '
                 "unless they are not to be seen in it."
             )
+            yield Doubt(said) if name in pictured else said
 
 
 def _uses(frame: Drawing) -> Iterator[str]:
@@ -265,7 +304,8 @@ def _group_faults(
         return
     share, held = (alone[_middle(alone)] > _HALF).mean(), drawn[_middle(alone)].sum() / max(1, drawn.sum())
     if drawn.any() and held < _LEAST_INSIDE:
-        yield f"{name} must be seen and only {held:.0%} of it is inside the picture: move it into the frame."
+        said = f"{name} must be seen and only {held:.0%} of it is inside the picture: move it into the frame."
+        yield Doubt(said) if changed >= _MUCH else said
     elif changed < LEAST_SHARE:
         seen = f"changes {changed:.2%} of the picture's pixels"
         if share >= 2 * LEAST_SHARE:
@@ -292,10 +332,11 @@ def _bare(full: NDArray[np.uint8], view: tuple[float, float, float, float]) -> I
         f"x {view[0] + columns[0] * across:.0f} to {view[0] + (columns[-1] + 1) * across:.0f}, "
         f"y {view[1] + rows[0] * down:.0f} to {view[1] + (rows[-1] + 1) * down:.0f}"
     )
-    yield (
+    said = (
         f"The picture is see-through in {max(holes.mean(), 0.0001):.2%} of it ({box}): let an opaque background reach "
         "the edges, and shapes that meet overlap by 2."
     )
+    yield Gap(said) if holes.mean() <= _SMALL_HOLES else said
 
 
 def _is_flat(pixels: NDArray[np.uint8]) -> bool:

@@ -6,6 +6,7 @@ Nothing is kept here: a turn is asked for again with the same bytes, and a call 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,12 +23,15 @@ from katha.models.base import Completion, TextModel, Turn
 from katha.pictures import as_png
 from katha.protocols import FrameRequest
 from katha.renderers.vector.brief import Brief, groups_of
-from katha.renderers.vector.checks import cast_faults, frame_faults
+from katha.renderers.vector.checks import Gap, cast_faults, filled, frame_faults
+from katha.renderers.vector.faces import Doubt
 from katha.renderers.vector.patches import Patched, apply_patches, find_svg, put_together, split_frames
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
 
 _CAST_SIDE = (1600, 1240)
+_PICTURED = re.compile(r"\bonly in\b", re.IGNORECASE)
+"""In the state of whoever is in a frame as a picture: "only in the photograph"."""
 _COLUMNS = 3
 _LOOKS = {
     "cast": "are people told apart by outline and colour, do the moods of each head differ, is anything broken, "
@@ -73,7 +77,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class CheckedDrawing:
-    """A drawing that passed: its own code, read; what a program still finds wrong; the turns that led to it."""
+    """A drawing that passed: its own code, read; what a program still finds wrong, doubts included; what it cost."""
 
     source: str
     drawing: Drawing
@@ -81,6 +85,13 @@ class CheckedDrawing:
     spent: ConversationCost = field(default_factory=ConversationCost, compare=False)
     mended: int = 0
     """How often the checks sent it back."""
+    notes: tuple[str, ...] = ()
+    """What the program made right by itself."""
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """The faults for which a drawing is sent back."""
+        return tuple(fault for fault in self.faults if not isinstance(fault, Doubt))
 
 
 Check = Callable[[str], CheckedDrawing]
@@ -226,7 +237,7 @@ class Dialogue:
             for number in open_ones:
                 found, problems[number] = self._frame_of(cast, wanted[number], given.get(number))
                 known = best.get(number)
-                if found is not None and (known is None or len(found.faults) <= len(known.faults)):
+                if found is not None and (known is None or len(found.certain) <= len(known.certain)):
                     best[number] = found
             open_ones = [number for number in open_ones if problems[number]]
             if not open_ones or left == 1:
@@ -269,7 +280,7 @@ class Dialogue:
             drawn = self._frame_check(cast, request, source)
         except DrawingFault as fault:
             return None, [str(fault)]
-        return drawn, list(drawn.faults)
+        return drawn, list(drawn.certain)
 
     def turns_of(self, request: FrameRequest, variation: str, drawn: CheckedDrawing) -> list[Turn]:
         """Return a finished frame as turns, for those that are drawn after it."""
@@ -343,9 +354,9 @@ class Dialogue:
         lost: tuple[str, ...] = ()
         for number in range(self._rounds - (mended if self._sparing else 0)):
             faults = [*best.faults, *lost]
-            if not faults and (number or not self._eyes):
+            if not (best.certain or lost) and (number or not self._eyes):
                 break
-            mended += bool(best.faults)
+            mended += bool(best.certain)
             image = (show(best),) if self._eyes else ()
             turns = [*turns, Turn("user", self._look(what, faults, _LOOKS[kind] if self._eyes else ""), image)]
             reply = self._ask(turns, spent, what)
@@ -385,22 +396,30 @@ class Dialogue:
 
     def _cast_check(self, source: str) -> CheckedDrawing:
         drawing = read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2)
-        faults = cast_faults(drawing, prefixes=self.brief.prefixes, moods=self.brief.moods)
-        return CheckedDrawing(source, drawing, tuple(faults))
+        faults = cast_faults(drawing, prefixes=self.brief.prefixes, moods=self.brief.moods, things=self.brief.things)
+        return CheckedDrawing(source, drawing, tuple(faults), notes=drawing.mended)
 
     def _frame_check(self, cast: CheckedDrawing, request: FrameRequest, source: str) -> CheckedDrawing:
         drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
         names = [one.name for one in request.characters]
         if request.scene is None:  # between two panels not everybody of both has to be
             names = [name for name in names if within(name).lower() in request.prompt.lower()]
-        faults = frame_faults(
-            drawing,
-            cast.drawing,
+        find = partial(
+            frame_faults,
+            cast=cast.drawing,
             size=self.brief.canvas,
             characters={name: prefix for name, prefix in self.brief.prefixes.items() if name in names},
             groups=[group.id for group in groups_of(request.must_show)],
             shot=request.shot_size,
+            pictured={one.name for one in request.state if _PICTURED.search(one.state)},
         )
+        faults, notes = find(drawing), list(drawing.mended)
+        gap = next((fault for fault in faults if isinstance(fault, Gap)), None)
+        if gap is not None:
+            source = filled(source, drawing, cast.drawing)
+            drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
+            faults = find(drawing)
+            notes.append(f"{gap.partition(':')[0]}; it was closed with a ground in the colour of what is round it.")
         whole = self_contained(drawing, cast.drawing)
         rasterise(whole, *_side(self.brief.canvas, 320))
         if self._letters is not None:
@@ -408,7 +427,7 @@ class Dialogue:
                 rasterise(whole, *_side(self.brief.canvas, load_config("vector.yaml")["look_side"]))
             )
             faults += [f'Something can be read as "{word}": no letters and nothing like them.' for word in words]
-        return CheckedDrawing(source, drawing, tuple(faults))
+        return CheckedDrawing(source, drawing, tuple(faults), notes=tuple(notes))
 
     def _cast_turns(self, cast: CheckedDrawing) -> list[Turn]:
         """Return the beginning of every branch: the same bytes, so that a vendor's prompt cache holds it."""

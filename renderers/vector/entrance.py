@@ -17,6 +17,7 @@ from katha.models.base import Completion, TextModel, Turn
 from katha.pictures import decode
 from katha.renderers.vector.checks import cast_faults, frame_faults
 from katha.renderers.vector.dialogue import ConversationCost
+from katha.renderers.vector.faces import Doubt
 from katha.renderers.vector.patches import find_drawings
 from katha.renderers.vector.raster import rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
@@ -86,7 +87,8 @@ def _drawn(text: str) -> tuple[tuple[Drawing, Drawing] | None, list[str]]:
         faults = cast_faults(cast, prefixes={"the man": "ma"}, moods=_MOODS)
         faults += [f'Nothing in the cast has id="{name}".' for name in _PARTS if name not in cast.ids]
         if not faults:
-            faults = frame_faults(frame, cast, size=_SIZE, characters={"the man": "ma"}, groups=_GROUPS)
+            found = frame_faults(frame, cast, size=_SIZE, characters={"the man": "ma"}, groups=_GROUPS)
+            faults = [fault for fault in found if not isinstance(fault, Doubt)]
         if not faults:
             faults = list(_held(cast, frame))
     except DrawingFault as fault:

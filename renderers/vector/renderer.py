@@ -178,7 +178,7 @@ class VectorRenderer(Renderer):
         """
         cast = self._cast(self._dialogue(request))
         self._own.receipt = self._spent(cast, cast.spent)
-        self._remarks += [f"The cast sheet: {fault}" for fault in cast.faults]
+        self._remarks += [f"The cast sheet: {fault}" for fault in cast.certain]
         return cast.source.encode("utf-8")
 
     def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
@@ -318,7 +318,7 @@ class VectorRenderer(Renderer):
         self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
         self._own.receipt = self._spent(drawn, spent)
         what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
-        self._remarks += [f"{what}: {fault}" for fault in drawn.faults]
+        self._remarks += [f"{what}: {fault}" for fault in drawn.certain]
         try:
             return rasterise(svg, request.width, request.height, seconds=SECONDS_PASSED)
         except DrawingFault as fault:
@@ -335,7 +335,9 @@ class VectorRenderer(Renderer):
             "cost": spent.cost,
             "paid": spent.paid,
             "mended": drawn.mended,
-            "faults": list(drawn.faults),
+            "faults": list(drawn.certain),
+            **({"doubts": doubts} if (doubts := [one for one in drawn.faults if one not in drawn.certain]) else {}),
+            **({"notes": list(drawn.notes)} if drawn.notes else {}),
         }
 
 

@@ -84,6 +84,8 @@ _FLAG = re.compile(r"[\s,]*([01])")
 _PATH_NUMBER = re.compile(rf"[\s,]*({_NUMBER})")
 _PATH_COMMAND = re.compile(r"[\s,]*([MmZzLlHhVvCcSsQqTtAa])")
 _ARITY = {"M": 2, "L": 2, "T": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4, "A": 7, "Z": 0}
+_SIMPLER = {("C", 4): "Q", ("C", 2): "L", ("S", 2): "L", ("Q", 2): "L"}
+"""A curve with so few numbers, and what is drawn to its end by those."""
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[<>]*>")
 _XML_DECLARATION = re.compile(r"<\?xml\b[^<>]*\?>\s*")
 
@@ -94,9 +96,11 @@ class DrawingFault(RenderError):
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """An SVG that was read: elements without namespaces, only those and only the attributes that may be drawn."""
+    """An SVG that was read: elements without namespaces, only those and only the attributes that may be drawn. mended:
+    what was made right while it was read, a sentence each."""
 
     root: Element
+    mended: tuple[str, ...] = ()
 
     @cached_property
     def ids(self) -> Mapping[str, Element]:
@@ -148,9 +152,10 @@ def read_svg(text: str | bytes, *, most_bytes: int, lenient: bool = False) -> Dr
     whole = _decoded(text, most_bytes)
     if lenient:
         whole = _DOCTYPE.sub("", whole)
-    root = _Reader(lenient).read(_parsed(whole))
+    reader = _Reader(lenient)
+    root = reader.read(_parsed(whole))
     _Expansion(root).check()
-    return Drawing(root)
+    return Drawing(root, tuple(reader.mended))
 
 
 def self_contained(frame: Drawing, cast: Drawing | None) -> str:
@@ -243,12 +248,14 @@ def within(element: Element) -> set[str]:
     return {name for item in element.iter() if (name := item.get("id")) is not None}
 
 
-def alone(whole: Drawing, element: Element, view: str) -> Element:
-    """Return an element where it stands, without what is drawn beside it, with the definitions that it uses."""
+def alone(whole: Drawing, element: Element, view: str, also: Iterable[str] = ()) -> Element:
+    """Return an element where it stands, without what is drawn beside it, with the definitions that it uses. also: ids
+    of more definitions."""
     path = [element]
     while path[-1] in whole.parents:
         path.append(whole.parents[path[-1]])
-    needed = closure([element, *(Element(above.tag, above.attrib) for above in path)], whole)
+    more = [Element("use", {"href": f"#{name}"}) for name in also]
+    needed = closure([element, *more, *(Element(above.tag, above.attrib) for above in path)], whole)
     kept = element
     for above in path[1:]:
         copy = Element(above.tag, above.attrib)
@@ -366,6 +373,7 @@ class _Reader:
     def __init__(self, lenient: bool) -> None:
         self._lenient = lenient
         self._letters = 0
+        self.mended: list[str] = []
 
     def read(self, parsed: Element) -> Element:
         """Return the clean tree.
@@ -457,8 +465,10 @@ class _Reader:
             self._letters += len(value)
             if self._letters > MOST_PATH_LETTERS:
                 raise DrawingFault(f"The paths have over {MOST_PATH_LETTERS:,} letters: draw them simpler.")
-            _check_path(value, told)
-            return value
+            whole = _whole_path(value, told)
+            if whole != value:
+                self.mended.append(f"{told} had too few numbers for a curve, which is drawn with those that it has.")
+            return whole
         if not value and self._lenient:
             return None
         fit, wished = _KINDS[_kind(name)]
@@ -554,8 +564,12 @@ def _clamped(value: str) -> str:
     return " ".join(f"{min(number, MOST_BLUR):g}" for number in numbers)
 
 
-def _check_path(data: str, told: str) -> None:
-    """Refuse path data that break off, are no path data, or lead too far."""
+def _whole_path(data: str, told: str) -> str:
+    """Return path data; a curve that lacks control points becomes a simpler one to the same end.
+
+    Raises:
+        DrawingFault: they break off otherwise, are no path data, or lead too far.
+    """
     position, at, start = 0, (0.0, 0.0), (0.0, 0.0)
     data = data.rstrip(" ,")
     if data and data != "none" and data[0] not in "Mm":
@@ -567,10 +581,15 @@ def _check_path(data: str, told: str) -> None:
         letter, position, many = found[1], found.end(), 0
         kind, arity = letter.upper(), _ARITY[letter.upper()]
         while arity:
+            begun = position
             values, position = _arguments(data, position, kind)
             if not values and many:
                 break
-            if len(values) < arity:
+            simpler = _SIMPLER.get((kind, len(values)))
+            if simpler is not None:
+                letter = simpler if letter.isupper() else simpler.lower()
+                data, position = f"{data[:begun]}{letter}{data[begun:]}", position + 1
+            elif len(values) < arity:
                 rest = data[max(0, position - 12) : position]
                 raise DrawingFault(f"{told} has too few numbers for {letter} after {rest!r}: correct it.")
             at = _moved(letter, kind, values, at)
@@ -581,6 +600,7 @@ def _check_path(data: str, told: str) -> None:
             many += 1
         if kind == "Z":
             at = start
+    return data
 
 
 def _arguments(data: str, position: int, kind: str) -> tuple[list[float], int]:

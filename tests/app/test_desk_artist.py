@@ -21,7 +21,7 @@ from selenium.webdriver.common.actions.interaction import POINTER_PEN, POINTER_T
 from selenium.webdriver.common.actions.pointer_input import PointerInput
 from selenium.webdriver.support.ui import WebDriverWait
 
-from katha.photographs import Prepared, prepared_png
+from katha.photographs import PictureEdit, prepared_png
 from katha.shots import SHOT_FIELDS, offered
 
 pytestmark = pytest.mark.browser
@@ -500,7 +500,7 @@ def test_a_photograph_is_cut_lit_and_put_into_a_frame(page: Page, tmp_path: Path
     assert faults(page) == []
     page.changed(lambda: page.click("#own [value=save]"))
     sha256 = cards(page)[3]["sha256"]
-    how = Prepared((10, 25, 80, 70), "auto", fill=True)
+    how = PictureEdit((10, 25, 80, 70), "auto", fill=True)
     assert page.desk.ask("GET", f"panels/{sha256}").body == prepared_png(data, "It", (384, 256), how)
     assert [card["sha256"] for card in cards(page)[:3]] == [card["sha256"] for card in before[:3]]
     back(page)

@@ -17,7 +17,21 @@ from katha.agents.requests import panel_request
 from katha.composing import Composed, PromptFamily, compose, left_out, load_family, parts_of, within
 from katha.composing.families import composing_data
 from katha.composing.parts import look_head
-from katha.composing.words import alone, as_sentence, clean, label, phrases, sentences_of, told_of
+from katha.composing.words import (
+    alone,
+    as_sentence,
+    clean,
+    label,
+    looks_at,
+    named_in,
+    of_one,
+    phrases,
+    sentences_of,
+    standing,
+    taken_off,
+    told_of,
+    without,
+)
 from katha.protocols import FrameRequest, tokens_of
 from katha.schema import Character, Gaze, Panel, Plan, Prop, Seen, Visual
 
@@ -191,7 +205,7 @@ def test_a_prompt_of_each_join() -> None:
         "The smaller boy: thin, eight years old, freckled, in a yellow raincoat, wet, "
         "looking at the woman with the ladder. "
         "The lamp: brass, green shade. The wagon: one wheel off. The owl: looking up. "
-        "The lantern hangs from the left hand. Both hands on the rail. "
+        "Contact: the lantern hangs from the left hand; both hands on the rail. "
         "Visible: an open door; Lamp with a pull cord, lit; two wet footprints. "
         "Setting: the old mill, evening, red dusk, a lamp inside. Medium shot, low angle. "
         "Style: Soft watercolour, ink outlines."
@@ -200,7 +214,7 @@ def test_a_prompt_of_each_join() -> None:
     assert short.text == (
         "The woman with the ladder climbs onto the wagon and holds out a hand. The smaller boy stays below. "
         "The woman with the ladder: a tall, thin woman in blue overalls, grey bun, frightened; the smaller boy: thin; "
-        "an open door, Lamp with a pull cord, lit, two wet footprints; medium shot; Soft watercolour, ink outlines."
+        "an open door; Lamp with a pull cord, lit; two wet footprints; medium shot; Soft watercolour, ink outlines."
     )
     assert short.left_out[:3] == ("the place", "details of looks", "the hour")
 
@@ -362,3 +376,72 @@ def test_a_state_is_said_whole_or_not_at_all_and_a_way_to_look_is_nothing_looked
     assert "The owl: looking stiffly straight ahead." in text
     assert "looking at steely nails, not at the box, pleading" in text
     assert "Setting: the old mill, red dusk" in text, "the light says the time"
+
+
+def test_a_gaze_says_its_way_and_agrees_with_who_looks() -> None:
+    assert looks_at("Hedvig", "along the trail of petals", "the dentist") == (
+        "Hedvig looks along the trail of petals, not at the dentist"
+    )
+    assert looks_at("the hens", "Helve", "") == "the hens look at Helve"
+    assert looks_at("the duchess", "back over her shoulder", "") == "the duchess looks back over her shoulder"
+    assert looks_at("Nils", "up", "") == "Nils looks up"
+    assert looks_at("the boy with the scissors", "Tom and Ann", "") == "the boy with the scissors looks at Tom and Ann"
+    gazes = [
+        Gaze(who="the smaller boy", at="the box, over his shoulder", not_at="the owl"),
+        Gaze(who="owl", at="the boy, as at a mouse", not_at="the box"),
+    ]
+    plan = plan_of(CASTS["labels"], "{0} waits for {1}.")
+    panel = plan.panels[0].model_copy(update={"gaze": gazes})
+    text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("services"), tokens_of).text
+    assert "looking over his shoulder at the box, not at the owl." in text
+    assert "The owl: looking at the boy as at a mouse, not at the box." in text
+
+
+def test_what_another_picture_would_be_needed_for_is_said_of_this_one_alone() -> None:
+    views = {"closer to the step": "close to the step", "nearer to the quay": "near the quay", "lower": "low"}
+    views |= {"farther back and lower": "far back and low", "from the closer bank": "from the closer bank"}
+    assert {view: standing(view) for view in views} == views
+    assert alone("same view and sides") == []
+    assert alone("same height, with the floor in view") == ["with the floor in view"]
+    assert alone("two of the same age") == ["two of the same age"]
+
+
+def test_what_a_state_takes_away_is_in_no_look() -> None:
+    assert taken_off("soaked, capless, without the blue apron") == {"cap", "apron"}
+    assert taken_off("barefoot") == {"shoes", "boots", "sandals", "slippers"}
+    assert without("orange overalls and orange cap", frozenset({"cap"})) == "orange overalls"
+    assert without("blue apron", frozenset({"apron"})) == ""
+    plan = plan_of([person("Chucho", "man", "a wiry man of thirty, orange cap, boots")], "{0} climbs.")
+    state = [Seen(name="Chucho", state="soaked, capless")]
+    panel = plan.panels[0].model_copy(update={"state": state, "gaze": []})
+    text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("services"), tokens_of).text
+    assert "Chucho: a wiry man of thirty, boots, soaked, capless." in text
+
+
+def test_a_phrase_that_is_read_alone_names_who_he_or_she_is() -> None:
+    people = [("the thin man", "man thin man of sixty"), ("Mrs Oduya", "woman stout woman")]
+    assert named_in("brush and glue tube behind him", people) == "brush and glue tube behind the thin man"
+    assert named_in("his furtive look over the fence", people) == "the thin man's furtive look over the fence"
+    assert named_in("her cloud with a jar", people) == "Mrs Oduya's cloud with a jar"
+    assert named_in("the ladder beside her", people) == "the ladder beside Mrs Oduya"
+    whole = ("Mrs Oduya with her back turned", "boy rubbing his shin", "pears", "goose in its crate")
+    for phrase in (*whole, "driver on his bike", "driver holding a bag beside him"):
+        assert named_in(phrase, people) == phrase
+    two = [*people, ("the boy", "boy")]
+    assert named_in("pot behind him", two) == "pot behind him", "nobody can tell which"
+
+
+def test_a_line_has_one_colon_and_says_a_kind_once() -> None:
+    assert told_of("dark, a face: two lamps, a grille", "lift") == ["dark", "a face (two lamps, a grille)"]
+    assert look_head(Character(name="Sigrid", kind="woman", appearance="Norwegian fisherwoman, grey")) == (
+        "Norwegian fisherwoman"
+    )
+    assert look_head(Character(name="Zeno's aunt", kind="woman", appearance="the same snub nose")) == "woman, snub nose"
+    assert of_one("the shipowner's one hand holds the ruby") == "one hand of the shipowner holds the ruby"
+    plan = plan_of(CASTS["labels"], "{0} opens the hen house.")
+    props = [Prop(name="hen house", looks="small, one board nailed over a gap")]
+    state = [Seen(name="hen house", state="one board over the gap")]
+    panel = plan.panels[0].model_copy(update={"state": state})
+    plan = plan.model_copy(update={"visual": Visual(props=props), "panels": [panel]})
+    text = compose(panel_request(plan, panel, 1, (64, 64)), load_family("services"), tokens_of).text
+    assert "The hen house: small, one board nailed over a gap." in text

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from katha.composing.families import PromptFamily, composing_data
 from katha.composing.parts import PromptPart, parts_of
-from katha.composing.words import as_sentence, capital, inner, listed, without_tail
+from katha.composing.words import capital, inner, listed, without_tail
 from katha.configs import load_prompt
 from katha.protocols import FrameRequest
 
@@ -123,11 +123,9 @@ def _render(parts: Sequence[PromptPart], family: PromptFamily) -> str:
 
 def _said(group: str, items: list[str]) -> list[str]:
     """A group as sentences have it: one list, or an item each."""
-    if group == "contacts":
-        return [as_sentence(item) for item in items]
     if group in ("act", "cast", "props"):
         return items
-    one = listed(items)
+    one = "; ".join(items) if group == "contacts" else listed(items)
     return [capital(one) if group == "shot" else one] if one else []
 
 
@@ -135,7 +133,8 @@ def _phrases(own: dict[str, list[str]], groups: Sequence[str]) -> list[str]:
     """The entries of one list: a line of the cast each, and a group of anything else each."""
     found: list[str] = []
     for group in groups:
-        if group in ("cast", "props", "contacts"):
+        listing = group == "visible" and any("," in item for item in own[group])
+        if listing or group in ("cast", "props", "contacts"):
             found += own[group]
         elif own[group]:
             found.append(", ".join(own[group]))

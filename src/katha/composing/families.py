@@ -37,6 +37,12 @@ class Words:
     determiners: frozenset[str]
     verbs: Mapping[str, str]
     ways: frozenset[str]
+    manners: frozenset[str]
+    several: frozenset[str]
+    nearer: Mapping[str, str]
+    bare: Mapping[str, tuple[str, ...]]
+    he: frozenset[str]
+    she: frozenset[str]
     unknown: frozenset[str]
 
 

@@ -10,16 +10,22 @@ from katha.composing.families import PromptFamily, composing_data
 from katha.composing.words import (
     ARTICLE,
     WORD,
+    aimed,
     alone,
     clean,
     content,
     distinct,
     inner,
     label,
+    named_in,
+    of_one,
     said,
     sentences_of,
+    standing,
+    taken_off,
     told_of,
     within,
+    without,
 )
 from katha.protocols import FrameRequest
 from katha.schema import Character, Gaze, Prop, Seen
@@ -32,6 +38,7 @@ _REFERS = re.compile(
 )
 _PLACED = re.compile(r"^(?:in|at|on)\s+(?=(?:the|an?|my|our|his|her|their|its)\b)", re.IGNORECASE)
 _SAME = re.compile(r"^(?:the )?same\s+", re.IGNORECASE)
+_SAME_AS = re.compile(r"^the same\s+", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
 _GROUPS = {"contact": "contacts", "place": "setting", "time": "setting", "light": "setting", "weather": "setting"}
 _GROUPS |= {"shot": "shot", "angle": "shot", "camera": "shot"}
@@ -65,7 +72,7 @@ def parts_of(request: FrameRequest, family: PromptFamily) -> list[PromptPart]:
         *told,
         *_cast(request, family, act),
         *_things(request, act, seen),
-        *(PromptPart("contact", inner(item), "contacts", glue=" ") for item in _unsaid(request.contacts, act)),
+        *(PromptPart("contact", inner(of_one(item)), "contacts") for item in _unsaid(request.contacts, act)),
         *(PromptPart("visible", item, "visible") for item in seen),
         *_setting(request, act),
         *_shot(request, act),
@@ -83,7 +90,8 @@ def _visible(request: FrameRequest, act: str) -> list[str]:
     names = " ".join(one.name for one in request.characters)
     moods = " ".join(one.mood for one in request.state)
     items = [item for item in _unsaid(request.must_show, act) if not said(item, f"{act} {names} {moods}")]
-    return [inner(item) for item in items]
+    people = [(one.name, f"{one.kind} {one.appearance}") for one in request.characters]
+    return [inner(named_in(item, people)) for item in items]
 
 
 def _key(name: str) -> str:
@@ -103,7 +111,8 @@ def _cast(request: FrameRequest, family: PromptFamily, act: str) -> Iterator[Pro
             continue
         known.add(_key(one.name))
         who, states = label(one.name), _about(request.state, one.name)
-        look = [] if one.name in shown else _look(one, who, act)
+        gone = taken_off(" , ".join(seen.state for seen in states))
+        look = [] if one.name in shown else _worn(_look(one, who, act), gone)
         for depth, (glue, text) in enumerate(look):
             yield PromptPart("look" if depth else "cast", text, "cast", who, glue, depth)
         had = " ".join(text for _, text in look)
@@ -113,6 +122,11 @@ def _cast(request: FrameRequest, family: PromptFamily, act: str) -> Iterator[Pro
             yield from (PromptPart(kind, text, "cast", who, depth=at) for at, text in enumerate(new))
             had = " ".join([had, *new])
         yield from (PromptPart("gaze", text, "cast", who) for text in _gazes(request, one.name))
+
+
+def _worn(look: list[tuple[str, str]], gone: frozenset[str]) -> list[tuple[str, str]]:
+    """Return a look without what a state says is not worn now: "orange overalls and orange cap" of who is capless."""
+    return [*look[:1], *((glue, text) for glue, told in look[1:] if (text := without(told, gone)))]
 
 
 def _new(text: str, had: str) -> bool:
@@ -129,7 +143,12 @@ def _gaze(gaze: Gaze, names: dict[str, str]) -> str:
     (at, more), (away, _) = (_aim(text, names) for text in (gaze.at, gaze.not_at))
     if not at:
         return f"not looking {away}" if away else ""
-    return ", ".join([f"looking {at}", *([f"not {away}"] if away else []), *more])
+    data = composing_data()
+    manner = [item for item in more if item.split(" ")[0].lower() in data.ways | data.manners]
+    first = [item for item in manner if at.startswith("at ") and item.split(" ")[0].lower() in data.ways]
+    last = [item for item in manner if item not in first]
+    rest = [item for item in more if item not in manner]
+    return ", ".join([" ".join(["looking", *first, at, *last]), *([f"not {away}"] if away else []), *rest])
 
 
 def _aim(text: str, names: dict[str, str]) -> tuple[str, list[str]]:
@@ -139,11 +158,7 @@ def _aim(text: str, names: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def _aimed(aim: str, names: dict[str, str]) -> str:
-    if _key(aim) in names:
-        return f"at {within(aim)}"
-    first = aim.lower().split(" ")[:2]
-    way = first[0] == "at" or not composing_data().ways.isdisjoint(first[: 2 if first[0].endswith("ly") else 1])
-    return aim if way else f"at {aim}"
+    return aimed(within(aim) if _key(aim) in names else aim)
 
 
 def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
@@ -153,10 +168,10 @@ def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
     if whole and re.search(rf"\b{re.escape(whole)}\b", act, re.IGNORECASE):
         return []
     kind = ARTICLE.sub("", clean(one.kind).strip(" .,;:"))
-    found = _merged(told_of(one.appearance, one.name), kind)
+    found = _merged([_SAME_AS.sub("", text) for text in told_of(one.appearance, one.name)], kind)
     if found and said(found[0], who):
         found = found[1:]
-    named = bool(found) and content(kind)[-1:] and content(kind)[-1] in content(found[0])
+    named = bool(found) and _says(found[0], kind)
     if kind and not named and not said(kind, f"{who} {' '.join(found)}"):
         found[:1] = [", ".join([kind, *found[:1]])]
     if not found:
@@ -167,12 +182,19 @@ def _look(one: Character, who: str, act: str) -> list[tuple[str, str]]:
 
 def _merged(found: list[str], kind: str) -> list[str]:
     """Phrases whose first is whole: the adjectives of "a tall, thin man" go with what they are of."""
-    last = content(kind)[-1:]
     for at, text in enumerate(found):
-        if last and last[0] in content(text):
+        if _says(text, kind):
             short = all(len(item.split()) <= 3 for item in found[:at])
             return [", ".join(found[: at + 1]), *found[at + 1 :]] if at and short else found
     return found
+
+
+def _says(text: str, kind: str) -> bool:
+    """Return whether a phrase says of what kind somebody is: "a Norwegian fisherwoman" is a woman."""
+    stem, words = content(kind)[-1:], WORD.findall(kind.lower())[-1:]
+    return bool(stem) and (
+        stem[0] in content(text) or any(word.endswith(words[0]) for word in WORD.findall(text.lower()))
+    )
 
 
 def _halves(head: str) -> list[tuple[str, str]]:
@@ -206,6 +228,8 @@ def _thing(request: FrameRequest, item: Prop, who: str, seen: Sequence[str]) -> 
     looks = [("prop", text) for text in told_of(item.looks, item.name) if not _only(text, who)]
     # A state is said whole or not at all: "all others whole" makes no sense without what stands before it.
     told = [("state", text) for given in states if (text := ", ".join(told_of(given, item.name)))]
+    known = " ".join(text for _, text in looks)
+    told = [one for one in told if len(content(one[1])) < 2 or not said(one[1], known)]
     told = [one for one in told if not any(said(f"{who} {one[1]}", line) for line in seen)]
     return list(dict.fromkeys([*looks, *told, *(("gaze", text) for text in _gazes(request, item.name))]))
 
@@ -236,7 +260,7 @@ def _shot(request: FrameRequest, act: str) -> Iterator[PromptPart]:
     if size and len(size.split()) == 1 and size.lower() not in offered("shot_size") and "-" not in size:
         size = f"{size} shot" if not size.lower().endswith("shot") else size
     found = [("shot", worded_shot("shot_size", size)), ("angle", worded_shot("shot_angle", angle))]
-    found += [("camera", text) for text in alone(request.camera)]
+    found += [("camera", standing(text)) for text in alone(request.camera)]
     had = act
     for kind, text in found:
         if content(text) and not said(text, had) and not (kind == "shot" and act.lower().startswith(given.lower())):
