@@ -49,6 +49,8 @@ class Mode(Data):
             raise ValueError(f"mode {self.name!r}: content, at, when, draws and accept belong to an insertion")
         if alone and self.at == "random":
             raise ValueError(f"mode {self.name!r}: without an insertion, at is weakest or left out")
+        if self.at == "random" and self.when != "always":
+            raise ValueError(f"mode {self.name!r}: at a random transition, when is always")
         if (self.insert == "moves") != (self.content in ("written", "again")):
             raise ValueError(f"mode {self.name!r}: moves are written or drawn again, and nothing else is")
         if bool(self.moves) != (self.content == "written"):

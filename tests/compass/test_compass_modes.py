@@ -48,6 +48,8 @@ def test_a_half_said_mode_is_refused() -> None:
         Mode(name="x", about="", select="first", insert="none", content="transition", report="selected")
     with pytest.raises(ValidationError, match="without an insertion, at is weakest"):
         Mode(name="x", about="", select="first", insert="none", at="random", report="selected")
+    with pytest.raises(ValidationError, match="at a random transition, when is always"):
+        Mode.model_validate({**load_mode("random_bridge").model_dump(), "when": "weak"})
 
 
 def test_candidate_seeds() -> None:

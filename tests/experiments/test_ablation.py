@@ -164,7 +164,7 @@ def test_the_table_agrees_with_the_scores_and_with_the_rows(length: tuple[Path, 
             assert mine.difference == pytest.approx(item["difference"])
             assert mine.ci95 == pytest.approx(item["ci95"])
             assert mine.p_bootstrap == (item["p_bootstrap"] if mine.n_stories > 5 else None)
-            assert mine.family == (1 if row.role == "primary" else 24)
+            assert mine.family == (1 if row.role == "primary" else load_suite("length").secondary)
             if row.nothing is None and mine.n_stories > 5:
                 assert item["family"] == mine.family
                 assert item["p_corrected"] == pytest.approx(mine.p_corrected)
@@ -254,7 +254,7 @@ def test_the_family_is_what_the_suite_declares_whichever_rows_are_run(tmp_path: 
     few = load_suite("length").only(("base", "full"))
     assert few.family == load_suite("length").family
     table = run_ablation(job(few, STORIES), tmp_path / "out").table
-    assert {row.family for row in table.comparisons} == {24}
+    assert {row.family for row in table.comparisons} == {load_suite("length").secondary}
 
 
 def test_a_reference_is_what_the_others_are_held_against() -> None:

@@ -19,7 +19,7 @@ from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.schema import StoryRecord
 
-NEAR, RESAMPLES, FAMILY = 1e-6, 200, 24
+NEAR, RESAMPLES, FAMILY = 1e-6, 200, load_suite("length").secondary
 """FAMILY: what the suite `length` declares beside its primary contrast, whichever of its rows are run."""
 Cells = dict[str, dict[tuple[str, str], dict[str, bool]]]
 
