@@ -666,7 +666,7 @@ class Tried(Record):
 
 
 class Decision(Record):
-    """The outcome of Algorithm 1 in words and numbers. `weakest` is None unless the mode goes to the weakest transition.
+    """The outcome of Algorithm 1 in words and numbers. `weakest` is None unless the mode goes there.
 
     evidence, tried: of a mode that repairs by moves, what each round began with, and every move with its figures.
     """
