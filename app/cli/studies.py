@@ -518,18 +518,8 @@ def _tell_tuning(chosen: TuningResult, lock: Path | None, report: Path) -> None:
     for name, value in chosen.setting.items():
         default = chosen.default[name]
         typer.echo(f"  {name:<18}{value:>8g}" + (f"   (was {default:g})" if value != default else ""))
-    gain = chosen.gain
-    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
-    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
-    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
-    unseen = points(chosen.cross_validated)
-    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
-    words = {"common_valid": "common", "filtered": "own", "raw": "raw"}
-    blocks = [
-        f"{words[name]} {points(block.stg)} on {block.n} (before {points(block.default_stg)} on {block.default_n})"
-        for name, block in chosen.blocks.items()
-    ]
-    typer.echo(f"  by questions: {'; '.join(blocks)}")
+    if chosen.unmeasured is None:
+        _tell_gain(chosen)
     if warning := advice(chosen):
         typer.echo(f"  {warning}")
     if chosen.equally_good > 1:
@@ -543,3 +533,18 @@ def _tell_tuning(chosen: TuningResult, lock: Path | None, report: Path) -> None:
     else:
         typer.echo(f"Lock: {lock}")
     typer.echo(f"Report: {report}")
+
+
+def _tell_gain(chosen: TuningResult) -> None:
+    gain = chosen.gain
+    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
+    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
+    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
+    unseen = points(chosen.cross_validated)
+    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
+    words = {"common_valid": "common", "filtered": "own", "raw": "raw"}
+    blocks = [
+        f"{words[name]} {points(block.stg)} on {block.n} (before {points(block.default_stg)} on {block.default_n})"
+        for name, block in chosen.blocks.items()
+    ]
+    typer.echo(f"  by questions: {'; '.join(blocks)}")
