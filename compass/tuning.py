@@ -88,6 +88,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _TEXT, _IMAGE = 0, 1
 _NONE = -np.inf
+# Five parts, as is usual: with 20 stories each is scored by a choice on 16.
 _FOLDS = 5
 _BESIDE: tuple[BlockName, ...] = ("filtered", "raw")
 _VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")

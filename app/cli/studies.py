@@ -46,6 +46,7 @@ from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.entrance import untested
 from katha.eval_bridge.matching.rules import UNSETTLED
+from katha.eval_bridge.scoring.gate import CANNOT
 from katha.experiments.inputs.stories import EvalOptions, StudyOptions
 from katha.experiments.offline.evaluator_tables import load_table
 from katha.experiments.runner import ExperimentResult, ExperimentState
@@ -438,8 +439,11 @@ def _tell_comparison(table: CompareTable) -> None:
         frames = "-" if row.frames is None else f"{row.frames:.1f}"
         invalid = f"{points(row.invalid_rate)}%"
         typer.echo(_METHOD.format(row.name.ljust(width), row.boards, frames, invalid, *shown, *beside))
+    for note in table.notes:
+        if CANNOT in note:
+            typer.echo(f"  {note}")
     for row in table.methods:
-        if row.none is not None:
+        if row.none is not None and row.gain_image is not None:
             rest = f"STG of what was not guessed {points(row.unguessed_stg)}"
             added = f"the images add {change(row.gain_image)} points"
             typer.echo(f"  {row.name}: guessed without any evidence, {points(row.none)}% are right; {added}; {rest}.")

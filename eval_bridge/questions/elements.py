@@ -33,6 +33,7 @@ WRITTEN, MAKING = "element_questions", "element_making"
 """Fields of a record: the questions by kind, and how they were made."""
 PROMPTS = ("elements", "elements_read")
 _WRONG = 3
+# Twelve facts a scene, and of all no more than one reply holds.
 _MOST = 60
 
 

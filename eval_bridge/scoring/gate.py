@@ -25,6 +25,7 @@ MARGIN = 10.0
 """So many points the text has to be above chance, with the whole interval."""
 LEAST_VALID = 0.4
 """The least share of the scored questions that is valid."""
+# Of a single question there is no share to speak of.
 _FEWEST_VALID = 2
 CANNOT = "cannot be measured with this judge"
 
