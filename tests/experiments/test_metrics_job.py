@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -126,6 +127,28 @@ def test_every_method_has_its_number_and_nothing_is_measured_twice(tmp_path: Pat
     page = (first.out / "report.html").read_text()
     assert "Good &amp; fair" in page
     assert "No judge has answered about these boards" in page
+
+
+class Slow(Bright):
+    """Takes its time over every picture."""
+
+    card: ClassVar[MetricCard] = Bright.card.model_copy(update={"name": "slow"})
+
+    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
+        time.sleep(0.02 * len(board.images))
+        yield board.value("mean", 1.0)
+
+
+def test_what_a_metric_takes_is_told_by_picture(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    result = run(tmp_path, [Slow(), Together()])
+    whole = time.perf_counter() - begun
+    took = result.state.seconds
+    assert {name: (one.pieces, one.pictures) for name, one in took.items()} == {"slow": (6, 30), "together": (2, 30)}
+    assert 30 * 0.02 <= took["slow"].seconds < whole
+    assert took["slow"].seconds + took["together"].seconds < whole
+    kept = json.loads((result.out / "metrics.json").read_text())["seconds"]
+    assert kept["slow"] == took["slow"].model_dump()
 
 
 def test_a_killed_measurement_goes_on_with_the_same_bytes(tmp_path: Path) -> None:
