@@ -41,7 +41,7 @@ from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tun
 from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, guessed, own_numbers, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
-from katha.app.studies import estimate, power_of_suite
+from katha.app.studies import estimate, power_of_suite, read_records
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.entrance import untested
@@ -159,7 +159,7 @@ def _evaluate_table(
 ) -> None:
     """Evaluate by each evaluator of a table, and print the table; or what that would ask."""
     if dry:
-        for name, asked in load_table(table).studies.items():
+        for name, asked in load_table(table).asked_of(read_records(stories)).studies.items():
             if plain:
                 typer.echo(f"{name}:")
             told = {**changes, **asked}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from commands import Liked
 from doubles import story
 from evals import Watcher, draw, go, records
+from PIL import Image
 from scipy import stats
 
 from katha.app.reports.metrics_page import write_metrics_report
@@ -127,6 +129,24 @@ def test_every_method_has_its_number_and_nothing_is_measured_twice(tmp_path: Pat
     page = (first.out / "report.html").read_text()
     assert "Good &amp; fair" in page
     assert "No judge has answered about these boards" in page
+
+
+def test_a_part_of_the_stories_stands_beside_all_of_them_in_one_table(tmp_path: Path) -> None:
+    """ViStoryBench's Table S2: the lite set beside the full one, each mean over its own stories."""
+    stories = records(3)
+    full = draw(tmp_path / "full", stories).folder
+    for record in stories[:2]:
+        shutil.copytree(full / record.story_id, tmp_path / "lite" / record.story_id)
+    result = run(tmp_path, [Bright()], boards=[f"full={full}", f"lite={tmp_path / 'lite'}"])
+    light = [
+        np.mean([np.asarray(Image.open(path).convert("RGB")) for path in sorted((full / record.story_id).iterdir())])
+        for record in stories
+    ]
+    cells = {row.method: row.cells["bright/mean"] for row in result.table.rows}
+    assert (cells["full"].boards, cells["lite"].boards) == (3, 2)
+    assert cells["full"].value == pytest.approx(np.mean(light), abs=1e-6)
+    assert cells["lite"].value == pytest.approx(np.mean(light[:2]), abs=1e-6)
+    assert result.table.nulls == []
 
 
 class Slow(Bright):
