@@ -17,7 +17,9 @@ from katha.schema import Character
 
 T = TypeVar("T")
 Size = tuple[int, int]
+# A soft mask is scaled, then cut at half, so that its area stays what it was.
 _HALF_GREY = 128
+# Only a PNG that is small for its size is decoded to see whether it is blank.
 _SMALL = 2048
 _FLAT_RATIO = 200
 """A picture of one colour takes a tiny part of its pixels' bytes as PNG; only such small files are looked into."""

@@ -23,6 +23,7 @@ from katha.schema import Answer, Board, Event, Missed, Move, Panel, Question, Re
 
 __all__ = ["Proposed", "answered_by", "gather", "propose"]
 
+# Room for a few sentences a frame: what a judge sees is evidence for a writer, not an essay.
 _SEEN_TOKENS = 600
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from katha.app.measuring import OnProgress
 from katha.app.reports.data_tables import evaluator_data_table
-from katha.app.studies import Stories, evaluate
+from katha.app.studies import Stories, evaluate, read_records
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.answers import Outcome
@@ -60,6 +60,7 @@ def evaluate_table(
         raise UsageError(f"Table {table} chooses its evaluators.", hint="Leave --evaluator out.")
     if spec.varies and changes.get("variant") is not None:
         raise UsageError(f"Table {table} chooses its prompts.", hint="Leave --variant out.")
+    spec = spec.asked_of(read_records(stories))
     judgments = list(read_judgments(human)) if human is not None else []
     outcomes = {}
     for name, asked in spec.studies.items():

@@ -54,10 +54,12 @@ class CandidateData(BoardData):
 
 
 class StoryData(Record):
-    """One validation story: its candidates in the order of the seeds."""
+    """One validation story: its candidates in the order of the seeds. chance: how often a guess at one of its reporting
+    questions is right, 0 to 1."""
 
     story_id: str
     identity: str = ""
+    chance: float = 0.0
     candidates: list[CandidateData]
 
 
@@ -86,6 +88,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _TEXT, _IMAGE = 0, 1
 _NONE = -np.inf
+# Five parts, as is usual: with 20 stories each is scored by a choice on 16.
 _FOLDS = 5
 _BESIDE: tuple[BlockName, ...] = ("filtered", "raw")
 _VARIED = ("candidates", "lambda_t", "lambda_p", "delta", "gamma", "repair_threshold")
@@ -376,6 +379,14 @@ def choose(
         intervals=METHOD,
         steering=steering,
     )
+
+
+def unchosen(found: TuningResult, why: str) -> TuningResult:
+    """Return a tuning by a judge that cannot measure the stories: the settings stay, and no gap is told."""
+    gone = dict.fromkeys(("stg", "ci95", "default_stg", "cross_validated"))
+    nothing = TuningGain(difference=None, ci95=None, p_bootstrap=None)
+    kept = {"setting": found.default, "gain": nothing, "curve": {}, "blocks": {}, "equally_good": 0, "repaired": 0.0}
+    return found.model_copy(update={**gone, **kept, "unmeasured": why})
 
 
 def _agreeing(stories: Sequence[StoryData]) -> Iterator[tuple[str, float, float]]:

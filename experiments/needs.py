@@ -56,6 +56,7 @@ from katha.registry import default_registry, option_names
 from katha.schema import DIMENSIONS, Plan, Question, StoryRecord
 
 _ABSENT = (AbsentModelError, MissingExtraError, ModelError)
+# As in `judging.budget`, so that plans and answers are priced alike.
 _LETTERS_PER_TOKEN = 4
 _INSTRUCTION_TOKENS = 150
 _TOGETHER_TOKENS = 150

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from katha.agents.context import Plugins, models_of, protocol_of_config
 from katha.agents.critique import measure
 from katha.agents.folder import prompt_hashes
@@ -39,11 +42,13 @@ from katha.compass.tuning import (
     StoryData,
     choose,
     possible_weakest,
+    unchosen,
 )
 from katha.config import Settings, katha_version
 from katha.errors import JudgeError, TransientRenderError, UsageError
 from katha.eval_bridge.judging.answers import Outcome, outcome_of
 from katha.eval_bridge.matching.match import Matching
+from katha.eval_bridge.scoring.gate import chance_of, why_not_counted
 from katha.eval_bridge.scoring.outcomes import collect
 from katha.eval_bridge.scoring.rows import row_counts
 from katha.experiments.ablate.bench import StoryBench
@@ -51,6 +56,7 @@ from katha.experiments.ablate.job import AblationJob
 from katha.experiments.runner import Experiment, ExperimentEnd, ExperimentState, OnStep, read_kept
 from katha.jsonio import write_json
 from katha.schema import DIMENSIONS, Answer, Board, StoryRecord
+from katha.schema.scores import BlockName
 from katha.schema.tables import TuningResult
 from katha.store import Status, StoreKind, Workspace
 
@@ -101,7 +107,9 @@ def measured(bench: StoryBench, identity: str) -> StoryData:
     for one in made:  # in the order in which they were looked at
         for data in (one, *(board for row_of in one.repairs.values() for board in row_of)):
             data.counts, data.own, data.raw = next(counted)
-    return StoryData(story_id=story.story_id, identity=identity, candidates=made)
+    asked = [chance_of(item) for item in story.recoverability_questions if item.role == "reporting"]
+    chance = sum(asked) / len(asked) if asked else 0.0
+    return StoryData(story_id=story.story_id, identity=identity, chance=chance, candidates=made)
 
 
 def _counted(
@@ -124,6 +132,15 @@ def _counted(
             yield empty, empty, empty
         else:
             yield counts(name, among=shared), counts(name), counts(name, filtered=False)
+
+
+def _why_unmeasured(stories: Sequence[StoryData]) -> str | None:
+    """Return why the plain boards of these stories cannot be measured with the judge, or None where they can."""
+
+    def counts(block: BlockName) -> NDArray[np.float64]:
+        return np.array([np.sum([one.on(block) for one in item.candidates], axis=(0, 1)) for item in stories])
+
+    return why_not_counted(counts("raw"), counts("filtered"), np.array([item.chance for item in stories]))
 
 
 @dataclass(frozen=True)
@@ -260,6 +277,8 @@ class _Tuning(Experiment[TuningState, TuningResult]):
             raise JudgeError(told or "No question of these stories is valid, so nothing can be chosen.")
         started = time.perf_counter()
         chosen = choose(self._stories, job.config.seeds, job.config.compass, job.settings, job.resamples, job.seed)
+        if (why := _why_unmeasured(self._stories)) is not None:
+            chosen = unchosen(chosen, why)
         taken = round(time.perf_counter() - started, 2)
         chosen = chosen.model_copy(update={"invalid_stories": self._invalid, "seconds": taken})
         write_json(self.folder.path / "tuning.json", chosen.model_dump(mode="json"))

@@ -13,6 +13,7 @@ from katha.models.checkpoints import HoldsModel
 from katha.protocols import WIDE, Planner, PlanRequest, tokens_of
 from katha.schema import Panel, Plan, Scene, StoryRecord
 
+# A novella; of a novel a chapter is given.
 _LONGEST_STORY = 200_000
 WORD = re.compile(r"[^\W\d_]+")
 ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
@@ -261,6 +262,7 @@ class ModelPlanner(LadderPlanner):
 
 NEGATIVE_PROMPT = "text, letters, speech bubbles, watermark, extra limbs"
 """What no panel may hold. Words in the picture would tell the story instead of the drawing."""
+# Five letters join "running" and "runner", and hardly ever two words of different meaning.
 _STEM = 5
 SMALL = frozenset(("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by"))
 """Words that say nothing by themselves."""

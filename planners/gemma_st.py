@@ -240,10 +240,12 @@ def _placed(questions: Sequence[Question], seen: Mapping[int, int], panels: int)
     return placed
 
 
+# Of a panel's prompt: the most where a renderer sets no limit, and the least where it sets one.
 _FEWEST_WORDS, _MOST_WORDS = 12, 60
 _ADDED_WORDS = 24
 """Room that is left in a prompt for looks, place and shot."""
 _ALONE = "alone, full body, plain background"
+# A second repair mends most of what the first left; a third hardly anything.
 _REPAIRS, _MOST_PROBLEMS = 2, 12
 _MOST_TOKENS = 16_000
 """Of a reply: a plan of five panels takes about 4,000, one of seventeen about 10,000."""

@@ -27,6 +27,7 @@ _TARGETS = r".*(?:language_model|model)\.layers\.\d+\.(?:self_attn|mlp)\.(?:q|k|
 OnStep = Callable[[int, int, float | None], None]
 _LOGITS = 1 << 26
 """How many scores of words are held at once while the loss is taken: 256 tokens of a vocabulary of 262,144."""
+# PyTorch's cross entropy leaves targets of this number out.
 _IGNORED = -100
 _SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")
 """What a configuration calls a change of the scores after the head."""

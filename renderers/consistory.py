@@ -40,6 +40,7 @@ from katha.renderers.shared_attention.renderer import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Where DIFT's features match best (its paper, Sec. 4), as ConsiStory takes it.
 DIFT_TIMESTEP = 261
 INJECTION = (1 / 10, 1 / 3)
 """From which share of the steps to which features are injected."""

@@ -37,6 +37,7 @@ _LINE = 1.0
 _MOST_PAGES = 500
 _MOST_OBJECTS = 100_000
 _THINNEST = 10
+# A PDF is read in a process of its own: a page that takes longer, or more memory, is a trap.
 _SECONDS = 60
 _MEMORY = 4 * 2**30
 _HINT = "Export its pages as pictures, 1.png and on, and give their folder."

@@ -20,6 +20,7 @@ _SUFFIXES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"
 _SMALLEST = 16
 _LONGEST = 8
 """The longest side over the shortest that FLUX.2's own input check takes."""
+# Larger photographs are scaled down: they are kept with every run, and no renderer draws larger.
 _KEPT_SIDE = 2048
 _ARTICLE = re.compile(r"^(the|an?) ")
 

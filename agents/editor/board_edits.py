@@ -54,6 +54,7 @@ from katha.agents.editor.talk import BESIDE, comments_of, joined, kept, status_o
 from katha.errors import UsageError
 from katha.schema import Board, Character, Frame, FrameKind, Panel, Plan, Transition
 
+# A board needs a transition, so two panels; 200 is what a plan may have (`planners.base`).
 _FEWEST, _MOST = 2, 200
 
 

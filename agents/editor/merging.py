@@ -25,6 +25,7 @@ FIELDS = (
     "camera", "camera_move", "weather", "light", "prompt",
 )  # fmt: skip
 """What a person may change of a frame in words, by the names of the edit."""
+# A remark names the words that differ on one terminal line.
 _SHOWN = 60
 
 

@@ -17,6 +17,7 @@ from katha.schema.metrics import MetricTable
 
 if TYPE_CHECKING:
     from katha.eval_bridge.judging.budget import CallEstimate
+    from katha.experiments.metrics.job import MetricsState
 
 _SHOWN = 8
 
@@ -68,6 +69,8 @@ def metrics(
         echo_json({**found, "table": result.table.model_dump(mode="json")})
     else:
         tell_measures(result.table)
+        if not result.reused:
+            _tell_seconds(result.state)
         tell_outcome(result.outcome)
         typer.echo(f"Report: {report}")
     nothing = all(cell.value is None for row in result.table.rows for cell in row.cells.values())
@@ -106,6 +109,13 @@ def tell_measures(table: MetricTable) -> None:
         typer.echo(f"Note: {note}")
     if table.status != "finished":
         typer.echo("Some values are missing that can be had. The same command tries again.")
+
+
+def _tell_seconds(state: MetricsState) -> None:
+    """Print what each metric took of what was measured now."""
+    for name, took in state.seconds.items():
+        each = f", {took.seconds / took.pictures:.3f} s a picture" if took.pictures else ""
+        typer.echo(f"  {name}: {took.seconds:.1f} s for {took.pictures:,} pictures{each}")
 
 
 def _tell_estimate(judge: str, found: CallEstimate, boards: int, as_json: bool) -> None:

@@ -41,11 +41,12 @@ from katha.app.needs import needs_of_ablation, needs_of_comparison, needs_of_tun
 from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import change, guessed, own_numbers, p_value, unscored
 from katha.app.reports.study_pages import advice, people_words
-from katha.app.studies import estimate, power_of_suite
+from katha.app.studies import estimate, power_of_suite, read_records
 from katha.config import Settings
 from katha.errors import UsageError
 from katha.eval_bridge.judging.entrance import untested
 from katha.eval_bridge.matching.rules import UNSETTLED
+from katha.eval_bridge.scoring.gate import CANNOT
 from katha.experiments.inputs.stories import EvalOptions, StudyOptions
 from katha.experiments.offline.evaluator_tables import load_table
 from katha.experiments.runner import ExperimentResult, ExperimentState
@@ -158,7 +159,7 @@ def _evaluate_table(
 ) -> None:
     """Evaluate by each evaluator of a table, and print the table; or what that would ask."""
     if dry:
-        for name, asked in load_table(table).studies.items():
+        for name, asked in load_table(table).asked_of(read_records(stories)).studies.items():
             if plain:
                 typer.echo(f"{name}:")
             told = {**changes, **asked}
@@ -438,8 +439,11 @@ def _tell_comparison(table: CompareTable) -> None:
         frames = "-" if row.frames is None else f"{row.frames:.1f}"
         invalid = f"{points(row.invalid_rate)}%"
         typer.echo(_METHOD.format(row.name.ljust(width), row.boards, frames, invalid, *shown, *beside))
+    for note in table.notes:
+        if CANNOT in note:
+            typer.echo(f"  {note}")
     for row in table.methods:
-        if row.none is not None:
+        if row.none is not None and row.gain_image is not None:
             rest = f"STG of what was not guessed {points(row.unguessed_stg)}"
             added = f"the images add {change(row.gain_image)} points"
             typer.echo(f"  {row.name}: guessed without any evidence, {points(row.none)}% are right; {added}; {rest}.")
@@ -518,18 +522,8 @@ def _tell_tuning(chosen: TuningResult, lock: Path | None, report: Path) -> None:
     for name, value in chosen.setting.items():
         default = chosen.default[name]
         typer.echo(f"  {name:<18}{value:>8g}" + (f"   (was {default:g})" if value != default else ""))
-    gain = chosen.gain
-    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
-    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
-    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
-    unseen = points(chosen.cross_validated)
-    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
-    words = {"common_valid": "common", "filtered": "own", "raw": "raw"}
-    blocks = [
-        f"{words[name]} {points(block.stg)} on {block.n} (before {points(block.default_stg)} on {block.default_n})"
-        for name, block in chosen.blocks.items()
-    ]
-    typer.echo(f"  by questions: {'; '.join(blocks)}")
+    if chosen.unmeasured is None:
+        _tell_gain(chosen)
     if warning := advice(chosen):
         typer.echo(f"  {warning}")
     if chosen.equally_good > 1:
@@ -543,3 +537,18 @@ def _tell_tuning(chosen: TuningResult, lock: Path | None, report: Path) -> None:
     else:
         typer.echo(f"Lock: {lock}")
     typer.echo(f"Report: {report}")
+
+
+def _tell_gain(chosen: TuningResult) -> None:
+    gain = chosen.gain
+    span = f", 95% {interval(gain.ci95, '+.1f')}" if gain.ci95 else ""
+    typer.echo(f"STG {points(chosen.stg)} on these stories, {points(chosen.default_stg)} with the old settings")
+    typer.echo(f"  difference {points(gain.difference)}{span}; the choice itself is not in this interval")
+    unseen = points(chosen.cross_validated)
+    typer.echo(f"  on stories that the choice did not see ({chosen.folds} parts): {unseen}")
+    words = {"common_valid": "common", "filtered": "own", "raw": "raw"}
+    blocks = [
+        f"{words[name]} {points(block.stg)} on {block.n} (before {points(block.default_stg)} on {block.default_n})"
+        for name, block in chosen.blocks.items()
+    ]
+    typer.echo(f"  by questions: {'; '.join(blocks)}")

@@ -33,6 +33,7 @@ By = Literal["panels", "pages", "shots"]
 Text = Literal["mask", "keep"]
 RECORD = "cut.yaml"
 _BOARD = "storyboard.json"
+# Smaller pieces are specks of a scan; renderers and judges refuse pictures under 16 pixels, too.
 _SMALLEST = 16
 _ABOUT = """\
 # What `katha cut` found. Correct it and give the same command again: it cuts by this file and looks for nothing.

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FILMS = frozenset((".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".ogv", ".mpg", ".gif"))
+# Cuts show in colours and light; more pixels only cost time.
 _SIDE = 64
 _CUT, _RATIO, _AROUND = 15.0, 3.0, 2
 """Least mean difference (of 255), how many times that of the neighbours it is, and how many neighbours on each side."""
 _SHORTEST = 0.4
 """Seconds; a shorter flash belongs to the shot before it."""
+# No film is longer than four hours: such a time is a slip of the pen.
 _LONGEST = 4 * 3600
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:[.,]\d+)?)")
 

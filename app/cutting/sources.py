@@ -18,6 +18,7 @@ from katha.renderers.projects import require_inside
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+# More pictures than a book has: a folder of a whole disk is a slip.
 _MOST = 2_000
 
 

@@ -13,8 +13,10 @@ from katha.errors import InputFileError, KathaError, UsageError
 from katha.jsonio import read_record, write_bytes_atomic
 from katha.schema import Board
 
+# Each is read from the disk to be listed; nobody scrolls past two hundred.
 _MOST_RUNS = 200
 _REMOVED = ".removed"
+# So many boards of one name end in a number; who has more gets an error and no endless loop.
 _SAME_NAME = 1000
 _MOST_TITLE = 200
 

@@ -45,9 +45,11 @@ from katha.schema import Event, Move, Plan, StoryRecord
 from katha.store import Store
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
+# As many as `app.desk.boards` removes under one name.
 _SAME_NAME = 1000
 STORY = "story"
 """The form of a new story, among those that were typed into."""
+# Three fit side by side on a laptop, and each costs what a frame costs.
 _TAKES = 3
 _MOST_DRAWING = 4_000_000
 

@@ -13,6 +13,7 @@ from katha.app.reports.page import STAGE_WORDS
 from katha.errors import KathaError, UsageError
 from katha.schema import Event, Stage
 
+# The state of a job is sent at every tick, so what it holds is bounded.
 _MOST_SAID = 40
 _MOST_DRAWN = 100
 _MOST_SENTENCES = 300

@@ -67,7 +67,9 @@ _SHOT: Mapping[ShotField, str] = MappingProxyType(
 )
 """What the page calls the fields of a shot."""
 _SMALL = 640
+# Threads that change boards; reading is not counted.
 _AT_ONCE = 8
+# How long a page's question for news is held open before it gets "none", and how often there is a look.
 _WAIT_SECONDS, _STEP_SECONDS = 10.0, 0.02
 _FOR_EVER = "private, max-age=31536000, immutable"
 

@@ -11,6 +11,7 @@ from katha.app.reports.figures import people_figures, write_figures
 from katha.app.reports.metrics_page import read_measures
 from katha.app.reports.page import DASH, Picture, data_uri, panel_uri, pictures, worded, write_page
 from katha.eval_bridge.people.preferences import criteria
+from katha.eval_bridge.scoring.gate import CANNOT
 from katha.experiments.ablate.conclusions import ALPHA, sentence_of
 from katha.jsonio import read_json, read_record
 from katha.schema import DIMENSIONS, Board
@@ -237,6 +238,8 @@ def write_tuning_report(out: Path) -> Path:
 def advice(tuning: TuningResult) -> str:
     """Return a warning where the choice is not shown to be better than the settings before; nothing where it is."""
     unseen, before, span = tuning.cross_validated, tuning.default_stg, tuning.gain.ci95
+    if tuning.unmeasured is not None:
+        return f"These boards {CANNOT}: {tuning.unmeasured}. Nothing was chosen: the settings stay as they were."
     if tuning.setting == tuning.default:
         return "Nothing that was tried is better than the settings before."
     if unseen is not None and before is not None and unseen >= before:

@@ -26,6 +26,7 @@ from katha.schema import FrameKind, Record, StoryRecord
 SCENES = 5
 """Numbered pictures without `storyboard.json` are scenes 1 to this."""
 
+# The order is told so that a wrong one is seen; three stories show it.
 _MOST_ORDERS = 3
 _STORYBOARD = "storyboard.json"
 _METHOD = re.compile(r"[^\W_][\w ._+:/@-]{0,63}")

@@ -26,6 +26,7 @@ from katha.sentences import whole_sentences
 _EXAMPLES = 4
 _MAUVE = "MAUVE (mauve-text)"
 _CAUSAL = "A perplexity needs a causal language model, such as gpt2-large."
+# GPT-2's window; models with a longer one read no more of a text, so that numbers compare.
 _WINDOW = 1024
 
 

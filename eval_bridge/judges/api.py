@@ -33,6 +33,7 @@ LAYOUT = 1
 """Version of the order and wording of a request's parts."""
 _ROW_TOKENS = 160
 """What the limit of a reply's length grows by for each further question of a call."""
+# Below this nobody could tell what is drawn.
 _LEAST_SIDE = 64
 _TOO_LARGE = "HTTP 413"
 _LEAST_BYTES = 100_000

@@ -22,6 +22,7 @@ from katha.pictures import decode
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 
 Pictures = Literal["png", "jpeg", "file"]
+# High, without chroma subsampling: a judge is to see the picture and not its compression.
 _JPEG_QUALITY = 95
 _KEPT = 256
 """Pictures that are kept as they are sent; those of a few dozen boards."""

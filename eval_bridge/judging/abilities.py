@@ -15,6 +15,7 @@ from katha.plugin_boundary import checked, named_failures, spec_of
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply
 from katha.registry import default_registry, option_names
 
+# A plug-in may say any number; more threads than this cost memory and gain nothing.
 _MOST_THREADS = 256
 
 

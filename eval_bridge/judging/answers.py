@@ -154,7 +154,9 @@ UNJUDGED = "nobody judges: the judge is `none`"
 """What the judge `none` says of every question."""
 Status = Literal["finished", "incomplete", "budget_stopped"]
 _SHOWN = 5
+# Twenty causes are kept in a file, five are printed: a broken key fails ten thousand questions alike.
 _KEPT = 20
+# One bit for each of the three conditions of the paper.
 _COMPLETE = 0b111
 _BIT = {"text": 0b001, "image": 0b010, "text+image": 0b100, "none": 0}
 

@@ -21,7 +21,9 @@ from katha.pictures import png_size
 from katha.protocols import Evidence, Judge, JudgePrompt, JudgeReply, PlainPrompt
 from katha.schema import AnswerStatus
 
+# What vendors' own guides reckon for English; a dry run errs to the dear side of it.
 _CHARACTERS_PER_TOKEN = 4
+# Anthropic's rule of thumb for pictures, width x height / 750, and its most.
 _PIXELS_PER_TOKEN = 750
 _MOST_IMAGE_TOKENS = 1_600
 REPLY_TOKENS = 80

@@ -81,6 +81,7 @@ OnReply = Callable[[str, JudgeReply], None]
 _EVIDENCE = frozenset(("recoverable", "unclear", "omitted", "contradicted"))
 _SUPPORT = frozenset(("supported", "omitted", "contradicted", "ambiguous"))
 _FEW = "the judge gave fewer replies than questions"
+# A server in a loop can answer without end; the archive keeps what shows that.
 _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
 _OWN_QUESTIONS_ONLY = "the judge answers katha's own questions only, no prompts of other measures"

@@ -26,6 +26,7 @@ from katha.schema import Answer, AnswerStatus, Question
 from katha.store import Store
 
 STORY = "entrance_test"
+# Two of each kind (blank, order, next): enough to see a judge that is blind, cheap enough to ask always.
 CALLS = 6
 _LITTLE, _MOST_SHARE = 0.02, 10
 """Dollars, and how many times the test's calls a command asks, for the test to be asked unless told."""

@@ -188,8 +188,10 @@ class EmbeddingDecider(EncoderDecider):
 
 
 _SAME, _DIFFERENT = "same", "different"
+# Each call has its instruction to pay for, and one that fails costs the verdicts of all its pairs.
 _AT_ONCE = 40
 _VERDICT = re.compile(r"^\W*(\d+)\W+(same|different)\b", re.IGNORECASE | re.MULTILINE)
+# A number, a word and a comma, as JSON.
 _VERDICT_TOKENS = 12
 
 

@@ -38,6 +38,7 @@ _UNTOLD: Mapping[Aspect, str] = {
     "shot": "the script does not tell the camera",
     "interaction": "the script does not tell what happens",
 }
+# Each attempt is a little warmer: at the same temperature a reply without a score would come again.
 _ATTEMPTS = 3
 _MOST_TOKENS = 600
 

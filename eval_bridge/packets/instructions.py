@@ -151,6 +151,7 @@ def prompt_hashes(variant: str = REPORTING_VARIANT) -> dict[str, str]:
 
 # The words around a question, and the strict reading of a reply (Sec. E.5).
 
+# What cannot be read is kept for the eye: its beginning says what went wrong.
 _KEPT = 2_000
 _NAMED = 120
 _IN_WORDS = "try --judge-option structured=false, which tells the schema in words, or another model"
@@ -332,6 +333,7 @@ def failed_together(reply: JudgeReply, count: int) -> list[JudgeReply]:
 # Schemas for xgrammar, which holds local and served models to them token by token.
 
 _PHRASE = re.compile(r"\^\[\^(?P<left_out>.*)\]\{(?P<least>\d+),(?P<most>\d+)\}\$")
+# Grammars of local servers write repetitions out, so that longer ones are divided.
 _LONGEST_REPEAT = 100
 
 

@@ -50,6 +50,7 @@ class CleanImage:
         return len(self.png)
 
 
+# A frame is cleaned once for all of its questions.
 _KEPT_BYTES = 256_000_000
 
 
@@ -139,6 +140,7 @@ def evidence_sha256(evidence: Evidence) -> str:
 # Words drawn into a picture: a caption in the pixels tells a judge what no metadata scan can see. A reading that shares
 # a word with the story's texts is a leak; any other, a shop sign for one, is only reported.
 
+# Shorter words stand in every picture by chance ("no", "if") and give nothing away.
 _SHORTEST = 3
 
 
@@ -164,6 +166,7 @@ def leaked_words(drawn: Sequence[str], secrets: Iterable[str]) -> list[str]:
 
 _PIXEL_CHUNKS = frozenset((b"IHDR", b"IDAT", b"IEND"))
 _HASH = re.compile(r"[0-9a-f]{64}")
+# Three letters are found in the bytes of any PNG by chance.
 _SHORTEST_SECRET = 4
 
 

@@ -19,6 +19,7 @@ from katha.schema import Packet
 
 _KEPT = 256
 """Pictures that are kept as they were made smaller; those of a few dozen boards."""
+# Smaller pictures show no faces: a packet that does not fit even so is refused.
 _LEAST = 128
 _IN_BASE64 = 4 / 3
 _SPARE = 0.95

@@ -27,7 +27,9 @@ from katha.schema import CONDITIONS
 
 STRENGTH = np.array([1 / 2, 1 / 6, 1 / 2, 5 / 6])
 """What a vote counts by stated confidence: none, low, medium, high (the middle of each third of the scale)."""
+# Weights are learned on four fifths of the stories and tried on the fifth.
 _FOLDS = 5
+# With fewer labels a fold holds too few of one kind to fit anything.
 _FEWEST = 20
 
 Floats = NDArray[np.float64]

@@ -16,6 +16,7 @@ from katha.eval_bridge.scoring.ranks import mean_ranks, normal_tail, signed_rank
 from katha.eval_bridge.scoring.statistics import Floats, bonferroni
 from katha.schema.people import PreferencePair, PreferenceTest
 
+# The paper's level (Sec. H).
 LEVEL = 0.05
 OVERALL = "overall"
 """The criterion of a preference that names none."""

@@ -24,6 +24,7 @@ from katha.schema import ASKED, CONDITIONS, DIMENSIONS, Condition
 from katha.schema.people import HumanComparison, HumanRecoverability
 from katha.schema.scores import BlockIntervals, DimensionScore, Interval
 
+# The paper's level (Sec. H).
 LEVEL = 0.05
 _STG = len(CONDITIONS)
 _GAINS = {"none": _STG + 1, "gain_image": _STG + 2, "gain_text": _STG + 3}

@@ -22,6 +22,7 @@ from katha.schema import (
     StoryRecord,
 )
 
+# The paper's prompts offer four answers and `Unclear` (E.5).
 DISTRACTORS = 3
 ORDERED = " before "
 """What stands between two events that are told in their order."""

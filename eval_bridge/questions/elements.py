@@ -33,6 +33,7 @@ WRITTEN, MAKING = "element_questions", "element_making"
 """Fields of a record: the questions by kind, and how they were made."""
 PROMPTS = ("elements", "elements_read")
 _WRONG = 3
+# Twelve facts a scene, and of all no more than one reply holds.
 _MOST = 60
 
 
@@ -180,16 +181,21 @@ def _as_read(
     }
 
 
+def has_elements(record: StoryRecord, kind: Kind) -> bool:
+    """Return whether a record has questions of a kind that a model wrote."""
+    rows = (record.model_extra or {}).get(WRITTEN)
+    return isinstance(rows, dict) and bool(rows.get(kind))
+
+
 def written_elements(record: StoryRecord, kind: Kind) -> list[Question]:
     """Return the questions of a kind that a record has.
 
     Raises:
         RecordError: it has none.
     """
-    rows = (record.model_extra or {}).get(WRITTEN) or {}
-    if not isinstance(rows, dict) or not rows.get(kind):
+    if not has_elements(record, kind):
         raise RecordError(
             f"Story {record.story_id!r} has no questions of the kind {kind!r} that a model wrote.",
             hint=f"Make them: katha bench questions STORIES --model MODEL --evaluator {kind} --out FILE.",
         )
-    return [Question.model_validate(row) for row in rows[kind]]
+    return [Question.model_validate(row) for row in (record.model_extra or {})[WRITTEN][kind]]

@@ -35,6 +35,7 @@ from katha.schema import (
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 _RULES = load_config("building.yaml")
+# A changed scene in which most characters are new is another story.
 _KEPT_CHARACTERS = 0.5
 MOST_VARIANTS = 2
 

@@ -25,6 +25,7 @@ MARGIN = 10.0
 """So many points the text has to be above chance, with the whole interval."""
 LEAST_VALID = 0.4
 """The least share of the scored questions that is valid."""
+# Of a single question there is no share to speak of.
 _FEWEST_VALID = 2
 CANNOT = "cannot be measured with this judge"
 
@@ -67,28 +68,61 @@ def why_not(
 
     members: the places of the boards' methods. scored, valid: (members, Q). told: whether the text was asked, too.
     """
-    number, kept = int(scored.sum()), int(valid.sum())
-    if not number:
-        return None  # there is no number to hide
-    if kept < min(_FEWEST_VALID, number) or kept < LEAST_VALID * number:
-        return f"only {kept} of {number} questions are valid ({LEAST_VALID:.0%} are needed)"
     stories = outcomes.story_of
-    asked, able = (len({int(stories[at]) for at in np.nonzero(mask)[1]}) for mask in (scored, valid))
-    if able < FEWEST_STORIES <= asked:
-        return f"only {able} of {asked} stories have a valid question ({FEWEST_STORIES} are needed)"
-    if not told:
-        return None
+    if not scored.any():
+        return None  # there is no number to hide
+    counts = [np.bincount(stories[np.nonzero(mask)[1]], minlength=len(outcomes.stories)) for mask in (scored, valid)]
+    few = _too_few(*counts)
+    if few is not None or not told:
+        return few
     right = outcomes.cells[list(members), judge, TEXT] == RIGHT
     boards, places = np.nonzero(scored)
     chance = np.array([chance_of(item) for item in outcomes.questions])
     above = Excess.of(stories[places].tolist(), (right[boards, places] - chance[places]).tolist())
-    if not above.passes(MARGIN):
-        level = 100.0 * float(chance[places].mean())
-        return (
-            f"from the text {above.mean + level:.0f}% are right where a guess is right in {level:.0f}%, not "
-            f"{MARGIN:.0f} points more with certainty"
-        )
-    return _nothing_gained(outcomes, judge, scored, right)
+    return _only_guessed(above, float(chance[places].mean())) or _nothing_gained(outcomes, judge, scored, right)
+
+
+def why_not_counted(scored: Floats, valid: Floats, chance: Floats) -> str | None:
+    """Return why boards that are known by their counts alone cannot be measured, by the rule of `why_not`.
+
+    scored, valid: (stories, COUNTS), summed over boards and dimensions. chance: (stories,), how often a guess is right
+    in each story, 0 to 1.
+    """
+    asked = scored[:, 0] > 0
+    if not asked.any():
+        return None
+    few = _too_few(scored[:, 0].astype(int), valid[:, 0].astype(int))
+    if few is not None:
+        return few
+    where, above = [], []
+    for at in np.nonzero(asked)[0]:
+        number, right = int(scored[at, 0]), int(scored[at, 1 + TEXT])
+        where += [int(at)] * number
+        above += [1.0 - float(chance[at])] * right + [-float(chance[at])] * (number - right)
+    level = float((chance * scored[:, 0]).sum() / scored[:, 0].sum())
+    return _only_guessed(Excess.of(where, above), level)
+
+
+def _too_few(scored: NDArray[np.int_], valid: NDArray[np.int_]) -> str | None:
+    """Return why so many valid of so many scored questions, story by story, are too few."""
+    number, kept = int(scored.sum()), int(valid.sum())
+    if kept < min(_FEWEST_VALID, number) or kept < LEAST_VALID * number:
+        return f"only {kept} of {number} questions are valid ({LEAST_VALID:.0%} are needed)"
+    asked, able = int((scored > 0).sum()), int((valid > 0).sum())
+    if able < FEWEST_STORIES <= asked:
+        return f"only {able} of {asked} stories have a valid question ({FEWEST_STORIES} are needed)"
+    return None
+
+
+def _only_guessed(above: Excess, chance: float) -> str | None:
+    """Return why text answers that are so far above chance (0 to 1) show no understanding."""
+    if above.passes(MARGIN):
+        return None
+    level = 100.0 * chance
+    return (
+        f"from the text {above.mean + level:.0f}% are right where a guess is right in {level:.0f}%, not "
+        f"{MARGIN:.0f} points more with certainty"
+    )
 
 
 def why_no_gap(

@@ -22,8 +22,11 @@ FEWEST_STORIES = 6
 """With fewer, no two-sided exact paired test can reach 5% (2 / 2**5 is more), so no interval is given."""
 FEWEST_RATERS = 2
 """Of participants there are few: Student's t makes the interval as wide as they are few."""
+# Two-sided 95%: a fortieth on either side.
 _LEVEL = 0.975
+# What is left of zero after sums of doubles; gaps are multiples of 1/n and far above it.
 _NOTHING = 1e-12
+# Fisher's z of 1 is infinite, and of this 7.25: an interval then ends at 1.
 _MOST_R = 0.999999
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 

@@ -269,6 +269,7 @@ def correct(
 
 _EFFICIENCY = 3.0 / math.pi
 DIFFERENCES = (2.0, 3.0, 5.0, 7.0)
+# More stories than anybody judges: "not to be shown" is then the answer.
 _MOST_NEEDED = 1_000_000
 
 

@@ -17,7 +17,9 @@ from katha.schema.scores import WilcoxonTest
 # so sums do not depend on their order.
 
 Floats = NDArray[np.float64]
+# Resamples are drawn in parts of 16 MB, so that memory does not grow with their number.
 _CHUNK_CELLS = 2_000_000
+# Whole numbers below it are exact in float32.
 _EXACT = 2.0**24
 _NOTHING = 1e-12
 _EXACT_STORIES = 200

@@ -144,6 +144,7 @@ def finding(row: RowComparison) -> Finding:
     return "lower" if high < 0 else "higher"
 
 
+# A reader keeps no more; the page has every pair.
 _MOST_SENTENCES = 7
 
 

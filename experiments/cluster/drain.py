@@ -41,12 +41,14 @@ from katha.jsonio import sha256_hex
 
 _DEPTH = 2
 """Items that an actor has at a time: the next is there when one is done."""
+# A worker that dies three times over one item dies of the item: it is told as failed.
 _TRIES = 3
 _AHEAD = 4
 """Items that are taken from the command's list before anybody can begin them, for each worker."""
 _LOOK, _BRIEF = 1.0, 0.05
 _PATIENCE = 180.0
 """Seconds that a worker may take to begin before it is given up."""
+# Items that wait for services at once, a thread each: they take no station and hardly any time of the processor.
 _AT_HOME = 64
 _TOLD_EVERY = 0.2
 _SHARED = ("KATHA_", "HF_H", "OMP_", "MKL_", "OPENBLAS_", "TOKENIZERS_")

@@ -26,6 +26,7 @@ from katha.sqlite_index import LockTaken, file_lock
 FILE = "job.json"
 _LOCK = ".lock"
 _EVERY = 2.0
+# Garbage collection and a swap can hold a process for seconds, not for a minute.
 _SILENT = 60.0
 _LOOK = 0.1
 

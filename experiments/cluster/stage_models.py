@@ -40,6 +40,7 @@ Memory = dict[str, Any]
 and errors."""
 
 _HOSTED = ("anthropic:", "openai:", "gemini:", "vllm:", "sglang:")
+# An item that comes to so many stages goes in a circle.
 _HOPS = 40
 
 

@@ -45,6 +45,7 @@ from katha.store import StoreKind, Workspace
 Order = Callable[[Answer], tuple[int, ...] | None]
 """A row's place, or None for a row that is not part of the evaluation (any more)."""
 
+# What a cut of power may cost: a second of answers, which the cache has anyway.
 _SYNC_SECONDS = 1.0
 
 

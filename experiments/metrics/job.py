@@ -7,6 +7,7 @@ nothing again, after a kill it goes on, and what a judge could not be reached fo
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from katha.config import cache_folder, katha_version
 from katha.errors import UsageError
@@ -48,8 +49,30 @@ _PRETENDED = JudgeReply(
 """What a dry run takes a judge to say: a list, a score and a word, so that what is asked next is counted, too."""
 
 
+class MetricSeconds(BaseModel):
+    """What one metric took on this machine.
+
+    pieces: boards, or methods of a metric of sets. pictures: in them. seconds: with those of its judge's answers.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    pieces: int = 0
+    pictures: int = 0
+    seconds: float = 0.0
+
+    def more(self, pictures: int, seconds: float) -> MetricSeconds:
+        """Return it with one more piece."""
+        return MetricSeconds(
+            pieces=self.pieces + 1, pictures=self.pictures + pictures, seconds=round(self.seconds + seconds, 6)
+        )
+
+
 class MetricsState(ExperimentState):
-    """`metrics.json`: what was measured, how, and what asking came to."""
+    """`metrics.json`: what was measured, how, and what asking came to.
+
+    seconds: by metric, of what was measured now and not found (ViStoryBench, Table S9).
+    """
 
     differs: ClassVar[str] = "other boards, metrics, mode or judge"
 
@@ -60,6 +83,7 @@ class MetricsState(ExperimentState):
     boards: int = 0
     calls: Account | None = None
     budget: Limits | None = None
+    seconds: Mapping[str, MetricSeconds] = Field(default={}, exclude_if=lambda value: not value)
 
 
 METRICS = StoreKind("measurement", "metrics.json", MetricsState)
@@ -243,6 +267,8 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         self._log = self._path / "measured.jsonl"
         self._done: set[str] = set()
         self._engine: JudgingEngine | None = None
+        self._seconds: dict[str, MetricSeconds] = {}
+        self._timed = threading.Lock()
 
     def begin(self) -> MetricsState:
         return self._job.state()
@@ -318,8 +344,16 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         for name, metric in self._job.metrics.items():
             key = self._key(name, place.method, place.record.story_id, place.mark)
             if isinstance(metric, Metric) and key not in self._done:
-                context = self._job.context(metric, features, self._engine)
-                write(_Measured(key=key, values=tuple(_of_board(metric, shared, context))))
+                context, started = self._job.context(metric, features, self._engine), time.perf_counter()
+                values = tuple(_of_board(metric, shared, context))
+                self._took(name, len(read[0].images) if read else 0, started)
+                write(_Measured(key=key, values=values))
+
+    def _took(self, name: str, pictures: int, started: float) -> None:
+        """Count what a piece of work under a metric took."""
+        with self._timed:
+            known = self._seconds.get(name, MetricSeconds())
+            self._seconds[name] = known.more(pictures, time.perf_counter() - started)
 
     def _set(self, name: str, metric: SetMetric, features: Features, write: Callable[[_Measured], None]) -> None:
         methods: dict[str, list[BoardPlace]] = {}
@@ -328,8 +362,18 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         for method, places in methods.items():
             key = self._key(name, method, *(place.mark for place in places))
             if key not in self._done:
-                context = self._job.context(metric, features, self._engine)
-                write(_Measured(key=key, values=tuple(measure_set(metric, method, _readable(places), context))))
+                context, started = self._job.context(metric, features, self._engine), time.perf_counter()
+                pictures = 0
+
+                def boards(places: Sequence[BoardPlace] = places) -> Iterator[MetricBoard]:
+                    nonlocal pictures
+                    for board in _readable(places):
+                        pictures += len(board.images)
+                        yield board
+
+                values = tuple(measure_set(metric, method, boards(), context))
+                self._took(name, pictures, started)
+                write(_Measured(key=key, values=values))
 
     def _rows(self) -> Iterator[_Measured]:
         if self._log.exists():
@@ -351,7 +395,8 @@ class _Measurement(Experiment[MetricsState, MetricTable]):
         table = table.model_copy(update={"judge": job.judge_name or None, "status": status})
         write_files(self._path, table, values)
         calls = self._engine.tallies[job.judge_name].account() if self._engine is not None else None
-        self.state = self.state.model_copy(update={"calls": calls, "budget": self._budget.limits()})
+        told = {"calls": calls, "budget": self._budget.limits(), "seconds": self._seconds}
+        self.state = self.state.model_copy(update=told)
         return ExperimentEnd(table, Outcome.of_finished(outcome.statuses, outcome.causes), status)
 
 

@@ -25,6 +25,7 @@ from katha.schema.scores import Interval
 Floats = NDArray[np.float64]
 Block = Literal["raw", "filtered", "common_valid"]
 Values = Mapping[str, Mapping[tuple[str, str], float]]
+# The three boards that two measures rank farthest apart are worth a look.
 _PARTED = 3
 
 

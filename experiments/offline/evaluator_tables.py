@@ -18,6 +18,7 @@ from katha.eval_bridge.matching.rules import make_decider, open_rule, settle
 from katha.eval_bridge.packets.instructions import require_variant
 from katha.eval_bridge.people.agreement import alignment, correlation, localization, place_judgments
 from katha.eval_bridge.people.judgments import Judgment
+from katha.eval_bridge.questions.elements import has_elements
 from katha.eval_bridge.questions.evaluators import DEFAULT_EVALUATOR, load_evaluator
 from katha.eval_bridge.scoring.gate import why_no_gap
 from katha.eval_bridge.scoring.outcomes import RIGHT, Outcomes, collect
@@ -26,7 +27,7 @@ from katha.eval_bridge.scoring.rows import row_counts, row_numbers
 from katha.eval_bridge.scoring.statistics import BOTH
 from katha.experiments.ablate.tally import coarse_story
 from katha.experiments.offline.robustness import StudyFiles
-from katha.schema import DIMENSIONS
+from katha.schema import DIMENSIONS, StoryRecord
 from katha.schema.robustness import EvaluatorRow, EvaluatorTable, MatchingRow
 
 
@@ -64,6 +65,16 @@ class TableSpec(BaseModel):
         """The evaluations that its rows need, each once, with their settings."""
         return {row.study: row.asked for row in self.rows.values()}
 
+    def asked_of(self, records: Sequence[StoryRecord]) -> TableSpec:
+        """Return it without the rows whose questions a model has not written for every one of these stories."""
+        kinds = {name: load_evaluator(row.evaluator).written for name, row in self.rows.items()}
+        rows = {
+            name: row
+            for name, row in self.rows.items()
+            if (kind := kinds[name]) is None or all(has_elements(record, kind) for record in records)
+        }
+        return self.model_copy(update={"rows": rows})
+
     @property
     def varies(self) -> bool:
         """Return whether its rows differ by their prompts."""
@@ -93,13 +104,19 @@ def evaluator_table(
     studies: Mapping[str, StudyFiles],
     judgments: Sequence[Judgment] = (),
 ) -> EvaluatorTable:
-    """Return the table's rows from its evaluations, by name.
+    """Return the table's rows from its evaluations, by name; a row without an evaluation is left out and named.
 
     judgments: people's, with `failing` and `human_score` of boards, and `right` of questions under text+image.
     """
     spec = load_table(number)
-    rows = [_row(name, row, studies[row.study], judgments) for name, row in spec.rows.items()]
+    rows = [_row(name, row, studies[row.study], judgments) for name, row in spec.rows.items() if row.study in studies]
     notes = []
+    left = [row.evaluator for row in spec.rows.values() if row.study not in studies]
+    if left:
+        notes.append(
+            f"Not asked, for the stories have no such questions by a model: {', '.join(left)} (`katha bench questions "
+            "--evaluator`)."
+        )
     if not judgments:
         notes.append(
             "No judgments by people were given (--human FILE): localization, correlation and leakage are null."

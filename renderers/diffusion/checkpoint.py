@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 _TEXTS = (".json", ".txt", ".model")
+# About safetensors' own limit of a header.
 _LONGEST_HEADER = 100 << 20
 _PREFIX = "model.diffusion_model."
 """What whole checkpoints of other programs put before the denoiser's names."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _COMMON = ("prompt", "width", "height", "num_inference_steps", "generator")
 _SCALES = ("true_cfg_scale", "guidance_scale")
 """What pipelines call the scale of guidance; of two, the first is that away from the negative prompt."""
+# CLIP reads 77 tokens, of which two are its marks.
 _CLIP_TOKENS = 75
 
 

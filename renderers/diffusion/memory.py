@@ -35,6 +35,7 @@ _HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(\S+\.safetensors)")
 _DOWN = ("lora_A.", "lora_down.", "lora.down.", "lora_linear_layer.down.", "lora.down_layer.")
 _PIECE = re.compile(r"\._(weight|bias)_\w+$")
 """What torchao calls the tensors that one packed tensor is kept as."""
+# A suite draws the same prompts with every seed: their embeddings are kept, and only so many.
 _PROMPTS = 512
 
 

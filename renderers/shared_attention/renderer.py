@@ -58,6 +58,7 @@ VIEWS = ("full body, from the front", "close-up of the face", "full body, from t
 """The views of a character's portraits, in order; more portraits than views repeat them with other noise."""
 _GIB = 1 << 30
 _FLOAT = 4
+# CLIP's window, with its two marks.
 _WORDS = 77
 
 

@@ -20,6 +20,7 @@ _LONGEST_ID = 40
 _TAKEN = ("hd", "rm", "fx", "f", "bg")
 _COMMON = (("hd", "fx"), ("rm",))
 """What belongs to nobody and is drawn in one share: hands and signs, places."""
+# Hands, signs and places weigh as three characters when the shares are made even.
 _COMMON_WORK = 3
 _SMALL = frozenset({"the", "a", "an", "of", "old", "young", "little"})
 

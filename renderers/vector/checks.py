@@ -44,6 +44,7 @@ LEAST_SHARE = 0.003
 _LEAST_INSIDE = 0.35
 _SEEN = 10
 """A change of a channel, of 255, that counts."""
+# Alpha or colour above half counts as drawn: antialiased edges fall on either side alike.
 _HALF = 127
 _OPAQUE = 250
 _SMALL_HOLES = 0.05

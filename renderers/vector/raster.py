@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["layers", "rasterise"]
 
+# A drawing that needs more is a bomb of filters or tiles.
 MOST_MEMORY = 300_000_000
 SECONDS = 2.0
 SECONDS_PASSED = 8.0
@@ -41,6 +42,7 @@ _ORDINARY = 1_000_000
 """Pixels of a picture that gets no more than its seconds."""
 _FOR_EACH = 4
 """Pictures of a batch for which another process is worth while."""
+# Each holds a renderer of its own; a board has some ten frames.
 _MOST_PROCESSES = 4
 _WALL = 30.0 if hasattr(signal, "setitimer") else 3.0
 """How many times its seconds a drawing may take by the clock, where other work may be in its way."""

@@ -18,6 +18,7 @@ from katha.errors import RenderError, first_line
 
 __all__ = ["Drawing", "DrawingFault", "own_part", "read_svg", "self_contained", "write_svg"]
 
+# A frame drawn by a model has hundreds; many times that is a loop or an attack.
 MOST_NODES = 20_000
 MOST_EXPANDED = 60_000
 """Elements that are drawn when every reference is followed."""
@@ -26,6 +27,7 @@ MOST_REFERENCE_DEPTH = 150
 MOST_FILTER_STEPS = 120
 """Steps of filters (a blur, an offset) that are run when every reference is followed."""
 MOST_PATH_LETTERS = 500_000
+# Wider blurs cost seconds a frame and show nothing that eight pixels do not.
 MOST_BLUR = 8.0
 FARTHEST = 1e5
 MOST_PERCENT = 1_000.0

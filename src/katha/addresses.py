@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from katha.errors import UsageError
 
 NO_URL = "an address is http://HOST/PATH or https://HOST/PATH"
+# What browsers and servers take.
 _LONGEST = 2_000
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f\\]")
 

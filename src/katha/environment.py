@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
+# git on a network drive may hang; the record is then without a commit.
 _SECONDS = 5
 _PACKAGES = (
     *("numpy", "pillow", "pydantic", "langgraph", "katha-sketch", "resvg-py", "scipy", "scikit-image", "onnxruntime"),

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from katha.jsonio import sha256_hex
 
+# A story's id becomes a folder's name, and file systems take 255 bytes with what is put after it.
 _MOST_BYTES = 128
 _OF_NAME = 64
+# 24 bits tell apart the few names that are shortened to one.
 _MARK = 6
 
 

@@ -36,9 +36,12 @@ MOST_KEPT_JSON = 512_000_000
 """Bytes of a JSON file that a command wrote into its own folder: a table of 25,000 stories is one."""
 MOST_LINE = 4_000_000
 """Bytes of one line of JSON Lines or CSV; a file of lines may have any size."""
+# A line of this length is no record of stories or answers, but another kind of file.
 _MOST_SKIPPED = 256_000_000
 _SURROGATES = ("\\ud", "\\uD")
+# Python's recursion ends at a thousand frames, of which a level takes several.
 _DEEPEST_YAML = 200
+# Aliases of YAML multiply: a file of ten lines can hold a billion values.
 _MOST_VALUES = 2_000_000
 
 

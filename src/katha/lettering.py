@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SURE = 0.6
+# Signs of one or two letters tell no answer.
 _SHORTEST = 3
 _SEEN = 0.5
 """A line that is painted over may be read less surely than one that is reported."""

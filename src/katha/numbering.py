@@ -95,6 +95,7 @@ _DAY = re.compile(r"(?<![^\W\d_])([a-z]{3})[a-z]*\.? (\d{1,2}), ((?:19|20)\d\d),
 _RUN = re.compile(r"[^\W_]+")
 _PIECES = re.compile(r"\d+|\D+")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
+# Longer numbers in file names are hashes and order nothing.
 _MOST_DIGITS = 30
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 

@@ -22,10 +22,12 @@ ORDER_HELP = "What pictures' names are ordered by where that is not plain: a wor
 _NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 LAST = "last"
 _SHOWN = 8
+# 2014 to 2039 in Unix seconds: a number between is a time.
 _EPOCH = (1_400_000_000, 2_200_000_000)
 _FORTNIGHT = 14 * 86_400
 _LOOSE = 1_000
 _WIDE = 4
+# Numbers that people leave gaps in: 10, 20, 30 are one, two, three.
 _STEPS = (1_000, 100, 10, 5)
 _SPARSE = 6
 """Apart as far as this, numbers are those of a film's frames and not of a board's."""

@@ -265,6 +265,7 @@ class ByteCache(Generic[V]):
             self._held = 0
 
 
+# Some forty decoded frames of 1024 pixels.
 _KEPT_BYTES = 128_000_000
 
 

@@ -21,8 +21,10 @@ from katha.jsonio import canonical
 from katha.protocols import Capabilities, Renderer, Similarity
 from katha.registry import OWN_PLUGINS
 
+# A specification is part of every cache key; a megabyte of it is weights that were put there by mistake.
 _MOST_SPEC = 1_000_000
 _LONGEST_SIDE = 16_384
+# Half-precision encoders give lengths within a hundredth of 1.
 _ROUGHLY_ONE = 1e-2
 
 

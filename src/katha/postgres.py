@@ -37,6 +37,7 @@ _LINE: dict[str, Any] = {
     "tcp_user_timeout": 20_000,
 }
 """What the address does not say otherwise: a machine that has gone without a word is found out within half a minute."""
+# Rows a round trip: a list of millions does not fill the memory.
 _PAGE = 500
 _LONGEST_WORK = 500
 _SCHEMA = (

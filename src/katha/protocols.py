@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from katha.models.base import Purse, TextModel
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+# Tokens a word of English; a renderer that can count says `count_tokens`.
 _PER_WORD = 4 / 3
 WIDE = 0x2E80
 """The first letter of the scripts that put no blanks between words."""

@@ -24,6 +24,7 @@ from filelock import lock_descriptor
 from katha.errors import StoreError
 from katha.jsonio import sha256_hex
 
+# Locks are held for a single small write.
 _POLL_SECONDS = 0.005
 
 
@@ -183,8 +184,10 @@ def file_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
 # quick answers, while slow (paid) answers are flushed one by one.
 
 _FLUSH_SECONDS = 1.0
+# Claims share so many files: two of a thousand works rarely meet, and a folder stays small.
 _CLAIM_FILES = 256
 _PAGE = 500
+# A writer on a slow network drive can hold the database for seconds.
 _BUSY_SECONDS = 60.0
 _NEW = "IF NOT EXISTS "
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)

@@ -38,6 +38,7 @@ _RECORD_SUFFIXES = (".json", ".jsonl")
 _WORDS = (".md", ".txt", ".markdown")
 _NO_STORIES = re.compile(r"(?:readme|licen[cs]e|changelog|contributing|notice|copying|authors|index)\b", re.IGNORECASE)
 """Files of a folder of stories that tell none, by how their names begin."""
+# Longer first lines are the first sentence of the story.
 _TITLE_LIMIT = 120
 _SMALL_WORD = 3
 _LISTED = re.compile(r"\s*(?:[-*+•–]\s|\d+[.)]\s|(?:INT|EXT|EST|I/E)[. /])")

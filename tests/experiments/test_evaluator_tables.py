@@ -21,12 +21,13 @@ from katha.app.evaluator_tables import evaluate_table
 from katha.app.reports.data_tables import dagger, score_tables
 from katha.app.reports.figures import table_figure
 from katha.errors import RecordError, UsageError
+from katha.eval_bridge.questions.elements import WRITTEN
 from katha.eval_bridge.questions.evaluators import evaluator_questions, load_evaluator
 from katha.eval_bridge.scoring.scores import score
 from katha.experiments.offline.evaluator_tables import LETTER_RULES, evaluator_table, load_table, matching_rows
 from katha.experiments.offline.robustness import read_study
 from katha.experiments.offline.scoring import score as score_files
-from katha.schema import Answer
+from katha.schema import Answer, StoryRecord
 from katha.schema.scores import Comparison
 from katha.stories import load_stories
 from katha.tables import Column, DataTable, NumberWithInterval
@@ -148,7 +149,9 @@ def test_a_row_agrees_with_a_second_computation(
 def test_tables_name_evaluators_and_rows_that_there_are() -> None:
     assert list(load_table(58).rows)[-1] == list(load_table(60).rows)[-1] == "full"
     assert len(load_table(58).rows) == len(load_table(60).rows) == 7
-    built_up = [load_evaluator(row.evaluator) for row in load_table(3).rows.values()][4:]
+    third = [load_evaluator(row.evaluator) for row in load_table(3).rows.values()]
+    assert [item.written for item in third[4:7]] == ["tifa", "dsg", "geneval"]
+    built_up = third[7:]
     parts = [(item.own, item.dimensions, item.contrastives) for item in built_up]
     assert parts == [(False, False, False), (True, False, False), (True, True, False), (True, True, True)]
     assert [row.evaluator for row in load_table(54).rows.values()][4:] == [
@@ -178,6 +181,24 @@ def test_questions_without_dimensions_are_under_one_instruction() -> None:
     assert len({item.question_type for item in scenes}) > 1
 
 
+def with_elements(record: StoryRecord, *kinds: str) -> StoryRecord:
+    """A record with two questions of each kind that a model is taken to have written."""
+    names = ["fox", "crow", "cheese", "tree", "river"]
+    rows = [
+        {
+            "question_id": f"{record.story_id}_element_{at}",
+            "story_id": record.story_id,
+            "question_type": "action_visibility",
+            "question": f"What is in scene {at}?",
+            "gold_answer": names[at],
+            "accepted_answers": [names[at]],
+            "options": [*names, "Unclear"],
+        }
+        for at in (1, 2)
+    ]
+    return StoryRecord.model_validate({**record.model_dump(mode="json"), WRITTEN: dict.fromkeys(kinds, rows)})
+
+
 @pytest.mark.parametrize("table", [3, 58, 60, 72])
 def test_one_command_asks_for_every_row_and_writes_the_table(
     table: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,6 +207,8 @@ def test_one_command_asks_for_every_row_and_writes_the_table(
     monkeypatch.setenv("KATHA_ALLOW_CODE", "choosers:HashChooser")
     stories = load_stories(str(EXAMPLES))[:2]
     source = tmp_path / "stories.jsonl"
+    if table == 3:  # two of the three kinds of questions by a model are there
+        stories = [with_elements(record, "tifa", "geneval") for record in stories]
     source.write_text("".join(record.model_dump_json() + "\n" for record in stories))
     draw(tmp_path / "flux", stories)
     people = [
@@ -199,7 +222,12 @@ def test_one_command_asks_for_every_row_and_writes_the_table(
     assert not (tmp_path / "out").exists()
     done = CliRunner().invoke(app, [*words, "--human", str(tmp_path / "people.jsonl"), "--resamples", "20"])
     assert done.exit_code == 0, done.output
-    spec = load_table(table)
+    spec = load_table(table).asked_of(stories)
+    assert ("tifa_model" in spec.rows, "dsg_model" in spec.rows, "geneval" in spec.rows) == (
+        (True, False, True) if table == 3 else (False, False, False)
+    )
+    notes = json.loads((tmp_path / "out" / f"table-{table}.json").read_text())["notes"]
+    assert any("dsg-model" in note for note in notes) == (table == 3)
     assert all((tmp_path / "out" / name / "eval.json").is_file() for name in spec.studies)
     rows = list(csv.DictReader((tmp_path / "out" / f"table-{table}.csv").read_text().splitlines()))
     assert [row["Row"] for row in rows] == list(spec.rows)

@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import PixelJudge, _hash, plugins, story
+from evals import draw
+from typer.testing import CliRunner
 
+from katha.app.cli.main import app
 from katha.app.reports.page import own_numbers, unscored
 from katha.app.reports.study_pages import write_ablation_report
 from katha.app.reports.study_tables import ablation_tables
@@ -31,22 +34,14 @@ from katha.experiments.offline.robustness import read_study, robustness
 from katha.protocols import Evidence, JudgePrompt, JudgeReply
 from katha.schema import CONDITIONS, DIMENSIONS, Answer, Question, StoryRecord
 from katha.schema.scores import JudgeScores, Scores
+from katha.stories import load_stories
 from katha.tables import write_tables
 
+ROOT = Path(__file__).parents[2]
 GAPS = {
-    *(
-        "stg",
-        "stg_ci95",
-        "delta_stg",
-        "gap",
-        "latent_gap",
-        "difference",
-        "stg_a",
-        "stg_b",
-        "ci95_stg",
-        "text_minus_image",
-    ),
-    *("filtered_stg", "raw_stg", "common_valid_stg", "common_valid_ci95", "unguessed_stg", "stg_before", "stg_after"),
+    *("stg", "stg_ci95", "delta_stg", "gap", "latent_gap", "difference", "stg_a", "stg_b", "ci95_stg"),
+    *("text_minus_image", "default_stg", "cross_validated", "filtered_stg", "raw_stg", "common_valid_stg"),
+    *("common_valid_ci95", "unguessed_stg", "stg_before", "stg_after"),
 }
 
 
@@ -190,6 +185,94 @@ def test_an_ablation_by_a_judge_at_chance_prints_no_gap_anywhere(ablated: Path) 
 def test_tables_of_a_study_that_cannot_be_measured_are_refused(ablated: Path) -> None:
     with pytest.raises(UsageError, match=CANNOT):
         robustness(read_study(ablated), resamples=20)
+
+
+SHOWN = re.compile(r"STG (?:of |is )?(?:<b>)?[+-]?\d+(?!\d*%)|[+-]?\d+\.\d points|difference [+-]?\d")
+"""A gap in words; a table's cells are read by their columns."""
+
+
+def shown(text: str) -> list[str]:
+    """Return what a terminal or a page says of a gap: in words, or under a column STG of a table of fixed columns."""
+    found = SHOWN.findall(text)
+    lines = text.splitlines()
+    for at, head in enumerate(lines):
+        end = re.search(r"\bSTG\b(?=\s{2,}|$)", head)
+        if end is not None and not head.lstrip().startswith(("Note", "image, STG")):
+            rows = lines[at + 1 : at + 4]
+            found += [row for row in rows if re.search(r"\d\s*$", row[: end.end()][-8:].rstrip()[-3:] + " ")]
+    return found
+
+
+def walked(folder: Path) -> list[str]:
+    """Return every gap in the files of a folder, whatever their kind."""
+    found: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".json", ".jsonl"):
+            whole = [path.read_text()] if path.suffix == ".json" else path.read_text().splitlines()
+            found += [f"{path.name}{place}" for text in whole for place in gaps(json.loads(text))]
+        elif path.suffix == ".csv":
+            for row in csv.DictReader(path.read_text().splitlines()):
+                told = {name: value for name, value in row.items() if name and re.search("STG|hange|[Dd]iff", name)}
+                found += (
+                    [f"{path.name}: {told}"] if any(re.search(r"\d", value or "") for value in told.values()) else []
+                )
+        elif path.suffix in (".html", ".md", ".tex", ".yaml"):
+            found += [f"{path.name}: {item}" for item in SHOWN.findall(path.read_text())]
+    return found
+
+
+@pytest.fixture
+def chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six of the examples, and boards of theirs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KATHA_ALLOW_CODE", "choosers:HashChooser doubles:BlockRenderer doubles:ScenePlanner")
+    records = load_stories(str(ROOT / "examples"))[:6]
+    Path("stories.jsonl").write_text("".join(record.model_dump_json() + "\n" for record in records))
+    Path("one.jsonl").write_text(records[0].model_dump_json() + "\n")
+    draw(Path("flux"), records)
+    draw(Path("other"), records, 1)
+    return tmp_path
+
+
+DRAWN = ("--renderer", "doubles:BlockRenderer", "--planner", "doubles:ScenePlanner", "--judge", "choosers:HashChooser")
+VERBS = {
+    "eval": ("eval", "stories.jsonl", "--boards", "flux", "--boards", "other", *DRAWN[4:], "--resamples", "20"),
+    "run": ("run", "one.jsonl", *DRAWN),
+    "compare": ("compare", "stories.jsonl", *DRAWN, "--mode", "base", "--mode", "full", "--seeds", "42"),
+    "tune": ("tune", "stories.jsonl", *DRAWN, "--seeds", "42", "--settings", "50", "--lock", "lock.yaml", "--keep"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_by_a_judge_at_chance_prints_no_gap(verb: str, chance: Path) -> None:
+    done = CliRunner().invoke(app, [*VERBS[verb], "--out", "out"])
+    assert done.exit_code in (0, 1), done.output
+    assert CANNOT in done.output
+    assert shown(done.output) == []
+    assert walked(chance / "out") == []
+    pages = list((chance / "out").rglob("report.html"))
+    assert pages
+    assert all(CANNOT in page.read_text() for page in pages)
+    if verb == "eval":
+        scored = CliRunner().invoke(
+            app, ["score", "stories.jsonl", "--answers", "out/answers.jsonl", "--out", "s.json"]
+        )
+        assert CANNOT in scored.output
+        assert shown(scored.output) == list(gaps(json.loads(Path("s.json").read_text()))) == []
+        sent = CliRunner().invoke(app, ["export", "out", "--to", "hub-results", "--dataset", "a/b", "--out", "hub"])
+        assert isinstance(sent.exception, UsageError)
+        assert CANNOT in str(sent.exception)
+        assert not Path("hub").exists()
+
+
+def test_the_walk_finds_a_gap_in_every_kind_of_file(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"rows": [{"stg": 3.2}]}')
+    (tmp_path / "b.csv").write_text("Method,STG\nflux,12.0\n")
+    (tmp_path / "c.html").write_text("<p>The best reaches an STG of 4.1, of others STG of <b>2</b>.</p>")
+    assert len(walked(tmp_path)) == 4
+    assert shown("  board   image     STG   valid\n  flux     61.0    12.5   3 of 6\n")
+    assert not shown("  board   image     STG   valid\n  flux     61.0       -   3 of 6\n")
 
 
 def test_rows_that_rest_on_next_to_nothing_are_named_together() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +15,7 @@ import pytest
 from commands import Liked
 from doubles import story
 from evals import Watcher, draw, go, records
+from PIL import Image
 from scipy import stats
 
 from katha.app.reports.metrics_page import write_metrics_report
@@ -126,6 +129,46 @@ def test_every_method_has_its_number_and_nothing_is_measured_twice(tmp_path: Pat
     page = (first.out / "report.html").read_text()
     assert "Good &amp; fair" in page
     assert "No judge has answered about these boards" in page
+
+
+def test_a_part_of_the_stories_stands_beside_all_of_them_in_one_table(tmp_path: Path) -> None:
+    """ViStoryBench's Table S2: the lite set beside the full one, each mean over its own stories."""
+    stories = records(3)
+    full = draw(tmp_path / "full", stories).folder
+    for record in stories[:2]:
+        shutil.copytree(full / record.story_id, tmp_path / "lite" / record.story_id)
+    result = run(tmp_path, [Bright()], boards=[f"full={full}", f"lite={tmp_path / 'lite'}"])
+    light = [
+        np.mean([np.asarray(Image.open(path).convert("RGB")) for path in sorted((full / record.story_id).iterdir())])
+        for record in stories
+    ]
+    cells = {row.method: row.cells["bright/mean"] for row in result.table.rows}
+    assert (cells["full"].boards, cells["lite"].boards) == (3, 2)
+    assert cells["full"].value == pytest.approx(np.mean(light), abs=1e-6)
+    assert cells["lite"].value == pytest.approx(np.mean(light[:2]), abs=1e-6)
+    assert result.table.nulls == []
+
+
+class Slow(Bright):
+    """Takes its time over every picture."""
+
+    card: ClassVar[MetricCard] = Bright.card.model_copy(update={"name": "slow"})
+
+    def measure(self, board: MetricBoard, context: MetricContext) -> Iterable[MetricValue]:
+        time.sleep(0.02 * len(board.images))
+        yield board.value("mean", 1.0)
+
+
+def test_what_a_metric_takes_is_told_by_picture(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    result = run(tmp_path, [Slow(), Together()])
+    whole = time.perf_counter() - begun
+    took = result.state.seconds
+    assert {name: (one.pieces, one.pictures) for name, one in took.items()} == {"slow": (6, 30), "together": (2, 30)}
+    assert 30 * 0.02 <= took["slow"].seconds < whole
+    assert took["slow"].seconds + took["together"].seconds < whole
+    kept = json.loads((result.out / "metrics.json").read_text())["seconds"]
+    assert kept["slow"] == took["slow"].model_dump()
 
 
 def test_a_killed_measurement_goes_on_with_the_same_bytes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ WORD = re.compile(r"[^\W_]+")
 _SMALL = frozenset(
     ("a", "an", "the", "of", "in", "on", "at", "with", "and", "over", "to", "is", "are", "by", "s", "it")
 )
+# As in `planners.base`: whether a prompt says a word already.
 _STEM = 5
 _STOPS = ".!?\u2026\u3002\uff01\uff1f"
 _CLOSERS = "\"'\u201d\u2019\u00bb)]\u300d\u300f"

@@ -42,6 +42,7 @@ SUFFIXES = (
 """How files end that are stories in a folder of them; any other file is read where it is named."""
 NOTED = "intake"
 """Under this key a record's provenance keeps what its text was read as, and what of it was not read."""
+# A form within a form within a form is read; deeper is a trick.
 _MOST_NESTED = 4
 _SURE = ("Final Draft script", "Fountain script", "subtitles")
 """Kinds that are no prose even where nothing of them is a story."""

@@ -34,6 +34,7 @@ _KNOWN: Mapping[bytes, str] = MappingProxyType(
 """How files begin that are no text, and what they are."""
 _USUAL = ("latin_1", "cp1252")
 _LOOKED_AT = 4_000
+# In UTF-16 of any European language every second byte is null; in UTF-8 none is.
 _FEWEST_NULLS = 0.3
 _SHOWN = 60
 

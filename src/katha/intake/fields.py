@@ -10,6 +10,7 @@ from katha.intake.drafts import Passage, TextDraft, plain_marks, sentence, set_h
 from katha.intake.names import Names, bare, word_set, words
 from katha.intake.screenplays import aged, is_look
 
+# What a plan may have; a longer list is a text and no shot list.
 _MOST_PANELS = 200
 NOBODY = frozenset(
     ("", "none", "nobody", "-", "n/a", "na", "no one", "nc", "no characters", "empty", "\u2013", "\u2014", "null", "x")

@@ -23,6 +23,7 @@ _GROUP = re.compile(
     r"(?P<mark>[:.\u2013\u2014-]*)\s*(?P<rest>.*)$",
     re.IGNORECASE,
 )
+# Headings are short; a longer line is a sentence without a full stop.
 _LONGEST_HEAD = 7
 
 

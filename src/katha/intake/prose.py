@@ -20,6 +20,7 @@ _CHAPTER = re.compile(
 )
 _BREAK = re.compile(r"^\s*(?:[*#~=_.\u2022\u25c6\u2042-]\s*){3,}$|^\s*[\u2042\u2767]\s*$")
 _END = re.compile(r"^\W*(?:the\s+end|fin|finis|end)\W*$", re.IGNORECASE)
+# In words: titles, bylines ("a tale by ... and ..."), and how many lines of a head are looked at.
 _LONGEST_HEAD, _LONGEST_BYLINE, _HEAD_LINES = 6, 9, 2
 _TAG = re.compile(r"</?(?:b|i|u|em|strong|br|p|span|font|small|sup|sub)(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _PAGE = re.compile(r"^\s*(?:-+\s*)?(?:page\s+)?\d{1,4}(?:\s*(?:of|/)\s*\d{1,4})?(?:\s*-+)?\s*$", re.IGNORECASE)

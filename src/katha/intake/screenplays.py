@@ -39,8 +39,10 @@ _SEEN = re.compile(
 """How a line of action begins that says what the camera does: "ANGLE ON Edward, stunned"."""
 _UNSEEN = re.compile(r"(?P<who>[A-Z][\w.'\u2019-]*(?: [A-Z][\w.'\u2019-]*){0,2}) ?\((?:[OV]\. ?[SCO]\.?|off|cont'd)\)")
 _STARTS = frozenset(("the", "a", "an", "he", "she", "they", "it", "his", "her", "their", "there", "we", "this", "that"))
+# One line in capitals is a shout; two with speech below them are a script.
 _FEWEST_CUES = 2
 _FEWEST_GAPS = 0.1
+# "THE SECOND MAN IN BLACK": longer lines in capitals are headings or shouts.
 _LONGEST_CUE = 5
 
 

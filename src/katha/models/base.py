@@ -110,6 +110,7 @@ class PaidModel:
 
 
 _UNSUPPORTED = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern", "default"})
+# As in `packets.instructions`: grammars of local servers write repetitions out.
 _LONGEST_REPEAT = 100
 _TEXT = '[^"\\\\\\x00-\\x1f\\x7f]'
 

@@ -51,6 +51,7 @@ _UNWILLING = frozenset(("moderation_blocked", "content_policy_violation"))
 _SENSITIVE = "SensitiveContentDetected"
 """What ByteDance's codes of prompts and pictures that it would not draw have in common."""
 _SCHEMA_WORDS = ("response_format", "output_config", "json_schema", "schema", "structured")
+# A refusal takes away a fifth of the calls that are under way at once, and not half: limits are seldom far below.
 _SHRINK = 0.8
 _LOG = logging.getLogger("katha")
 PATIENCE = 120.0
@@ -61,6 +62,7 @@ _CHAT = "/v1/chat/completions"
 _PROBE = 30.0
 _NOWHERE = "http://recording"
 """The address of whoever is asked in a replay."""
+# Waits of under two seconds are not worth a line, and one line in a quarter of a minute says enough.
 _TOLD_EVERY = 15.0
 _WORTH_TELLING = 2.0
 _DRAWING = ("temperature", "top_p")

@@ -29,6 +29,7 @@ from katha.sqlite_index import told
 
 FORMAT = 1
 _HEAD = "katha recording"
+# Recordings hold pictures; what opens to more than two gigabytes is a bomb.
 _MOST_PACKED = 512_000_000
 _MOST_OPENED = 2_000_000_000
 _LONG = 200

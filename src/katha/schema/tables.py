@@ -441,7 +441,8 @@ class TuningResult(Result):
 
     cross_validated: STG on stories that the choice did not see, in `folds` parts. equally_good: how many of the
     settings that were tried reach the same STG. repaired: percentage of stories. STG is on the questions valid for
-    the plain board of every seed; `blocks` has the other questions beside it.
+    the plain board of every seed; `blocks` has the other questions beside it. unmeasured: why the judge cannot measure
+    these stories: nothing is chosen then, and there is no STG.
     """
 
     format: Literal[1] = 1
@@ -464,6 +465,7 @@ class TuningResult(Result):
     seconds: float = 0.0
     steering: SteeringAgreement | None = Field(default=None, exclude_if=absent)
     intervals: str = Field(default=PERCENTILE, exclude_if=of_before)
+    unmeasured: str | None = Field(default=None, exclude_if=absent)
 
     @property
     def better(self) -> bool:
