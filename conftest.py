@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,12 @@ from services import PostgresServer, S3Server, postgres_server
 
 
 def pytest_configure() -> None:
-    """Let nothing fail because the machine is busy: how long an example takes to make is no property of the code."""
+    """Let nothing fail because the machine is busy: how long an example takes to make is no property of the code.
+
+    Toy models get one thread, in this process and in those that it starts: several wait for each other where tests run
+    side by side, many times as long as one computes.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("busy")
 

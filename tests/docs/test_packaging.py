@@ -22,7 +22,7 @@ def _tracked() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in _tracked():
         target = source / name
@@ -32,8 +32,13 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    with zipfile.ZipFile(next(out.glob("*.whl"))) as wheel:
-        return wheel.namelist()
+    return next(out.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
 
 
 def _expected() -> set[str]:
@@ -51,6 +56,10 @@ def test_the_wheel_holds_katha_and_nothing_else(wheel_names: list[str]) -> None:
     version = CONFIG["project"]["version"]
     outside = [name for name in wheel_names if not name.startswith(("katha/", f"katha-{version}.dist-info/"))]
     assert outside == []
+
+
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size < 3_000_000
 
 
 def test_no_module_and_no_data_file_is_missing(wheel_names: list[str]) -> None:
