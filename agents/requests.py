@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from katha.agents.context import RunContext
-from katha.agents.pictures import as_drawn
+from katha.agents.pictures import as_drawn, thing_as_drawn
 from katha.compass.repair import Insertion
 from katha.composing import Count, PromptFamily, compose, load_family
 from katha.planners.base import WORD, worded
@@ -20,6 +20,7 @@ __all__ = [
     "frame_request",
     "in_words",
     "inserted_request",
+    "named_props",
     "panel_request",
     "scene_request",
     "stand_ins",
@@ -160,7 +161,11 @@ def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
 
 
 def _props(plan: Plan, told: str) -> tuple[Prop, ...]:
-    """The board's props that a text names, by all of their words or by a noun that only one of them has."""
+    return tuple(map(thing_as_drawn, named_props(plan, told)))
+
+
+def named_props(plan: Plan, told: str) -> tuple[Prop, ...]:
+    """Return the board's props that a text names, by all of their words or by a noun that only one of them has."""
     props = plan.visual.props if plan.visual is not None else []
     nouns = [_noun(item.name) for item in props]
     return tuple(

@@ -162,7 +162,8 @@ class Capabilities:
     None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     sky: its `weather` and `light` do, too; without it the prompt says the weather, and nothing the light.
-    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
+    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`); `things`:
+    props are, too.
     guide: the composition follows the picture that a request brings (`FrameRequest.guide`).
     prompt_family: how its model reads a prompt (`configs/composing.yaml`); without `panel` prompts are composed for it.
     """
@@ -178,6 +179,7 @@ class Capabilities:
     panel: bool = False
     sky: bool = False
     pictures: bool = False
+    things: bool = False
     guide: bool = False
     prompt_family: str = "paragraph"
 
@@ -185,10 +187,10 @@ class Capabilities:
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
-    find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
-    one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
-    those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has drawn (PNG,
-    of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
+    find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each
+    character and prop that has one: those that a person has given of them, where `Capabilities` say that they are drawn
+    from, and those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has
+    drawn (PNG, of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
 
     `place`, `time_of_day`, `light`, `weather`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and
     `contacts` are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone,
