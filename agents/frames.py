@@ -462,7 +462,8 @@ def _insert_once(
     emit: Emit,
 ) -> str:
     """Return the hash of the first request's frame; frames of the others are drawn with it where that saves work."""
-    size = png_size(around.images[max(0, around.position - 1)])
+    # A look that everybody has draws every frame anew: none is there to go by.
+    size = png_size(around.images[max(0, around.position - 1)]) if around.images else context.size
     drawn = drawable_size(renderer.capabilities, size)
     # Pictures of the others are made only for what draws the others, too: a portrait may have to be paid for.
     wished = requests if can(renderer, Renderer.insert_frames) else requests[:1]

@@ -130,7 +130,7 @@ def inside(old: bytes, new: bytes, mask: bytes) -> bytes:
     return as_png(Image.composite(decode(new, "It"), decode(old, "The frame"), Image.open(io.BytesIO(mask))))
 
 
-SHEET = ("age", "color", *LOOK_FIELDS, "reference")
+SHEET = ("age", "color", *LOOK_FIELDS, "reference", "first_look")
 """What a character's sheet holds beside what every plan does; words of it are in prompts and looks already."""
 
 
@@ -141,8 +141,8 @@ def as_drawn(character: Character) -> Character:
 
 
 def thing_as_drawn(prop: Prop) -> Prop:
-    """Return a prop as a renderer is handed it: without the sha256 of its picture, so that it is in no cache key."""
-    return Prop.model_validate(prop.model_dump(exclude={"reference"}))
+    """Return a prop as a renderer is handed it: without what is known of it besides, so that it is in no cache key."""
+    return Prop.model_validate(prop.model_dump(exclude={"reference", "first_look"}))
 
 
 def reference_of(item: Character | Prop) -> str | None:

@@ -404,7 +404,10 @@ class BoardDraft:
             raise UsageError(f"There is a prop {name!r} already.", hint="Give it another name.")
         told = {key: value for key in ("looks", "reference") if (value := getattr(edit, key)) is not None}
         given = {**(old.model_dump() if old is not None else {}), **told, "name": name}
-        new = Prop.model_validate({key: value for key, value in given.items() if value or key != "reference"})
+        first = str(given.get("first_look") or (old.looks if old is not None else ""))
+        given["first_look"] = first if first != given.get("looks", "") else ""
+        kept = {key: value for key, value in given.items() if value or key not in ("reference", "first_look")}
+        new = Prop.model_validate(kept)
         props = [new if item is old else item for item in visual.props] + ([] if old is not None else [new])
         self.plan = self.plan.model_copy(update={"visual": visual.model_copy(update={"props": props})})
         if old is None:

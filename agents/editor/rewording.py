@@ -178,7 +178,11 @@ def recast(old: Character, edit: ChangeCharacter) -> Character:
     before, look = look, dressed(look, worn, new.kind)
     if worn and edit.anchor_prompt is None and alone:
         alone = _outfitted_alone(alone, before, look, worn, new.kind)
-    return new.model_copy(update={"appearance": look, "anchor_prompt": alone})
+    first = str((old.model_extra or {}).get("first_look") or old.appearance)
+    changed = {**new.model_dump(), "appearance": look, "anchor_prompt": alone, "first_look": first}
+    if first == look or not first:
+        del changed["first_look"]  # the look that a cast sheet was drawn from
+    return Character.model_validate(changed)
 
 
 def _outfitted_alone(alone: str, before: str, look: str, worn: Mapping[LookField, str], kind: str) -> str:

@@ -236,7 +236,10 @@ def _looks(kind: str, old: Sequence[Character | Prop], new: Sequence[Character |
     before = {item.name: item for item in old}
     for item in new:
         was = before.get(item.name)
-        told, now = (one.model_dump(exclude={"name", "reference"}) if one is not None else {} for one in (was, item))
+        told, now = (
+            one.model_dump(exclude={"name", "reference", "first_look"}) if one is not None else {}
+            for one in (was, item)
+        )
         names = [name for name in {**told, **now} if told.get(name) or now.get(name)]
         yield from _fields(f"{kind} {item.name}", told, {name: now.get(name) for name in names})
         shown = (reference_of(was) if was is not None else None, reference_of(item))

@@ -350,6 +350,17 @@ class Renderer(ABC):
         """Return the sheet of the parts that the frames of a request's plan are made of, and draw no frame."""
         raise _unable(self, "draws from no cast sheet")
 
+    def draw_views(
+        self, character: Character, request: FrameRequest, cast: bytes | None, views: Mapping[str, str]
+    ) -> Mapping[str, tuple[bytes, bytes]]:
+        """Return a character of a request's plan from several sides, by the names of `views`: of each a PNG and the SVG
+        that it was made of.
+
+        cast: the board's cast sheet, if there is one. views: how each side is said. Renderers that draw from a prompt
+        need not have this: they are asked for one picture a side.
+        """
+        raise _unable(self, "draws nobody from several sides")
+
     def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
         """Return a picture (PNG) of each of the plan's characters that the cast sheet has, by name."""
         return {}

@@ -210,7 +210,7 @@ def test_a_character_s_age_and_colour_are_said_in_every_prompt_and_taken_back(ou
     assert done.drawn == (1, 2, 3, 4, 5)
     assert prompts(out)[0] == "The old red lion walks past tree number 1."
     (sheet,) = read_board(out).plan.characters
-    assert (sheet.model_extra or {}) == {"age": "old", "color": "red"}
+    assert (sheet.model_extra or {}) == {"age": "old", "color": "red", "first_look": "a lion"}
     assert "old red lion" in sheet.appearance
     edit(out, ChangeCharacter(name="lion", color="blue"))
     assert prompts(out)[4] == "The old blue lion walks past tree number 5."
@@ -1035,7 +1035,8 @@ def test_a_look_by_fields_reaches_every_prompt_and_can_be_taken_away(out: Path) 
     done = edit(out, ChangeCharacter(name=before.name, hair="a curly mane", clothing="a red scarf"), plugins=made)
     now = read_board(out).plan.characters[0]
     assert now.appearance == f"{before.appearance} with a curly mane, wearing a red scarf"
-    assert now.model_extra == {"hair": "a curly mane", "clothing": "a red scarf"}
+    first = {"first_look": before.appearance}
+    assert now.model_extra == {"hair": "a curly mane", "clothing": "a red scarf"} | first
     alone = recast(before.model_copy(update={"anchor_prompt": "A lion."}), ChangeCharacter(name="lion", hair="red"))
     assert alone.anchor_prompt == "A lion with red hair."
     assert done.drawn
@@ -1049,7 +1050,7 @@ def test_a_look_by_fields_reaches_every_prompt_and_can_be_taken_away(out: Path) 
     assert read_board(out).plan.characters[0].appearance == f"{before.appearance}, wearing a hat"
     edit(out, ChangeCharacter(name=now.name, appearance="a lion in a yellow coat"), plugins=made)
     told = read_board(out).plan.characters[0]
-    assert (told.appearance, told.model_extra) == ("a lion in a yellow coat", {}), "the newer words count"
+    assert (told.appearance, told.model_extra) == ("a lion in a yellow coat", first), "the newer words count"
 
 
 def test_a_prop_looks_as_it_is_said_in_the_frames_that_name_it(out: Path) -> None:
