@@ -38,7 +38,7 @@ from katha.protocols import (
     Renderer,
     can,
 )
-from katha.schema import Board, Event, Frame, FrameKind, Record, Stage
+from katha.schema import Board, Character, Event, Frame, FrameKind, Prop, Record, Stage
 
 _PANEL_FIELDS = frozenset(
     {
@@ -195,10 +195,14 @@ def _figures(context: RunContext, renderer: Renderer, requests: Sequence[FrameRe
 
 
 def _own_pictures(context: RunContext, renderer: Renderer) -> dict[str, bytes]:
-    """The pictures on the characters' sheets by their names, for a renderer that draws from them."""
-    if not renderer.capabilities.pictures:
+    """The pictures that people have given of characters and props by their names, for a renderer that draws from
+    them."""
+    able, plan = renderer.capabilities, context.plan()
+    if not able.pictures:
         return {}
-    sheets = {item.name: reference_of(item) for item in context.plan().characters}
+    things = plan.visual.props if able.things and plan.visual is not None else []
+    shown: list[Character | Prop] = [*things, *plan.characters]
+    sheets = {item.name: reference_of(item) for item in shown}
     return {name: picture_at(context, sha256) for name, sha256 in sheets.items() if sha256 is not None}
 
 
@@ -458,7 +462,8 @@ def _insert_once(
     emit: Emit,
 ) -> str:
     """Return the hash of the first request's frame; frames of the others are drawn with it where that saves work."""
-    size = png_size(around.images[max(0, around.position - 1)])
+    # A look that everybody has draws every frame anew: none is there to go by.
+    size = png_size(around.images[max(0, around.position - 1)]) if around.images else context.size
     drawn = drawable_size(renderer.capabilities, size)
     # Pictures of the others are made only for what draws the others, too: a portrait may have to be paid for.
     wished = requests if can(renderer, Renderer.insert_frames) else requests[:1]

@@ -10,10 +10,11 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import TypeVar
 
+from katha.composing import LOOK_FIELDS
 from katha.errors import BlankFrameError, InputFileError, RenderError, UsageError
 from katha.pictures import as_png, decode, is_blank, png_problem, png_size
 from katha.protocols import Capabilities, FrameRequest, Renderer, can
-from katha.schema import Character
+from katha.schema import Character, Prop
 
 T = TypeVar("T")
 Size = tuple[int, int]
@@ -131,7 +132,7 @@ def inside(old: bytes, new: bytes, mask: bytes) -> bytes:
     return as_png(Image.composite(decode(new, "It"), decode(old, "The frame"), Image.open(io.BytesIO(mask))))
 
 
-SHEET = ("age", "color", "reference")
+SHEET = ("age", "color", *LOOK_FIELDS, "reference", "first_look")
 """What a character's sheet holds beside what every plan does; words of it are in prompts and looks already."""
 
 
@@ -141,9 +142,14 @@ def as_drawn(character: Character) -> Character:
     return Character.model_validate({name: value for name, value in told.items() if name not in SHEET})
 
 
-def reference_of(character: Character) -> str | None:
-    """Return the sha256 of the picture that a person has put on a character's sheet, None where there is none."""
-    value = (character.model_extra or {}).get("reference")
+def thing_as_drawn(prop: Prop) -> Prop:
+    """Return a prop as a renderer is handed it: without what is known of it besides, so that it is in no cache key."""
+    return Prop.model_validate(prop.model_dump(exclude={"reference", "first_look"}))
+
+
+def reference_of(item: Character | Prop) -> str | None:
+    """Return the sha256 of the picture that a person has given of a character or a prop, None where there is none."""
+    value = (item.model_extra or {}).get("reference")
     return value if isinstance(value, str) and value else None
 
 
@@ -161,6 +167,20 @@ def unfollowed(renderer: Renderer, who: str, old: Sequence[Character], new: Sequ
             yield f"{who!r} has no drawing for {word!r}: {item.name} is drawn without it."
 
 
+def unfollowed_things(renderer: Renderer, who: str, old: Sequence[Prop], new: Sequence[Prop]) -> Iterator[str]:
+    """Yield a sentence for each change of a prop that no picture by the renderer `who` will show."""
+    before, able = {item.name: item for item in old}, renderer.capabilities
+    for item in new:
+        was = before.get(item.name)
+        if was == item:
+            continue
+        given = reference_of(item)
+        if given is not None and (was is None or given != reference_of(was)) and not able.things:
+            yield f"{who!r} draws no things from pictures: the picture of {item.name} is kept, and changes no frame."
+        if item.looks and (was is None or was.looks != item.looks) and able.panel and able.identity != "sources":
+            yield f"{who!r} has drawings of its own for things: the looks of {item.name} change no frame."
+
+
 def with_pictures(
     renderer: Renderer,
     requests: Sequence[FrameRequest],
@@ -171,7 +191,7 @@ def with_pictures(
     """Return the requests with the pictures of their characters, where the renderer wants them.
 
     draw: gives the portrait of a request (of the character so called); it is called once for each distinct request.
-    own: by name the pictures that people have put on their characters' sheets; they go before any other. figures: those
+    own: by name the pictures that people have given of characters and props; they go before any other. figures: those
     of a guide's cast, which portraits follow.
     """
     asks = can(renderer, Renderer.picture_of)
@@ -191,6 +211,7 @@ def with_pictures(
                 picture = drawn[picture]
             if picture is not None:
                 pictures.append((character.name, picture))
+        pictures += [(item.name, own[item.name]) for item in request.props if item.name in own]
         found.append(replace(request, pictures=tuple(pictures)))
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from katha.agents.context import RunContext
-from katha.agents.pictures import as_drawn
+from katha.agents.pictures import as_drawn, thing_as_drawn
 from katha.compass.repair import Insertion
 from katha.composing import Count, PromptFamily, compose, load_family
 from katha.composing.words import noun
@@ -21,6 +21,7 @@ __all__ = [
     "frame_request",
     "in_words",
     "inserted_request",
+    "named_props",
     "panel_request",
     "scene_request",
     "stand_ins",
@@ -161,7 +162,11 @@ def _placed(request: FrameRequest, panel: Panel) -> FrameRequest:
 
 
 def _props(plan: Plan, told: str) -> tuple[Prop, ...]:
-    """The board's props that a text names, by all of their words or by a noun that only one of them has."""
+    return tuple(map(thing_as_drawn, named_props(plan, told)))
+
+
+def named_props(plan: Plan, told: str) -> tuple[Prop, ...]:
+    """Return the board's props that a text names, by all of their words or by a noun that only one of them has."""
     props = plan.visual.props if plan.visual is not None else []
     nouns = [noun(item.name.lower()) for item in props]
     return tuple(

@@ -19,6 +19,7 @@ from katha.agents.editor.edits import (
     AmendFrame,
     ChangeCharacter,
     ChangeFrame,
+    ChangeProp,
     ChangeTransition,
     DuplicateFrame,
     Edit,
@@ -51,8 +52,10 @@ from katha.agents.editor.rewording import (
     swapped,
 )
 from katha.agents.editor.talk import BESIDE, comments_of, joined, kept, status_of
+from katha.agents.requests import named_props
+from katha.composing import LOOK_FIELDS
 from katha.errors import UsageError
-from katha.schema import Board, Character, Frame, FrameKind, Panel, Plan, Transition
+from katha.schema import Board, Character, Frame, FrameKind, Panel, Plan, Prop, Transition, Visual
 
 # A board needs a transition, so two panels; 200 is what a plan may have (`planners.base`).
 _FEWEST, _MOST = 2, 200
@@ -187,6 +190,8 @@ class BoardDraft:
                 self._character(edit)
             case AddCharacter():
                 self._new_character(edit)
+            case ChangeProp():
+                self._prop(edit)
             case RemoveCharacter():
                 self._drop_character(edit)
             case MergeCharacters():
@@ -365,7 +370,7 @@ class BoardDraft:
         if any(item.name.casefold() == name.casefold() for item in self.plan.characters):
             raise UsageError(f"There is a character {name!r} already.", hint="Give it another name.")
         blank = Character(name=name, kind=" ".join(edit.kind.split()) or name, appearance="")
-        told = edit.model_dump(include={"age", "color", "appearance", "reference"})
+        told = edit.model_dump(include={"age", "color", *LOOK_FIELDS, "appearance", "reference"})
         change = ChangeCharacter(name=name, **{key: value for key, value in told.items() if value})
         new = recast(blank, change)
         new = new.model_copy(update={"appearance": new.appearance or called(new), "anchor_prompt": called(new)})
@@ -389,6 +394,27 @@ class BoardDraft:
         if said:
             where = f"frame{'s' if len(said) > 1 else ''} {', '.join(said)}"
             self.remarks.append(f"The prompt of {where} may still name {old.name}: change it there.")
+
+    def _prop(self, edit: ChangeProp) -> None:
+        visual = self.plan.visual or Visual()
+        old = next((item for item in visual.props if item.name.casefold() == edit.name.strip().casefold()), None)
+        name = " ".join((edit.new_name or (old.name if old is not None else edit.name)).split())
+        if not name:
+            raise UsageError("The prop has no name.", hint="Give it one.")
+        if any(item is not old and item.name.casefold() == name.casefold() for item in visual.props):
+            raise UsageError(f"There is a prop {name!r} already.", hint="Give it another name.")
+        told = {key: value for key in ("looks", "reference") if (value := getattr(edit, key)) is not None}
+        given = {**(old.model_dump() if old is not None else {}), **told, "name": name}
+        first = str(given.get("first_look") or (old.looks if old is not None else ""))
+        given["first_look"] = first if first != given.get("looks", "") else ""
+        kept = {key: value for key, value in given.items() if value or key not in ("reference", "first_look")}
+        new = Prop.model_validate(kept)
+        props = [new if item is old else item for item in visual.props] + ([] if old is not None else [new])
+        self.plan = self.plan.model_copy(update={"visual": visual.model_copy(update={"props": props})})
+        if old is None:
+            shown = [str(at) for at, spot in enumerate(self.spots, 1) if new in _props_of(self.plan, spot)]
+            where = f"frame{'s' if len(shown) > 1 else ''} {', '.join(shown)}" if shown else "no frame"
+            self.remarks.append(f"{name} is a new prop of this board; the prompt of {where} names it.")
 
     def _merge_characters(self, edit: MergeCharacters) -> None:
         old, into = self._member(edit.name), self._member(edit.into)
@@ -535,7 +561,15 @@ def _drawn_from(plan: Plan, spot: FrameSlot, prompt: str) -> tuple[Any, ...]:
         return (prompt, plan.style)
     shown = [item.model_dump_json() for item in plan.characters if item.name in spot.panel.characters]
     fields = [str(getattr(spot.panel, name)) for name in (*SETTING, "must_show")]
-    return (prompt, spot.panel.negative_prompt, plan.style, *fields, *shown)
+    things = [item.model_dump_json() for item in _props_of(plan, spot, prompt)]
+    return (prompt, spot.panel.negative_prompt, plan.style, *fields, *shown, *things)
+
+
+def _props_of(plan: Plan, spot: FrameSlot, prompt: str | None = None) -> tuple[Prop, ...]:
+    """The props that a frame shows."""
+    panel = spot.panel
+    told = (*panel.must_show, *panel.contacts) if panel is not None else ()
+    return named_props(plan, " ".join((_prompt(spot) if prompt is None else prompt, *told)))
 
 
 def _between(item: Transition, pair: Pair) -> Transition:

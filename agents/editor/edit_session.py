@@ -29,7 +29,7 @@ from katha.agents.frames import (
     source_name,
     together,
 )
-from katha.agents.pictures import reference_of, unfollowed
+from katha.agents.pictures import reference_of, unfollowed, unfollowed_things
 from katha.agents.redrawing import draw_into, pictured, unmarked
 from katha.agents.requests import unfollowed_shots, with_stand_ins
 from katha.agents.state import Emit, RunResult
@@ -154,6 +154,8 @@ def apply(desk: EditSession, edits: Sequence[Edit]) -> Edited:
         context = desk.context(rest.plan, rest.story)
     frames, drawn, remarks = pictured or picture(context, before.board, settled, desk.emit)
     remarks += tuple(unfollowed(desk.plugins.renderer, desk.config.renderer, plan.characters, rest.plan.characters))
+    things, was = (item.visual.props if item.visual is not None else [] for item in (rest.plan, plan))
+    remarks += tuple(unfollowed_things(desk.plugins.renderer, desk.config.renderer, was, things))
     remarks += tuple(unfollowed_shots(context, plan, settled.scenes, frames))
     board = before.board.model_copy(update={"frames": frames, "plan_sha256": plan_sha256(rest.plan)})
     if board == before.board and rest.story == known.story() and rest.plan == plan:
@@ -186,12 +188,13 @@ def _stand_alone(context: RunContext, settled: EditResult) -> bool:
 
 
 def _require_references(context: RunContext) -> None:
-    """Refuse a character's picture that the run does not keep.
+    """Refuse a picture of a character or a prop that the run does not keep.
 
     Raises:
-        UsageError: the character is named.
+        UsageError: the character or the prop is named.
     """
-    for item in context.plan().characters:
+    plan = context.plan()
+    for item in (*plan.characters, *(plan.visual.props if plan.visual is not None else ())):
         sha256 = reference_of(item)
         if sha256 is None:
             continue
@@ -293,8 +296,8 @@ def _said(edit: Edit, where: str = "") -> str:
             return f"frame {edit.frame} was {'locked' if edit.locked else 'unlocked'}"
         case "talk":
             return f"frame {edit.frame} got {_talked(edit)}"
-        case "character":
-            return f"the character {edit.name} got another {what.replace('new name', 'name') or 'nothing'}"
+        case "character" | "prop":
+            return f"the {edit.op} {edit.name} got another {what.replace('new name', 'name') or 'nothing'}"
         case "transition":
             return f"the transition {edit.pair[0]} to {edit.pair[1]} got another {what or 'nothing'}"
         case "repair":

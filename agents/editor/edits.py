@@ -151,8 +151,9 @@ class MoveFrame(_Edit):
 class ChangeCharacter(_Edit):
     """Change what character `name` is and looks like in every panel; an empty text takes a thing away.
 
-    age, color: words ("old", "red") that every prompt says before the character's kind. reference: the sha256 of a
-    picture of it that the run keeps (`editing.keep_picture`), for renderers that draw from pictures.
+    age, color: words ("old", "red") that every prompt says before the character's kind. build, skin, hair, clothing:
+    what its look says of them, in the place of what it said. reference: the sha256 of a picture of it that the run
+    keeps (`editing.keep_picture`), for renderers that draw from pictures.
     """
 
     op: Literal["character"] = "character"
@@ -161,6 +162,10 @@ class ChangeCharacter(_Edit):
     kind: Short | None = None
     age: Short | None = None
     color: Short | None = None
+    build: Short | None = None
+    skin: Short | None = None
+    hair: Short | None = None
+    clothing: Short | None = None
     appearance: Words | None = None
     anchor_prompt: Words | None = None
     reference: Sha256 | None = None
@@ -177,8 +182,26 @@ class AddCharacter(_Edit):
     kind: Short = ""
     age: Short = ""
     color: Short = ""
+    build: Short = ""
+    skin: Short = ""
+    hair: Short = ""
+    clothing: Short = ""
     appearance: Words = ""
     reference: Sha256 = ""
+
+
+class ChangeProp(_Edit):
+    """Change how prop `name` looks in every frame that names it; a name that no prop has puts a new one on the board.
+
+    looks: said in every prompt that names it; an empty text says nothing. reference: the sha256 of a picture of it that
+    the run keeps (`editing.keep_picture`), for renderers that draw from pictures.
+    """
+
+    op: Literal["prop"] = "prop"
+    name: Short
+    new_name: Short | None = None
+    looks: Words | None = None
+    reference: Sha256 | None = None
 
 
 class RemoveCharacter(_Edit):
@@ -253,6 +276,7 @@ Edit = Annotated[
     | MoveFrame
     | ChangeCharacter
     | AddCharacter
+    | ChangeProp
     | RemoveCharacter
     | MergeCharacters
     | ChangeTransition

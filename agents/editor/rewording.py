@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from katha.agents.editor.edits import ChangeCharacter, EditedWords
+from katha.composing import LOOK_FIELDS, LookField, dressed, says
 from katha.schema import Character, Panel
 from katha.shots import read_shot
 
@@ -157,15 +158,48 @@ def redressed(prompt: str, old: Character, new: Character) -> str:
 
 def recast(old: Character, edit: ChangeCharacter) -> Character:
     """Return a character with what the edit says of it; its look and its portrait's words follow."""
-    fields = ("kind", "age", "color", "appearance", "anchor_prompt", "reference")
+    fields = ("kind", "age", "color", *LOOK_FIELDS, "appearance", "anchor_prompt", "reference")
     told = {name: " ".join(value.split()) for name in fields if (value := getattr(edit, name)) is not None}
     if not told.get("kind", True):
         del told["kind"]  # everybody is something
+    told |= dict.fromkeys(_overwritten(old, told), "")
     given = {**old.model_dump(), **told, "name": (edit.new_name or "").strip() or old.name}
     new = Character.model_validate({key: value for key, value in given.items() if value or key in _ALWAYS})
     look = recalled(old.appearance, old, new) if edit.appearance is None else _outfitted(new)
     alone = recalled(old.anchor_prompt, old, new) if edit.anchor_prompt is None else new.anchor_prompt
-    return new.model_copy(update={"appearance": look, "anchor_prompt": alone})
+    sheet, whole = new.model_extra or {}, edit.appearance is not None
+    worn: dict[LookField, str] = {
+        name: str(sheet.get(name, ""))
+        for name in LOOK_FIELDS
+        if (sheet.get(name) and (name in told or whole)) or (name in told and not whole)
+    }
+    if worn and look.casefold() == new.kind.casefold():
+        look = f"{'an' if look[:1].lower() in tuple('aeiou') else 'a'} {called(new)}"
+    before, look = look, dressed(look, worn, new.kind)
+    if worn and edit.anchor_prompt is None and alone:
+        alone = _outfitted_alone(alone, before, look, worn, new.kind)
+    first = str((old.model_extra or {}).get("first_look") or old.appearance)
+    changed = {**new.model_dump(), "appearance": look, "anchor_prompt": alone, "first_look": first}
+    if first == look or not first:
+        del changed["first_look"]  # the look that a cast sheet was drawn from
+    return Character.model_validate(changed)
+
+
+def _outfitted_alone(alone: str, before: str, look: str, worn: Mapping[LookField, str], kind: str) -> str:
+    """A portrait's words with a new look: in the place of the old one, or field by field where they do not say that."""
+    if before and before.casefold() in alone.casefold():
+        return swapped(alone, before, look)
+    plain = alone.rstrip(". ")
+    return f"{dressed(plain, worn, kind)}{alone[len(plain) :]}"
+
+
+def _overwritten(old: Character, told: Mapping[str, str]) -> list[str]:
+    """The fields of a look that a new look says otherwise: they go."""
+    look = told.get("appearance", "")
+    sheet = old.model_extra or {}
+    return [
+        name for name in LOOK_FIELDS if name not in told and sheet.get(name) and look and says(look, name, old.kind)
+    ]
 
 
 def _outfitted(character: Character) -> str:

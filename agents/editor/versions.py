@@ -12,7 +12,7 @@ from katha.agents.editor.talk import beside, comments_of, status_of
 from katha.agents.folder import RunFolder, RunRecord
 from katha.agents.pictures import reference_of
 from katha.errors import InputFileError, UsageError
-from katha.schema import Board, Frame, Plan
+from katha.schema import Board, Character, Frame, Plan, Prop
 
 _FIELDS = ("prompt", "negative_prompt", "caption", "characters", "must_show", "place", "time_of_day", "shot_size")
 _MORE = ("shot_angle", "camera_move", "weather", "light", "sound", "dialogue", "action", "notes", "duration")
@@ -215,15 +215,8 @@ def _plan_changes(old: Plan, new: Plan) -> Iterator[VersionChange]:
     """Yield what is said in another way: the title, the cast, panels with the same place, transitions."""
     yield from _fields("title", {"": old.title}, {"": new.title})
     yield from _fields("style", {"": old.style}, {"": new.style})
-    cast = {item.name: item for item in old.characters}
-    for item in new.characters:
-        was = cast.get(item.name)
-        told, now = (one.model_dump(exclude={"name", "reference"}) if one is not None else {} for one in (was, item))
-        yield from _fields(f"character {item.name}", told, {name: now.get(name) for name in {**told, **now}})
-        shown = (reference_of(was) if was is not None else None, reference_of(item))
-        if shown[0] != shown[1]:
-            words = [None if one is None else "a picture" for one in shown]
-            yield VersionChange(f"character {item.name}, reference", words[0], words[1], shown)
+    yield from _looks("character", old.characters, new.characters)
+    yield from _looks("prop", *(plan.visual.props if plan.visual is not None else [] for plan in (old, new)))
     if len(old.panels) == len(new.panels):
         for one, two in zip(old.panels, new.panels, strict=True):
             known, now = one.model_dump(), two.model_dump()
@@ -236,6 +229,23 @@ def _plan_changes(old: Plan, new: Plan) -> Iterator[VersionChange]:
         before = known_pairs.get(step.pair)
         if before is not None and before != step:
             yield from _fields(f"transition {step.pair[0]} to {step.pair[1]}", before.model_dump(), step.model_dump())
+
+
+def _looks(kind: str, old: Sequence[Character | Prop], new: Sequence[Character | Prop]) -> Iterator[VersionChange]:
+    """Yield what is said in another way of characters, or of props, and their other pictures."""
+    before = {item.name: item for item in old}
+    for item in new:
+        was = before.get(item.name)
+        told, now = (
+            one.model_dump(exclude={"name", "reference", "first_look"}) if one is not None else {}
+            for one in (was, item)
+        )
+        names = [name for name in {**told, **now} if told.get(name) or now.get(name)]
+        yield from _fields(f"{kind} {item.name}", told, {name: now.get(name) for name in names})
+        shown = (reference_of(was) if was is not None else None, reference_of(item))
+        if shown[0] != shown[1]:
+            words = [None if one is None else "a picture" for one in shown]
+            yield VersionChange(f"{kind} {item.name}, reference", words[0], words[1], shown)
 
 
 def _fields(what: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[VersionChange]:

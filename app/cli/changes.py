@@ -16,6 +16,7 @@ from katha.agents.editor.edits import (
     AmendFrame,
     ChangeCharacter,
     ChangeFrame,
+    ChangeProp,
     DuplicateFrame,
     Edit,
     GivePicture,
@@ -27,6 +28,7 @@ from katha.agents.editor.talk import Comment
 from katha.agents.folder import RunFolder
 from katha.agents.frames import next_seed
 from katha.agents.pictures import rectangle
+from katha.composing import LOOK_FIELDS
 from katha.config import Flag
 from katha.errors import UsageError
 from katha.jsonio import read_bytes
@@ -103,6 +105,15 @@ class ChangeRequest(BaseModel):
     status: Literal["open", "changes", "approved", "none"] | None = Field(
         default=None, description="Decide about it: open, changes (it is to be changed), approved; none takes it away."
     )
+    cast: str | None = Field(default=None, description="Whose looks --set changes: a character's name.")
+    prop: str | None = Field(
+        default=None, description="Which thing's looks --set changes; a name that no prop has is a new one."
+    )
+    changed: Annotated[tuple[str, ...], Flag("--set", many=True)] = Field(
+        default=(),
+        description="FIELD=WORDS. Of --cast: name, kind, age, color, build, skin, hair, clothing, look, picture (a "
+        "file); of --prop: name, looks, picture. No words (hair=) take it away.",
+    )
     remove: str | None = Field(default=None, description="Take these frames off the board, a bridge too: 3 or 2,5-7.")
     duplicate: bool = Field(default=False, description="Put a copy of --frame behind it.")
     copy_of: Annotated[str | None, Flag("--copy")] = Field(
@@ -124,6 +135,8 @@ _ALONE: Mapping[str, Collection[str]] = {
     "--change": ("--frame", "--part"),
     "--comment": ("--frame", "--by", "--status"),
     "--status": ("--frame", "--by", "--comment"),
+    "--cast": ("--set",),
+    "--prop": ("--set",),
     "--remove": (),
     "--duplicate": ("--frame",),
     "--copy": ("--at",),
@@ -137,6 +150,13 @@ _OF = {
     "--at": "--copy",
     "--by": "--comment",
 }
+_CAST = ("--cast", "--prop")
+_SHEET: Mapping[str, Mapping[str, str]] = {
+    "cast": {name: name for name in ("kind", "age", "color", *LOOK_FIELDS)}
+    | {"name": "new_name", "look": "appearance", "picture": "reference"},
+    "prop": {"name": "new_name", "looks": "looks", "picture": "reference"},
+}
+"""What --set can change of a character and of a prop, and the edit's field for it."""
 _WHICH = ("--frame", "--frames", "--find")
 
 
@@ -170,6 +190,8 @@ def _require_one_change(changes: Sequence[str]) -> None:
     """Refuse an option beside a change that it does not belong to."""
     if "--svg" in changes and len(changes) > 2:
         raise UsageError("--svg is a picture as it is.", hint="Give --frame and --svg alone.")
+    if "--set" in changes and not set(_CAST) & set(changes):
+        raise UsageError("--set goes with --cast or --prop.", hint="Name whose looks: --cast Mia --set hair=red.")
     orphan = next((flag for flag in changes if flag in _OF and _OF[flag] not in changes), None)
     if orphan is not None:
         raise UsageError(f"{orphan} goes with {_OF[orphan]}.", hint=f"Add {_OF[orphan]} ...")
@@ -201,9 +223,37 @@ def edits_of(run: Path, asked: ChangeRequest) -> list[Edit]:
             said = f"--copy {asked.copy_of!r} names no frame of a board."
             raise UsageError(said, hint="Write the other run's folder and the number: --copy out/fox:3.")
         return list(copied_from(run, Path(other), int(number), asked.at))
+    if asked.cast is not None or asked.prop is not None:
+        return [_sheet(run, asked)]
     if asked.frame is not None and (own := _own(run, asked, asked.frame)) is not None:
         return [own]
     return _reworded(run, asked)
+
+
+def _sheet(run: Path, asked: ChangeRequest) -> Edit:
+    """The edit that changes what a character or a prop looks like.
+
+    Raises:
+        UsageError: nothing is set, or it is nothing that can be.
+    """
+    which, name = ("cast", asked.cast) if asked.cast is not None else ("prop", asked.prop or "")
+    known = _SHEET[which]
+    if not asked.changed:
+        raise UsageError(f"Nothing is to change of {name}.", hint=f"Say what: --set {list(known)[-2]}=...")
+    told: dict[str, str] = {}
+    for item in asked.changed:
+        field, equals, words = item.partition("=")
+        if not equals or field.strip() not in known:
+            said = f"--set {item!r} says nothing that --{which} can change."
+            raise UsageError(said, hint=f"Known: {', '.join(f'{one}=...' for one in known)}.")
+        told[field.strip()] = words.strip()
+    if told.get("picture"):
+        path = Path(told["picture"])
+        told["picture"] = keep_picture(
+            run, read_picture(path, f"The picture {str(path)!r}"), f"The picture {str(path)!r}"
+        )
+    given = {"name": name, **{known[field]: words for field, words in told.items()}}
+    return (ChangeCharacter if which == "cast" else ChangeProp).model_validate(given)
 
 
 def _own(run: Path, asked: ChangeRequest, number: int) -> Edit | None:

@@ -295,13 +295,24 @@ def cast(
     adapter: Adapter = None,
     plan: GivenPlan = None,
     out: Annotated[Path | None, typer.Option("--out", help="The SVG; out/STORY_ID.cast.svg unless told.")] = None,
+    views: Annotated[
+        bool,
+        typer.Option("--views", help="STORY is a finished run: draw its cast from all sides, for --to cast."),
+    ] = False,
+    who: Annotated[
+        list[str] | None, typer.Option("--of", help="With --views: of this character alone. Several may be named.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it.
+    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it. With --views, draw the
+    cast of a finished run from all sides.
 
     `katha run STORY --renderer-option cast=FILE` draws from it, and so do later stories of the same heroes. A file that
     is there is not written over.
     """
+    if views or who:
+        _draw_views(Path(story), who or [], given, as_json)
+        return
     given, changes = taken_here(given, with_adapter(given, adapter), story, plans_only=True, quiet=as_json)
     record = read_story(story, settings_for(given.preset, changes).mapping)
     target = out or Path("out") / f"{record.story_id}.cast.svg"
@@ -318,6 +329,19 @@ def cast(
         echo_json({"out": str(target), "bytes": len(sheet)})
     else:
         typer.echo(f"Cast: {target}")
+
+
+def _draw_views(run: Path, names: list[str], given: GivenOptions, as_json: bool) -> None:
+    """Draw the cast of a finished run from all sides, and say where the pictures are."""
+    found = katha.draw_views(run, names, **given.changes)
+    if as_json:
+        echo_json(
+            [{"name": one.name, "views": {view: str(path) for view, path in one.pictures.items()}} for one in found]
+        )
+        return
+    for one in found:
+        typer.echo(f"{one.name}: {', '.join(str(path) for path in one.pictures.values())}")
+    typer.echo(f"Sheets: katha export {run} --to cast")
 
 
 def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:

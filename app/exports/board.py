@@ -27,6 +27,7 @@ from katha.agents.editor.talk import Comment, comments_of, status_of
 from katha.agents.folder import FIRST_VERSION, RunFolder
 from katha.agents.requests import frame_request
 from katha.app.reports.page import finished_run, panel_path
+from katha.app.views import CastViews, views_of
 from katha.config import Flag
 from katha.errors import InputFileError
 from katha.jsonio import read_json, read_record
@@ -296,7 +297,8 @@ class ExportFrame:
 
 @dataclass(frozen=True)
 class ExportBoard:
-    """A board that is ready to be exported. version: its name in the run. remarks: what there is to say of an export,
+    """A board that is ready to be exported. version: its name in the run. cast: the views that
+    are drawn of it; looks: how each of the cast looks now, by name. remarks: what there is to say of an export,
     a sentence each."""
 
     story_id: str
@@ -307,6 +309,8 @@ class ExportBoard:
     width: int
     height: int
     version: str = ""
+    cast: tuple[CastViews, ...] = ()
+    looks: Mapping[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -339,7 +343,9 @@ def read_sheet(run: Path, options: ExportOptions) -> ExportBoard:
     width, height = _size(shots)
     title = _clean(RunFolder(folder).title(story)) or story.story_id.replace("_", " ")
     text = "\n".join(map(_clean, story.story_text.splitlines()))
-    return ExportBoard(board.story_id, title, text, shots, board.renderer, width, height, _version(folder))
+    looks = {item.name: item.appearance or item.kind for item in plan.characters}
+    told = (board.story_id, title, text, shots, board.renderer, width, height, _version(folder))
+    return ExportBoard(*told, cast=tuple(views_of(folder)), looks=looks)
 
 
 def _shot(

@@ -13,6 +13,7 @@ from typing import Any
 
 from katha.app.exports import (
     books,
+    cast,
     documents,
     films,
     inspect_logs,
@@ -75,6 +76,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "shots": Format(
             ".csv", shots.write_shots, "the shot list as a table, to be edited and read back", "export", (".xlsx",)
         ),
+        "cast": Format("", cast.write_cast, "model sheets of the cast, from all sides (katha cast RUN --views)"),
         "storyboarder": Format("", projects.write_storyboarder, "a project of Wonder Unit Storyboarder"),
         "vistorybench": Format("", projects.write_vistorybench, "the results layout of ViStoryBench"),
     }

@@ -66,6 +66,7 @@ class KontextRenderer(FluxRenderer):
         size_multiple=16,
         prompt_tokens=416,
         pictures=True,
+        things=True,
     )
     wording_tokens = 96
 
@@ -92,7 +93,7 @@ class KontextRenderer(FluxRenderer):
 
     def check_prompt(self, request: FrameRequest) -> None:
         """Refuse a prompt that is too long once it says what the pictures are (UnfitFrameError)."""
-        names = [character.name for character in request.characters]
+        names = [*(item.name for item in request.characters), *(item.name for item in request.props)]
         for kind in ("scene", "bridge"):
             super().check_prompt(replace(request, prompt=_worded(kind, request.prompt, names, 2)))
 
@@ -107,6 +108,7 @@ class KontextRenderer(FluxRenderer):
     def encode(self, loaded: Loaded, request: FrameRequest) -> Encoded:
         """Return the embeddings of a scene's prompt; portraits that it needs are drawn first."""
         names = [character.name for character in request.characters if self._has_picture(character, request)]
+        names += self._things(request)
         for character in request.characters:
             if self.options.portraits and self._given(character, request) is None:
                 self._draw_portrait(loaded, character, request)
@@ -126,7 +128,7 @@ class KontextRenderer(FluxRenderer):
             return next(iter(self.render_board([request])))
         self.check(request)
         given = {item.name: self._given(item, request) for item in request.characters}
-        known = {name: data for name, data in given.items() if data is not None}
+        known = {name: data for name, data in given.items() if data is not None} | self._things(request)
         worded = _worded("bridge", request.prompt, list(known), len(around))
         pictures = [*map(decode, around), *map(decode, known.values())]
         shown = at_most(pictures, self.calling.pictures)
@@ -147,7 +149,11 @@ class KontextRenderer(FluxRenderer):
         pictures = [
             decode(data) if data is not None else self._drawn[_portrait_key(item, request)] for item, data in given
         ]
-        return at_most(pictures, self.calling.pictures)
+        return at_most([*pictures, *map(decode, self._things(request).values())], self.calling.pictures)
+
+    def _things(self, request: FrameRequest) -> dict[str, bytes]:
+        """The pictures that a request brings of its props."""
+        return {name: data for name, data in request.pictures if name in {item.name for item in request.props}}
 
     def _given(self, character: Character, request: FrameRequest) -> bytes | None:
         """The picture that a person gave of a character: the one on its sheet, else the renderer's own."""

@@ -215,7 +215,8 @@ class ComfyRenderer(Renderer):
         folder = Path(argument).expanduser().parent
         self._workflows = {wiring.workflow: _read_workflow(folder, wiring) for wiring in self._wirings()}
         self._references = CharacterPictures(characters, reference)
-        self.capabilities = replace(self.capabilities, pictures=any(wiring.characters for wiring in self._wirings()))
+        shown = any(wiring.characters for wiring in self._wirings())
+        self.capabilities = replace(self.capabilities, pictures=shown, things=shown)
         self.concurrency = max(1, concurrency)
         vendor = Vendor("comfyui", Path(argument).name, base_url.rstrip("/"), "base_url", {}, "no key")
         backoff = Backoff(max_retries=retries, busy_retries=retries)

@@ -127,6 +127,7 @@ class HostedRenderer(Renderer):
         self.capabilities = replace(
             self.capabilities,
             pictures=self._vendor.card["references"] > 0,
+            things=self._vendor.card["references"] > 0,
             guide=self._vendor.card["references"] > 1,
             prompt_family=_FAMILY,
             **self._drawn_sizes(),

@@ -147,6 +147,20 @@ class Brief:
         told = load_prompt("renderers/vector/shares")
         return [f"{self.opening()}\n{told.render(prefixes=prefixes)}" for prefixes in shares]
 
+    def relooked(self, request: FrameRequest) -> str:
+        """Return what a turn for one frame says of those in it whose looks a person has changed since the cast sheet
+        was drawn; "" where nobody's are."""
+        props = self.plan.visual.props if self.plan.visual is not None else []
+        shown = {*(item.name for item in request.characters), *(item.name for item in request.props)}
+        first = {item.name: (item.model_extra or {}).get("first_look") for item in props}
+        first |= {item.name: (item.model_extra or {}).get("first_look") for item in self.plan.characters}
+        changed = [
+            {"name": part.name, "prefix": part.prefix, "look": part.looks, "before": first[part.name]}
+            for part in self.parts
+            if part.name in shown and first.get(part.name)
+        ]
+        return f"\n{load_prompt('renderers/vector/relooked').render(changed=changed)}" if changed else ""
+
     def asks(
         self, request: FrameRequest, variation: str, before: str = "", after: str = "", *, alone: bool = True
     ) -> str:
@@ -241,7 +255,11 @@ def _told(plan: Plan) -> str:
         for name in ("story_id", "transition_type", "expected_change", "recoverability_target"):
             row.pop(name, None)
     for row in whole["characters"]:
-        row.pop("anchor_prompt", None)
+        for name in ("anchor_prompt", "reference", "first_look"):
+            row.pop(name, None)
+    for row in (whole["visual"] or {}).get("props", ()):
+        for name in ("reference", "first_look"):
+            row.pop(name, None)
     return json.dumps(_filled(whole), ensure_ascii=False, indent=None, separators=(",", ":"))
 
 

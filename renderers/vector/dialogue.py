@@ -20,7 +20,7 @@ from katha.configs import load_config, load_prompt
 from katha.errors import RefusedFrameError, RenderError, TransientRenderError
 from katha.lettering import WordScanner
 from katha.models.base import Completion, TextModel, Turn
-from katha.pictures import as_png
+from katha.pictures import as_png, decode, is_blank
 from katha.protocols import FrameRequest
 from katha.renderers.vector.brief import Brief, groups_of
 from katha.renderers.vector.checks import Gap, cast_faults, filled, frame_faults
@@ -28,6 +28,8 @@ from katha.renderers.vector.faces import Doubt
 from katha.renderers.vector.patches import Patched, apply_patches, find_svg, put_together, split_frames
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import Drawing, DrawingFault, read_svg, self_contained
+from katha.renderers.vector.views import GROUND, TALL, WIDE, asked_views, view_id, view_parts
+from katha.schema import Character
 
 _CAST_SIDE = (1600, 1240)
 _PICTURED = re.compile(r"\bonly in\b", re.IGNORECASE)
@@ -159,7 +161,7 @@ class Dialogue:
         Raises:
             RenderError: the model drew none that can be used.
         """
-        asked = Turn("user", self.brief.asks(request, variation, before, after))
+        asked = Turn("user", self.brief.asks(request, variation, before, after) + self.brief.relooked(request))
         show = self._shower(cast)
 
         def shown(drawn: CheckedDrawing) -> bytes:
@@ -198,6 +200,33 @@ class Dialogue:
             ) from None
         turns = [*turns, Turn("assistant", reply)]
         return self._looked(turns, replace(best, spent=spent), check, self._shower(cast), "frame", what)
+
+    def views(self, cast: CheckedDrawing, character: Character, views: Mapping[str, str]) -> CheckedDrawing:
+        """Return one of the cast from several sides, in one drawing. views: how each side is said, by its name.
+
+        Raises:
+            RenderError: the model drew none that can be used.
+        """
+        text = load_prompt("renderers/vector/views").render(
+            name=character.name,
+            looks=character.appearance or character.kind,
+            prefix=self.brief.prefixes[character.name],
+            views=asked_views(views),
+            part=WIDE,
+            width=WIDE * len(views),
+            height=TALL,
+            ground=GROUND,
+        )
+
+        def check(source: str) -> CheckedDrawing:
+            drawing = read_svg(source, most_bytes=self.brief.limits["frame_bytes"] * 2)
+            for name, svg in view_parts(drawing, cast.drawing, list(views)).items():
+                if is_blank(decode(rasterise(svg, 64, 128), "It")):
+                    raise DrawingFault(f"Nothing is seen of the group {view_id(name)} in its part of the drawing.")
+            return CheckedDrawing(source, drawing)
+
+        what = f"The views of {character.name}"
+        return self._readable([*self._cast_turns(cast), Turn("user", text)], check, what)
 
     def _shower(self, cast: CheckedDrawing) -> Callable[[CheckedDrawing], bytes]:
         """Return what makes the picture of a frame that the model looks at."""
@@ -284,7 +313,8 @@ class Dialogue:
 
     def turns_of(self, request: FrameRequest, variation: str, drawn: CheckedDrawing) -> list[Turn]:
         """Return a finished frame as turns, for those that are drawn after it."""
-        return [Turn("user", self.brief.asks(request, variation)), Turn("assistant", _fenced(drawn.source))]
+        asked = self.brief.asks(request, variation) + self.brief.relooked(request)
+        return [Turn("user", asked), Turn("assistant", _fenced(drawn.source))]
 
     def sheet(
         self, cast: CheckedDrawing, requests: Sequence[FrameRequest], frames: Sequence[CheckedDrawing]

@@ -26,7 +26,8 @@ from katha.renderers.vector.figures import figure
 from katha.renderers.vector.options import VectorOptions
 from katha.renderers.vector.raster import SECONDS_PASSED, rasterise
 from katha.renderers.vector.svg import DrawingFault, own_part, read_svg, self_contained
-from katha.schema import Panel, Plan
+from katha.renderers.vector.views import VIEW_PIXELS, view_parts
+from katha.schema import Character, Panel, Plan
 
 _PROMPTS = ("opening", "frame", "look", "sheet")
 _VERSION = 1
@@ -181,6 +182,27 @@ class VectorRenderer(Renderer):
         self._own.receipt = self._spent(cast, cast.spent)
         self._remarks += [f"The cast sheet: {fault}" for fault in cast.certain]
         return cast.source.encode("utf-8")
+
+    def draw_views(
+        self, character: Character, request: FrameRequest, cast: bytes | None, views: Mapping[str, str]
+    ) -> Mapping[str, tuple[bytes, bytes]]:
+        """Return a character from several sides, drawn in one answer from the cast that the board is made of.
+
+        Raises:
+            RenderError: the model gave no drawing that can be used.
+        """
+        dialogue = self._dialogue(request)
+        known = self._cast(dialogue) if cast is None else _known_cast(cast)
+        drawn = dialogue.views(known, character, views)
+        self._own.receipt = self._spent(drawn, drawn.spent)
+        parts = view_parts(drawn.drawing, known.drawing, list(views))
+        try:
+            return {
+                name: (rasterise(svg, *VIEW_PIXELS, seconds=SECONDS_PASSED), svg.encode())
+                for name, svg in parts.items()
+            }
+        except DrawingFault as fault:
+            raise RenderError(f"The views of {character.name} cannot be made into pictures: {fault}") from None
 
     def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
         """Return a picture of each of the plan's characters, put together from a cast sheet's parts, by name."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from katha.app.many import plan_stories, run_stories
     from katha.app.measuring import measure
     from katha.app.studies import ablate, compare, evaluate, tune
+    from katha.app.views import draw_views
     from katha.config import Settings
     from katha.eval_bridge.judging.budget import Budget
     from katha.experiments.offline.scoring import score
@@ -51,6 +52,7 @@ _PLACES = {
     "katha.app.many": ("plan_stories", "run_stories"),
     "katha.app.measuring": ("measure",),
     "katha.app.studies": ("ablate", "compare", "evaluate", "tune"),
+    "katha.app.views": ("draw_views",),
     "katha.config": ("Settings",),
     "katha.eval_bridge.judging.budget": ("Budget",),
     "katha.experiments.offline.scoring": ("score",),
@@ -95,6 +97,7 @@ __all__ = [
     "ablate",
     "compare",
     "draw_cast",
+    "draw_views",
     "evaluate",
     "export",
     "load_stories",

@@ -26,7 +26,6 @@ from katha.jsonio import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.ImageFile import ImageFile
 
 MAX_PIXELS = 40_000_000
 """What is decoded has no more; a larger picture that is no photograph is refused before."""
@@ -121,7 +120,7 @@ def _opened_heif(data: bytes, name: str) -> Image:
     return HeifImageFile(io.BytesIO(data))  # type: ignore[no-any-return]
 
 
-def _loaded(image: ImageFile) -> Image:
+def _loaded(image: Image) -> Image:
     """Return a picture decoded, of at most `MAX_PIXELS`."""
     pixels = image.width * image.height
     smaller = next(by for by in (1, 2, 4, 8) if pixels <= MAX_PIXELS * by * by)

@@ -163,7 +163,8 @@ class Capabilities:
     None for none.
     panel: the request's `place`, `time_of_day`, `shot_size`, `shot_angle` and `must_show` change what is drawn.
     sky: its `weather` and `light` do, too; without it the prompt says the weather, and nothing the light.
-    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`).
+    pictures: characters are drawn from the pictures of them that a request brings (`FrameRequest.pictures`); `things`:
+    props are, too.
     guide: the composition follows the picture that a request brings (`FrameRequest.guide`).
     prompt_family: how its model reads a prompt (`configs/composing.yaml`); without `panel` prompts are composed for it.
     """
@@ -179,6 +180,7 @@ class Capabilities:
     panel: bool = False
     sky: bool = False
     pictures: bool = False
+    things: bool = False
     guide: bool = False
     prompt_family: str = "paragraph"
 
@@ -186,10 +188,10 @@ class Capabilities:
 @dataclass(frozen=True)
 class FrameRequest:
     """One frame to draw. `scene` is the scene index, or None for an inserted frame. `story_id` is for renderers that
-    find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each character that has
-    one: those that a person has put on its sheet, where `Capabilities.pictures` says that they are drawn from, and
-    those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has drawn (PNG,
-    of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
+    find pictures; what is drawn must not depend on it. `pictures` holds name and picture of each
+    character and prop that has one: those that a person has given of them, where `Capabilities` say that they are drawn
+    from, and those that a renderer asks for (`Renderer.picture_of`). `guide` is the layout that another renderer has
+    drawn (PNG, of any size), where `Capabilities.guide` says that it is followed: who stands where, and not the style.
 
     `place`, `time_of_day`, `light`, `weather`, `shot_size`, `shot_angle`, `camera`, `must_show`, `state`, `gaze` and
     `contacts` are the panel's own, `props` the things of the board that matter in it; a renderer may leave them alone,
@@ -348,6 +350,17 @@ class Renderer(ABC):
     def draw_cast(self, request: FrameRequest) -> bytes:
         """Return the sheet of the parts that the frames of a request's plan are made of, and draw no frame."""
         raise _unable(self, "draws from no cast sheet")
+
+    def draw_views(
+        self, character: Character, request: FrameRequest, cast: bytes | None, views: Mapping[str, str]
+    ) -> Mapping[str, tuple[bytes, bytes]]:
+        """Return a character of a request's plan from several sides, by the names of `views`: of each a PNG and the SVG
+        that it was made of.
+
+        cast: the board's cast sheet, if there is one. views: how each side is said. Renderers that draw from a prompt
+        need not have this: they are asked for one picture a side.
+        """
+        raise _unable(self, "draws nobody from several sides")
 
     def figures(self, cast: bytes, plan: Plan) -> Mapping[str, bytes]:
         """Return a picture (PNG) of each of the plan's characters that the cast sheet has, by name."""

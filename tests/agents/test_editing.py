@@ -34,6 +34,7 @@ from katha.agents.editor.edits import (
     AddFrame,
     ChangeCharacter,
     ChangeFrame,
+    ChangeProp,
     ChangeTransition,
     DuplicateFrame,
     Edit,
@@ -209,7 +210,7 @@ def test_a_character_s_age_and_colour_are_said_in_every_prompt_and_taken_back(ou
     assert done.drawn == (1, 2, 3, 4, 5)
     assert prompts(out)[0] == "The old red lion walks past tree number 1."
     (sheet,) = read_board(out).plan.characters
-    assert (sheet.model_extra or {}) == {"age": "old", "color": "red"}
+    assert (sheet.model_extra or {}) == {"age": "old", "color": "red", "first_look": "a lion"}
     assert "old red lion" in sheet.appearance
     edit(out, ChangeCharacter(name="lion", color="blue"))
     assert prompts(out)[4] == "The old blue lion walks past tree number 5."
@@ -1027,3 +1028,44 @@ def test_a_prompt_s_words_of_the_camera_go_to_its_fields(out: Path) -> None:
 def test_frames_that_get_the_same_words_are_told_together(out: Path) -> None:
     edit(out, *(ChangeFrame(frame=at, weather="rain") for at in (2, 3, 4)), ChangeFrame(frame=5, weather="fog"))
     assert list_versions(out)[-1].says == "frames 2, 3, 4 got another weather; frame 5 got another weather"
+
+
+def test_a_look_by_fields_reaches_every_prompt_and_can_be_taken_away(out: Path) -> None:
+    made, before = plugins(), read_board(out).plan.characters[0]
+    done = edit(out, ChangeCharacter(name=before.name, hair="a curly mane", clothing="a red scarf"), plugins=made)
+    now = read_board(out).plan.characters[0]
+    assert now.appearance == f"{before.appearance} with a curly mane, wearing a red scarf"
+    first = {"first_look": before.appearance}
+    assert now.model_extra == {"hair": "a curly mane", "clothing": "a red scarf"} | first
+    alone = recast(before.model_copy(update={"anchor_prompt": "A lion."}), ChangeCharacter(name="lion", hair="red"))
+    assert alone.anchor_prompt == "A lion with red hair."
+    assert done.drawn
+    asked = [request for request in made.renderer.drawn if request.characters]
+    assert asked
+    assert all("a curly mane" in request.prompt and "a red scarf" in request.prompt for request in asked)
+    assert all(not request.characters[0].model_extra for request in asked), "the sheet is in no cache key"
+    assert {item.what: item.after for item in diff_versions(out)}[f"character {now.name}, hair"] == "a curly mane"
+    assert list_versions(out)[-1].says == f"the character {now.name} got another hair and clothing"
+    edit(out, ChangeCharacter(name=now.name, hair="", clothing="a hat"), plugins=made)
+    assert read_board(out).plan.characters[0].appearance == f"{before.appearance}, wearing a hat"
+    edit(out, ChangeCharacter(name=now.name, appearance="a lion in a yellow coat"), plugins=made)
+    told = read_board(out).plan.characters[0]
+    assert (told.appearance, told.model_extra) == ("a lion in a yellow coat", first), "the newer words count"
+
+
+def test_a_prop_looks_as_it_is_said_in_the_frames_that_name_it(out: Path) -> None:
+    made = plugins()
+    edit(out, ChangeFrame(frame=2, prompt="The lion looks at the kettle."), plugins=made)
+    done = edit(out, ChangeProp(name="kettle", looks="a dented red kettle"), plugins=made)
+    assert done.drawn == (2,)
+    assert "a dented red kettle" in made.renderer.drawn[-1].prompt
+    assert done.remarks == ("kettle is a new prop of this board; the prompt of frame 2 names it.",)
+    found = {item.what: item.after for item in diff_versions(out)}
+    assert found["prop kettle, looks"] == "a dented red kettle"
+    with pytest.raises(UsageError, match="There is a prop 'Kettle' already"):
+        edit(out, ChangeProp(name="spoon"), ChangeProp(name="spoon", new_name="Kettle"))
+    picture = keep_picture(out, picture_file((40, 30), "PNG"))
+    done = edit(out, ChangeProp(name="Kettle", reference=picture), plugins=made)
+    assert any("draws no things from pictures: the picture of kettle is kept" in said for said in done.remarks)
+    with pytest.raises(UsageError, match="The reference picture of 'kettle' is not a picture that this run keeps"):
+        edit(out, ChangeProp(name="kettle", reference="0" * 64))

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 from drawn_boards import Scripted, Sees, frame, plan, story, usual
+from PIL import Image
 from typer.testing import CliRunner
 
 from katha.agents.context import Plugins
 from katha.agents.editor.editing import edit_board, keep_drawing
-from katha.agents.editor.edits import AmendFrame, GivePicture, TakeFrame
+from katha.agents.editor.edits import AmendFrame, ChangeCharacter, GivePicture, TakeFrame
 from katha.agents.editor.versions import undo
 from katha.agents.run import run_story
 from katha.app.cli.main import app
 from katha.app.exports.formats import export
+from katha.app.views import views_of
 from katha.config import Settings
 from katha.errors import InputFileError, RenderError, UsageError
 from katha.models.base import Turn
@@ -173,3 +175,82 @@ def test_a_renderer_without_a_cast_is_refused(tmp_path: Path, monkeypatch: pytes
     assert done.exit_code != 0
     assert "'sketch' draws from no cast sheet" in str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+def views_drawing(sides: Sequence[str] = ("front", "three-quarter", "side", "back")) -> str:
+    groups = [
+        f'<g id="view-{side}"><use href="#mi-body" x="{200 + 400 * at}" y="760"/>'
+        f'<circle cx="{200 + 400 * at}" cy="400" r="60" fill="#{at}{at}c29b"/></g>'
+        for at, side in enumerate(sides)
+    ]
+    box = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1600 800"><rect width="1600" height="800" fill="#eee"/>'
+    return f"```svg\n{box}{''.join(groups)}</svg>\n```"
+
+
+def test_the_cast_is_drawn_from_all_sides_and_the_board_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(turns: Sequence[Turn]) -> str:
+        last = turns[-1].text
+        if "from 4 sides" in last:
+            asked.append(turns)
+            return views_drawing(("front", "side", "back"))  # one is missing: it goes back
+        if "It lacks the group view-three-quarter" in last:
+            return views_drawing()
+        return usual(turns)
+
+    made = Scripted(answer)
+    monkeypatch.setattr("katha.renderers.vector.renderer.make_model", lambda *_, **__: made)
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    config = Settings(renderer="vector:openai:any", seeds=(42,), size=(640, 360), mode="base", planner="rule")
+    plugins = Plugins(RulePlanner(), VectorRenderer("openai:any"), {"sees": Sees()}, ReaderSimilarity())
+    run_story(story(), config, tmp_path / "run", plan=plan(), plugins=plugins)
+    before = (tmp_path / "run" / "storyboard.json").read_bytes()
+    cast = (tmp_path / "run" / "cast.svg").read_text("utf-8")
+    done = CliRunner().invoke(app, ["cast", "run", "--views"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert cast in asked[0][1].text, "it goes on from the cast that the board is made of"
+    assert "dotted green dress" in asked[0][-1].text
+    assert (tmp_path / "run" / "storyboard.json").read_bytes() == before
+    (one,) = views_of(tmp_path / "run")
+    assert (one.name, list(one.pictures)) == ("Mila", ["front", "three-quarter", "side", "back"])
+    colours = []
+    for view, path in one.pictures.items():
+        with Image.open(path) as picture:
+            assert picture.size == (512, 1024)
+            colours.append(picture.convert("RGB").getpixel((256, 512)))
+        svg = one.drawings[view].read_text("utf-8")
+        assert (svg.count('id="view-'), 'id="mi-body"' in svg) == (1, True), "each side by itself, whole"
+    assert [colour[0] for colour in colours if isinstance(colour, tuple)] == [0, 17, 34, 51]
+
+    out = export(tmp_path / "run", "cast", tmp_path / "sheets")
+    assert sorted(path.name for path in out.glob("*.png")) == [
+        *("mila.png", "mila_back.png", "mila_front.png", "mila_side.png", "mila_three-quarter.png"),
+    ]
+    with Image.open(out / "mila.png") as sheet:
+        assert sheet.size == (4 * 600 + 5 * 30, 1200 + 2 * 90)
+    remarks: list[str] = []
+    edit_board(tmp_path / "run", [ChangeCharacter(name="Mila", hair="red")], plugins=plugins)
+    last = [turns[-1].text for turns in made.asked if turns[-1].text.startswith("Draw")][-2:]
+    changed = (
+        "a person has changed how Mila looks: a girl of eight in a dotted green dress with red hair (before: a girl"
+    )
+    assert [changed in text for text in last] == [True, True]
+    assert len(last) == 2, "every frame has her: all are drawn anew, from the cast that is there"
+    export(tmp_path / "run", "cast", tmp_path / "again", on_remark=remarks.append)
+    assert remarks == ["Mila looks another way now: draw the views again."]
+    refused = CliRunner().invoke(app, ["cast", "run", "--views", "--of", "Otto"])
+    assert "There is no character 'Otto'. Known: Mila." in str(refused.exception)
+
+
+def test_views_that_nobody_drew_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fox.txt").write_text("A fox saw a crow. The crow sang.", "utf-8")
+    words = ["run", "fox.txt", "--renderer", "sketch", "--planner", "rule", "--mode", "base"]
+    assert CliRunner().invoke(app, [*words, "--seeds", "42", "--judge", "sketch-reader", "--out", "run"]).exit_code == 0
+    done = CliRunner().invoke(app, ["cast", "run", "--views"])
+    assert "'sketch' draws nobody from several sides" in str(done.exception)
+    with pytest.raises(UsageError, match="No views of this cast are drawn"):
+        export(tmp_path / "run", "cast", tmp_path / "sheets")

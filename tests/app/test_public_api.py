@@ -26,6 +26,7 @@ FUNCTIONS = {
         "run_story",
         "plan_story",
         "draw_cast",
+        "draw_views",
         "redo_frame",
         "evaluate",
         "score",

@@ -26,8 +26,9 @@ from PIL import Image
 from katha.agents import graph
 from katha.agents.context import make_renderer
 from katha.agents.editor.editing import edit_board, keep_picture
-from katha.agents.editor.edits import ChangeCharacter
+from katha.agents.editor.edits import ChangeCharacter, ChangeFrame, ChangeProp
 from katha.agents.run import run_story
+from katha.app.views import draw_views
 from katha.config import Settings, identity_of
 from katha.errors import MissingExtraError, ModelError, RefusedFrameError, RenderError, TransientRenderError, UsageError
 from katha.jsonio import read_json
@@ -576,6 +577,48 @@ def test_a_picture_on_a_sheet_goes_before_the_portrait(
     assert all(pictures_in(server, number) == [kept] for number in range(before, before + 5))
     edit_board(tmp_path / "out", [ChangeCharacter(name="lion", reference="")], plugins=parts)
     assert len(server.bodies) == before + 5, "what it was before is in the cache"
+
+
+def test_the_cast_is_drawn_a_picture_a_side_each_like_the_first(
+    serve: Serve, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve()
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    run_story(story(), config, tmp_path / "out", plugins=plugins(renderer=renderer))
+    before, board = len(server.bodies), (tmp_path / "out" / "storyboard.json").read_bytes()
+    name = f"{service}:{KINDS[service][1]}"
+    (one,) = draw_views(tmp_path / "out", renderer=name, renderer_options={"base_url": server.url})
+    assert (one.name, list(one.pictures)) == ("lion", ["front", "three-quarter", "side", "back"])
+    assert one.drawings == {}
+    prompts = [sent(server, number) for number in range(before, len(server.bodies))]
+    assert len(prompts) == 4
+    said = ("seen from the front", "three-quarter view", "in profile", "seen from behind")
+    assert all(words in prompt for words, prompt in zip(said, prompts, strict=True))
+    front = one.pictures["front"].read_bytes()
+    shown = [pictures_in(server, number) for number in range(before + 1, before + 4)]
+    assert shown == [[front]] * 3, "the first side shows the others how it looks"
+    assert (tmp_path / "out" / "storyboard.json").read_bytes() == board
+
+
+def test_a_picture_of_a_prop_is_sent_with_the_frames_that_name_it(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KATHA_CACHE", str(tmp_path / "cache"))
+    server, renderer = serve()
+    config = Settings(renderer="hosted", judges=("pixel",), mode="base", seeds=(7,), size=(1024, 1024))
+    parts = plugins(renderer=renderer)
+    run_story(story(), config, tmp_path / "out", plugins=parts)
+    sha256 = keep_picture(tmp_path / "out", picture("my kettle", (80, 60)))
+    kept = (tmp_path / "out" / "panels" / f"{sha256}.png").read_bytes()
+    before = len(server.bodies)
+    edits = [ChangeFrame(frame=2, prompt="The lion lifts the kettle."), ChangeProp(name="kettle", reference=sha256)]
+    done = edit_board(tmp_path / "out", edits, plugins=parts)
+    assert done.drawn == (2,)
+    assert not any("from pictures" in said for said in done.remarks)
+    (number,) = range(before, len(server.bodies))
+    assert kept in pictures_in(server, number)
+    assert "show, in this order, lion, kettle" in sent(server, number)
 
 
 def test_pictures_that_are_for_nobody_are_told(serve: Serve, tmp_path: Path) -> None:

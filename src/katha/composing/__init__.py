@@ -9,18 +9,24 @@ Imports: `protocols`, `configs`, `schema`.
 
 from katha.composing.composer import Composed, Count, compose, left_out
 from katha.composing.families import PromptFamily, load_family
+from katha.composing.looks import LOOK_FIELDS, LookField, dressed, says, worded_look
 from katha.composing.parts import PromptPart, look_head, parts_of
 from katha.composing.words import within
 
 __all__ = [
+    "LOOK_FIELDS",
     "Composed",
     "Count",
+    "LookField",
     "PromptFamily",
     "PromptPart",
     "compose",
+    "dressed",
     "left_out",
     "load_family",
     "look_head",
     "parts_of",
+    "says",
     "within",
+    "worded_look",
 ]

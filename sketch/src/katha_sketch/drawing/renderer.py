@@ -127,13 +127,17 @@ class SketchRenderer(Renderer):
         return self._read[key]
 
     def undrawn(self, character: Character) -> Sequence[str]:
-        """Return what of a character's kind, age and colour the sketch has no drawing for."""
+        """Return what of a character's kind, age, colour and looks the sketch has no drawing for."""
         told, kind = character.model_extra or {}, character.kind
         plain = _alone(kind, kind)
         if plain.not_drawn:
             return [kind]
         words = [str(told[name]) for name in ("age", "color") if told.get(name)]
-        return [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
+        unseen = [word for word in words if _alone(kind, f"{word} {kind}").scene == plain.scene]
+        worn = {name: str(told[name]) for name in _LOOKS if told.get(name)}
+        return unseen + [
+            word for name, word in worn.items() if _alone(kind, _LOOKS[name].format(kind, word)).scene == plain.scene
+        ]
 
     def _draw(self, request: FrameRequest) -> bytes:
         rasters = shared_rasters()
@@ -151,6 +155,15 @@ class SketchRenderer(Renderer):
         self._unsaid |= dict.fromkeys(word for word in told.not_drawn if word not in self._said)
         frame = frame_scene(told.scene, width, height, request.seed, loose=self._loose, scene_number=request.scene)
         return in_look(frame.svg, request.style or self._style), width, height
+
+
+_LOOKS = {
+    "build": "a {1} {0}",
+    "skin": "a {0} with {1} skin",
+    "hair": "a {0} with {1} hair",
+    "clothing": "a {0} wearing {1}",
+}
+"""How a field of a sheet is said in a look."""
 
 
 def _alone(kind: str, look: str) -> Told:
