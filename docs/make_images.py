@@ -6,6 +6,7 @@ It is run by hand, with the stand-in and a browser installed: neither the tests 
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 import opentimelineio
 import pypdfium2
 from PIL import Image, ImageDraw
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
 
 from katha import run_story
 from katha.app.reports.page import load_run
@@ -57,6 +60,17 @@ const look = () => {
 look();
 """
 
+_READY_TO_DRAW = """const done = arguments[0];
+const look = () => {
+  if (!document.querySelector('#pen').open) { setTimeout(look, 50); return; }
+  document.querySelector('#pen [name=width][value="16"]').checked = true;
+  document.querySelector('#pen [name=hue][value="#ffffff"]').checked = true;
+  const before = document.querySelector('[data-onion=before]');
+  before.value = 35;
+  before.dispatchEvent(new Event('input', { bubbles: true }));
+  setTimeout(done, 500);
+};
+look();"""
 _OPENED = """
 const done = arguments[arguments.length - 1];
 const look = () => {
@@ -200,7 +214,8 @@ def tutorial_images() -> None:
 
 
 def desk_images(size: tuple[int, int] = (1440, 1110), width: int = 1080) -> None:
-    """A recorded board at the desk: its story and its cards, and the drawing of one frame with a figure chosen."""
+    """A recorded board at the desk: its story and its cards, the drawing of one frame with a figure chosen, and the pen
+    over it, with the frame before."""
     recorded = EXAMPLES / "recorded" / RECORDED
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -217,6 +232,15 @@ def desk_images(size: tuple[int, int] = (1440, 1110), width: int = 1080) -> None
                 driver.execute_script("document.querySelector(arguments[0]).click()", button)
             driver.execute_async_script(_OPENED)
             _keep(driver.get_screenshot_as_png(), width, IMAGES / "desk_drawing.png")
+            driver.get("about:blank")
+            driver.get(f"{desk.address}/frame/2/pen")
+            driver.execute_async_script(_READY_TO_DRAW)
+            canvas = driver.find_element(By.ID, "pen-canvas")
+            pen = ActionChains(driver, duration=60).move_to_element_with_offset(canvas, -80, -90).click_and_hold()
+            for step in range(25):  # a curl of wind before the captain
+                pen.move_by_offset(round(14 * math.cos(step / 3)) + 3, round(14 * math.sin(step / 3)))
+            pen.release().perform()
+            _keep(driver.get_screenshot_as_png(), width, IMAGES / "desk_pen.png")
 
 
 def _keep(picture: bytes, width: int, target: Path) -> None:

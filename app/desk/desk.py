@@ -41,7 +41,7 @@ from katha.models.paste import PastedExchange, awaited, bring, give_up, usual_fo
 from katha.photographs import PictureEdit
 from katha.protocols import FrameRequest, Renderer, can
 from katha.renderers.vector.svg import DrawingFault, read_svg, write_svg
-from katha.schema import Event, Move, Plan, StoryRecord
+from katha.schema import Board, Event, Move, Plan, StoryRecord
 from katha.store import Store
 from katha.stories import MAX_STORY_BYTES, story_of_text
 
@@ -296,7 +296,7 @@ class Desk:
                 forth=after is not None,
                 takes=self.takes,
                 proposals=self.proposals,
-                moves=tuple(_offered(move, price, len(self._seeds(run))) for move in self.moves),
+                moves=self._offers(run, price),
                 remarks=self.remarks,
                 price=price,
                 masks=masks,
@@ -308,6 +308,13 @@ class Desk:
             return DeskPage(board=known[2], price=price)  # the board that is being changed, as it was
         drawn = request.selected.board if request is not None else None
         return DeskPage(board=view_of(run, board=drawn), review=review, price=price)
+
+    def _offers(self, run: Path, price: Price) -> tuple[Offered, ...]:
+        """The moves that could be drawn, in words that count frames as the cards do."""
+        if not self.moves:
+            return ()
+        board, seeds = editing.read_board(run).board, len(self._seeds(run))
+        return tuple(_offered(move, price, seeds, board) for move in self.moves)
 
     def _view(self, run: Path) -> DeskBoard:
         """A finished run as it is shown, made once while its files stay as they are."""
@@ -879,11 +886,11 @@ def _draws(edit: Edit) -> bool:
     return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame, TalkFrame))
 
 
-def _offered(move: Move, price: Price, seeds: int) -> Offered:
+def _offered(move: Move, price: Price, seeds: int, board: Board) -> Offered:
     each = 0.0 if price.free else price.picture
     return Offered(
-        kind=told_kind(move),
-        reason=move.reason,
+        kind=in_frames(told_kind(move), board),
+        reason=in_frames(move.reason, board),
         prompts=tuple(panel.prompt for panel in move.panels),
         dollars=None if each is None else each * len(move.panels) * seeds,
     )

@@ -606,6 +606,7 @@ def in_frames(said: str, board: Board) -> str:
     numbers = {frame.scene: frame.index for frame in board.frames if frame.kind == "scene"}
 
     def named(found: re.Match[str]) -> str:
-        return "frame" + found[1] + re.sub(r"\d+", lambda one: str(numbers.get(int(one[0]), one[0])), found[2])
+        word = ("Frame" if found[1] == "S" else "frame") + found[2]
+        return word + re.sub(r"\d+", lambda one: str(numbers.get(int(one[0]), one[0])), found[3])
 
-    return re.sub(r"\bscene(s?)\b((?: \d+(?:(?: to | and |, )\d+)*)?)", named, said)
+    return re.sub(r"\b([Ss])cene(s?)\b((?: \d+(?:(?: to | and |, )\d+)*)?)", named, said)

@@ -463,6 +463,7 @@ def test_what_could_be_drawn_is_asked_for_tried_and_taken(page: Page) -> None:
     assert "free" in offered.text
     kinds = [item.text for item in page.all("#moves li b")]
     assert any("drawn anew" in kind for kind in kinds)
+    assert not any("cene" in kind for kind in kinds), "frames are counted, as the cards count them"
     assert faults(page) == []
     at, before = next(at for at, kind in enumerate(kinds, 1) if "drawn anew" in kind), page.pictures()
     page.click(f"#moves li:nth-child({at}) button")

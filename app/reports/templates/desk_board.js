@@ -106,7 +106,7 @@ export function showBoard(page, acts, ready) {
     for (const button of $$("#told-list button")) button.disabled = !ready;
     fill($("#cards"), board.cards, (card) => JSON.stringify([card, cutAfter(board, card), board.cards[card.number]?.kind]), (card) => cardOf(board, card, acts));
     for (const card of board.cards) showDrawn(card.number, card.sha256);
-    for (const button of $$("#cards button")) button.disabled = !ready;
+    for (const button of $$("#cards button, #cards .pick")) button.disabled = !ready;
   });
   show($("#hint"), ready);
   showChecks(board, acts, ready);
