@@ -307,7 +307,7 @@ def _read_index(
 
 def _is_there(folder: Path, kind: str) -> bool:
     """Return whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
-    reads = "Tokenizer" in kind or "Processor" in kind
+    reads = "Tokenizer" in kind or ("Processor" in kind and "ImageProcessor" not in kind)
     return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
 
 
