@@ -131,10 +131,10 @@ def _t5_tokenizer() -> T5Tokenizer:
     return T5Tokenizer(vocab=vocab, extra_ids=0, model_max_length=512)
 
 
-def _clip_config(tokenizer: CLIPTokenizer, width: int = 32) -> CLIPTextConfig:
+def _clip_config(tokenizer: CLIPTokenizer, width: int = 32, positions: int = 77) -> CLIPTextConfig:
     return CLIPTextConfig(
         vocab_size=len(tokenizer), hidden_size=width, intermediate_size=37, num_hidden_layers=3, num_attention_heads=4,
-        max_position_embeddings=77, projection_dim=width, hidden_act="gelu",
+        max_position_embeddings=positions, projection_dim=width, hidden_act="gelu",
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
 
@@ -416,8 +416,8 @@ def _hidream() -> HiDreamImagePipeline:
     )  # fmt: skip
     return HiDreamImagePipeline(
         scheduler=parts["scheduler"], vae=parts["vae"],
-        text_encoder=CLIPTextModelWithProjection(_clip_config(first)), tokenizer=first,
-        text_encoder_2=CLIPTextModelWithProjection(_clip_config(second)), tokenizer_2=second,
+        text_encoder=CLIPTextModelWithProjection(_clip_config(first, positions=248)), tokenizer=first,
+        text_encoder_2=CLIPTextModelWithProjection(_clip_config(second, positions=248)), tokenizer_2=second,
         text_encoder_3=parts["text_encoder_2"], tokenizer_3=parts["tokenizer_2"],
         text_encoder_4=LlamaForCausalLM(llama), tokenizer_4=fourth, transformer=transformer,
     )  # fmt: skip
