@@ -22,7 +22,7 @@ from katha.errors import (
     unreadable,
 )
 from katha.installing import install_line
-from katha.jsonio import digest, file_sha256, open_input, read_json, write_json
+from katha.jsonio import digest, file_sha256, open_input, read_json, read_text, write_json
 from katha.models.checkpoints import HUB_NAME, hub_commit, need
 from katha.renderers.diffusion.options import CheckpointFamily, DiffusionOptions, FileKind, Packing, diffusion_data
 
@@ -149,7 +149,7 @@ class Checkpoint:
         for name in ("config.json", "scheduler_config.json"):
             path = self.folder / component / name
             if path.is_file():
-                value = read_json(path)
+                value = _read_config(path)
                 return value if isinstance(value, dict) else {}
         return {}
 
@@ -176,6 +176,19 @@ class Checkpoint:
         elif self.file is not None:
             found = {"unet": [self.file]}
         return {name: files for name, files in found.items() if files}
+
+
+def _read_config(path: Path) -> Any:
+    """Return what a component's configuration holds; diffusers writes numbers without bound into them, which JSON does
+    not have (`-Infinity`, of a scheduler).
+
+    Raises:
+        InputFileError: the file cannot be read or holds something else.
+    """
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        return read_json(path)  # which says where
 
 
 def find_checkpoint(family: CheckpointFamily, argument: str | None, options: DiffusionOptions) -> Checkpoint:
@@ -295,7 +308,8 @@ def _read_index(
             f"{named!r} is a {index['_class_name']}, and {family.name!r} draws with {' or '.join(family.pipelines)}.",
             hint=f"Give a checkpoint such as {family.model}.",
         )
-    rows = {name: row for name, row in index.items() if isinstance(row, list) and len(row) == 2 and row[1]}
+    pairs = {name: row for name, row in index.items() if isinstance(row, list) and len(row) == 2}
+    rows = {name: row for name, row in pairs.items() if isinstance(row[1], str) and row[1]}
     missing = next((name for name, row in rows.items() if not _is_there(folder / name, str(row[1]))), None)
     if missing is not None:
         hub = HUB_NAME.fullmatch(named) and not Path(named).exists()
@@ -308,7 +322,7 @@ def _read_index(
 
 def _is_there(folder: Path, kind: str) -> bool:
     """Return whether a component's files are there. Without a vocabulary the loaders would make an empty tokenizer."""
-    reads = "Tokenizer" in kind or "Processor" in kind
+    reads = "Tokenizer" in kind or ("Processor" in kind and "ImageProcessor" not in kind)
     return folder.is_dir() and (not reads or any((folder / name).is_file() for name in _VOCABULARIES))
 
 

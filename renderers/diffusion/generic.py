@@ -1,23 +1,25 @@
-"""`diffusers:FOLDER`, `:OWNER/NAME`: any text-to-image pipeline of diffusers that takes the common arguments.
+"""`diffusers:FOLDER`, `:OWNER/NAME`: any pipeline of diffusers that makes pictures, or videos, of the common arguments.
 
 What it draws with is read from the pipeline itself: steps, guidance and the limit of a prompt are the defaults of its
 call, unless an option or `configs/diffusion.yaml` says otherwise. Families with a renderer of their own are drawn here
-as well, without its shortcuts: the pipeline reads the prompt of every frame.
+as well, without its shortcuts: the pipeline reads the prompt of every frame. Of a video one picture is the frame
+(`katha.renderers.diffusion.clips`).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from katha.errors import UsageError
-from katha.protocols import Capabilities, FrameRequest
-from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer
+from katha.protocols import BoardContext, Capabilities, FrameRequest
+from katha.renderers.diffusion.clips import between_arguments, clip_of
+from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, unwarned
 from katha.renderers.diffusion.options import Calling, DiffusionOptions, Variant, diffusion_data
 from katha.renderers.diffusion.renderer import DiffusionRenderer, DrawingJob, frame_prompt, token_count
 
@@ -42,6 +44,10 @@ class GenericOptions(DiffusionOptions):
     """What sides are multiples of."""
     side: int = 1024
     """The side in pixels of the square that the weights were trained for."""
+    frames: int | None = None
+    """Of a video model: how many pictures a clip has; what its publisher draws unless told."""
+    keyframe: float | None = None
+    """Of a video model: which picture of a scene's clip is the frame, from 0 (the first) to 1 (the last)."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -63,7 +69,7 @@ class GenericOptions(DiffusionOptions):
 
 
 class GenericRenderer(DiffusionRenderer):
-    """Any diffusers pipeline that makes a picture from a prompt, a size, steps and a generator."""
+    """Any diffusers pipeline that makes a picture, or a video, from a prompt, a size, steps and a generator."""
 
     family_name = "diffusers"
     renderer_name = "diffusers"
@@ -76,7 +82,7 @@ class GenericRenderer(DiffusionRenderer):
 
         Raises:
             UsageError: none is named, its class is not a pipeline of the installed diffusers, it does not take the
-            common arguments, or an argument that was given.
+            common arguments, or an argument that was given, or a clip cannot be as it is asked for.
         """
         if argument is None:
             example = diffusion_data().families[self.family_name].model
@@ -84,10 +90,13 @@ class GenericRenderer(DiffusionRenderer):
         super().__init__(argument, options)
         own = self.options
         self.family = replace(self.family, size_multiple=own.multiple, native=own.side)
+        self.clip = clip_of(self.parameters, self.checkpoint, own.frames, own.keyframe)
+        width, height = (int(self._default(name, own.side)) for name in ("width", "height"))
         self.capabilities = replace(
             self.capabilities,
             size_multiple=own.multiple,
-            default_size=(own.side, own.side),
+            default_size=(width, height) if self.clip else (own.side, own.side),
+            insertion="reference" if self.calling.between else "alone",
             prompt_tokens=self.prompt_tokens,
         )
         lacking = [name for name in _COMMON if name not in self.parameters]
@@ -156,7 +165,47 @@ class GenericRenderer(DiffusionRenderer):
 
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings and versions: everything that can change the pixels."""
-        return {**super().spec(), "call": self.options.arguments}
+        own = {name: value for name, value in super().spec().items() if name not in ("frames", "keyframe")}
+        clip = {"clip": asdict(self.clip)} if self.clip else {}
+        return {**own, **clip, "call": self.options.arguments}
+
+    @property
+    def pictures(self) -> int:
+        """Return how many latents a frame is drawn with beside its own: those of a clip."""
+        return self.clip.latents - 1 if self.clip else 0
+
+    def render_board(self, requests: Sequence[FrameRequest]) -> Iterator[bytes]:
+        """Draw as every diffusion renderer does, of a video model its clips' keyframes.
+
+        Raises:
+            UsageError: the pipeline draws from pictures, and scenes have none.
+        """
+        asked = [
+            name
+            for name, one in self.parameters.items()
+            if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+        ]
+        wanting = sorted(set(asked) - {"self", *_COMMON})
+        if wanting and requests:
+            hint = "Give it as --bridge-renderer, which has the frames on both sides."
+            raise UsageError(
+                f"{self.checkpoint.pipeline} draws from {' and '.join(wanting)}, which a scene does not have.",
+                hint=hint if self.calling.between else "Give a checkpoint that draws from words alone.",
+            )
+        return super().render_board(requests)
+
+    def insert_frame(self, request: FrameRequest, context: BoardContext) -> bytes:
+        """Return the PNG of a frame that stands alone or, where the pipeline takes a first and a last picture, of the
+        middle of the clip between the frames on both sides; at a board's end the one frame is both."""
+        around = context.images[max(0, context.position - 1) : context.position + 1]
+        if self.clip is None or not self.calling.between or not around:
+            return super().insert_frame(request, context)
+        self.tell([request])
+        self.check(request)
+        shown = between_arguments(self.calling.between, around, (request.width, request.height))
+        with self.pipeline([request]) as loaded, self.device_failures(), unwarned("diffusers"):
+            videos = self._videos(loaded.pipe, [DrawingJob(request, {})], **shown)
+        return self.png(self.clip.taken(videos, 0.5)[0].cpu(), request)
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of the encoder that reads the whole prompt; 0 where the checkpoint has no tokenizer."""
@@ -177,5 +226,14 @@ class GenericRenderer(DiffusionRenderer):
         return {self.scale: self.guidance} if self.scale else {}
 
     def call(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
-        """Return what the pipeline makes of the jobs, images of shape (B, 3, H, W)."""
-        return super().call(pipe, jobs, **{**self.options.arguments, **more})
+        """Return what the pipeline makes of the jobs, of a video its keyframe: images of shape (B, 3, H, W)."""
+        made = self._videos(pipe, jobs, **more)
+        return self.clip.taken(made) if self.clip else made
+
+    def taken(self, called: Any) -> Tensor:
+        """Return what the pipeline gave, images (B, 3, H, W) or videos (B, F, 3, H, W)."""
+        return super().taken(called) if self.clip is None else called.frames
+
+    def _videos(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
+        clip = {"num_frames": self.clip.frames} if self.clip else {}
+        return super().call(pipe, jobs, **{**self.options.arguments, **clip, **more})

@@ -64,6 +64,7 @@ class Calling:
 
     away: Literal["true_cfg", "guidance", "never"]
     pictures: int = 0
+    between: tuple[str, ...] = ()
     scale: str = "guidance_scale"
     blank: str = ""
     unseeing: str | None = None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -62,6 +62,12 @@ def ahead(items: Generator[T, None, None], hurry: Callable[[], None] = lambda: N
             if not coming.done():
                 hurry()
             maker.submit(items.close)
+
+
+@cache
+def installed_version(package: str) -> str:
+    """Return the version of a package, looked up once: that takes a millisecond, and every frame's key asks for it."""
+    return version(package)
 
 
 def generator_of(seed: int) -> torch.Generator:
@@ -190,7 +196,7 @@ class DiffusionRenderer(Renderer):
             "scheduler": self.scheduler,
             "lora": [dict(lora.spec()) for lora in self.loras],
             "batch": options.batch,
-            "versions": {name: version(name) for name in packages},
+            "versions": {name: installed_version(name) for name in packages},
             "negative": options.negative,
             **packed,
             **options.of_the_family(),
@@ -270,13 +276,16 @@ class DiffusionRenderer(Renderer):
         request = jobs[0].request
         if request.guide is not None and self.capabilities.guide:
             pipe, more = sibling(pipe, self.calling.layout), {**more, **self._layouts(jobs)}
-        stacked = self.stacked(jobs, pipe._execution_device)
+        stacked = self.stacked(jobs, self.device)
         told = {"width": request.width, "height": request.height, "num_inference_steps": self.steps}
         generators = [generator_of(job.request.seed) for job in jobs]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="`upcast_vae` is deprecated")  # the pipeline's own call
             given = {**stacked, **told, **self.guiding(jobs), **more}
-            called = pipe(**given, generator=generators, output_type="pt")
+            return self.taken(pipe(**given, generator=generators, output_type="pt"))
+
+    def taken(self, called: Any) -> Tensor:
+        """Return the frames of what a pipeline gave, images of shape (B, 3, H, W)."""
         images: Tensor = called.images
         return images
 

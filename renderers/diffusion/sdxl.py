@@ -15,7 +15,7 @@ from katha.pictures import decode
 from katha.protocols import Capabilities, FrameRequest
 from katha.renderers.diffusion.checkpoint import files_sha256, read_header
 from katha.renderers.diffusion.memory import Encoded, Loaded, load_tokenizer, sibling, unwarned
-from katha.renderers.diffusion.options import DiffusionOptions, between
+from katha.renderers.diffusion.options import DiffusionOptions, between, one_of
 from katha.renderers.diffusion.renderer import DiffusionRenderer, DrawingJob, frame_prompt, token_count
 from katha.renderers.references import CharacterPictures
 
@@ -100,6 +100,19 @@ _ENCODERS = ("image_encoder", "../models/image_encoder")
 """Where the image encoder lies beside an adapter's file: of its own, or as the publisher's repository has it."""
 _POSITIVE, _NEGATIVE = "ip_adapter", "negative_ip_adapter"
 """What the pictures of a frame, and none, are called among its embeddings; each (1, N, ...)."""
+_MASKS = "ip_masks"
+"""What the name of their masks, (1, N, H, W), begins with; it ends with whose they are: a batch shares them."""
+
+
+def strips(shown: Sequence[bool], width: int, height: int) -> Tensor:
+    """Return masks (1, N, height, width) of the N members of a cast of whom there is a picture: the frame is divided
+    from left to right into as many strips as it has members, in their order."""
+    import torch
+
+    masks = torch.zeros(len(shown), height, width)
+    for number, mask in enumerate(masks):
+        mask[:, round(number * width / len(shown)) : round((number + 1) * width / len(shown))] = 1
+    return masks[torch.tensor(shown)][None]
 
 
 @dataclass(frozen=True)
@@ -222,15 +235,19 @@ class PicturedSdxlOptions(SdxlOptions):
     """The folder of its image encoder, where it is not beside the file."""
     ip_scale: float = 0.6
     """How much the pictures count beside the words, 0 to 1."""
+    ip_masks: Literal["strips", "none"] = "strips"
+    """`strips` has each picture of several characters count in its own part of the frame, from left to right in the
+    order in which the plan names them; `none` has all count everywhere, and likenesses mix."""
     strength: float | None = None
     """With --guide, the share of the steps that are drawn over the layout, between 0 and 1: less keeps more of it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         between(strength=self.strength)
+        one_of("way of masking", self.ip_masks, ("strips", "none"))
 
 
-_PICTURED = ("characters", "reference", "ip_adapter", "ip_encoder", "ip_scale")
+_PICTURED = ("characters", "reference", "ip_adapter", "ip_encoder", "ip_scale", "ip_masks")
 
 
 class SdxlRenderer(DiffusionRenderer):
@@ -257,7 +274,15 @@ class SdxlRenderer(DiffusionRenderer):
     def spec(self) -> Mapping[str, Any]:
         """Return weights, adapters, settings, pictures and versions: everything that can change the pixels."""
         spec = {name: value for name, value in super().spec().items() if name not in _PICTURED}
-        return spec if self.adapter is None else {**spec, "ip_adapter": dict(self.adapter.spec())}
+        if self.adapter is None:
+            return spec
+        masks = {"masks": "strips"} if self.masked else {}
+        return {**spec, "ip_adapter": {**self.adapter.spec(), **masks}}
+
+    @property
+    def masked(self) -> bool:
+        """Return whether each character's picture counts in a part of the frame."""
+        return isinstance(self.options, PicturedSdxlOptions) and self.options.ip_masks == "strips"
 
     @property
     def strength(self) -> float | None:
@@ -309,14 +334,16 @@ class SdxlRenderer(DiffusionRenderer):
             return self.call(pipe, jobs, **more)
         halves = (_NEGATIVE, _POSITIVE) if self.guidance > 1 else (_POSITIVE,)
         shown = torch.cat([job.encoded[name] for name in halves for job in jobs])
+        told = [name for name in jobs[0].encoded if name.startswith(_MASKS)]
+        beside = {_NEGATIVE, _POSITIVE, *told}
         plain = [
-            DrawingJob(
-                job.request, {name: value for name, value in job.encoded.items() if name not in (_NEGATIVE, _POSITIVE)}
-            )
+            DrawingJob(job.request, {name: value for name, value in job.encoded.items() if name not in beside})
             for job in jobs
         ]
-        shown = shown.to(pipe._execution_device, pipe.unet.dtype)
-        return self.call(pipe, plain, ip_adapter_image_embeds=[shown], **more)
+        shown = shown.to(self.device, pipe.unet.dtype)
+        masks = {"ip_adapter_masks": [jobs[0].encoded[name].to(self.device) for name in told]}
+        where = {"cross_attention_kwargs": masks} if told else {}
+        return self.call(pipe, plain, ip_adapter_image_embeds=[shown], **where, **more)
 
     def _key(self) -> str:
         return (
@@ -362,6 +389,10 @@ class SdxlRenderer(DiffusionRenderer):
             shown = [data for data in given if data is not None]
             key = digest(["pictures", *map(sha256_hex, shown)])
             pictures = loaded.encoded(key, lambda: adapter.read(pipe, shown))
+            if self.masked and len(given) > 1 and shown:
+                there = [data is not None for data in given]
+                name = f"{_MASKS} {''.join(str(int(one)) for one in there)}"
+                pictures = {**pictures, name: strips(there, request.width, request.height)}
         return {
             **pictures,
             "prompt_embeds": pad_sdxl(pipe, wanted["embeds"], length),

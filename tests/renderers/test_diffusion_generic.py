@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,12 @@ from katha.renderers.diffusion.renderer import generator_of
 from katha.testing import check_renderer
 
 Model = Callable[[str], Path]
-FAMILIES = ("sdxl", "flux", "klein", "z-image", "qwen-image", "sd3")
+FAMILIES = (
+    *("sdxl", "flux", "klein", "z-image", "qwen-image", "sd3"),
+    *("chroma", "hidream", "krea2", "lumina2", "sana"),
+)
+CALLED = {"sana": ("use_resolution_binning=false",)}
+"""Arguments without which a family does not draw pictures of toy size."""
 PROMPTS = ("The lion roars at the small mouse.", "The mouse gnaws the net.")
 
 pytestmark = pytest.mark.usefixtures("toy_diffusion")
@@ -42,7 +49,7 @@ def pixels(png: bytes) -> Any:
 def test_frames_are_those_of_the_pipeline(model: Model, family: str) -> None:
     import diffusers
 
-    drawer = made(model(family), guidance=3.0, negative="rain")
+    drawer = made(model(family), guidance=3.0, negative="rain", call=CALLED.get(family, ()))
     found = [pixels(png) for png in drawer.render_board([frame(prompt, seed) for seed, prompt in enumerate(PROMPTS)])]
     pipe = diffusers.DiffusionPipeline.from_pretrained(model(family))
     pipe.set_progress_bar_config(disable=True)
@@ -50,8 +57,9 @@ def test_frames_are_those_of_the_pipeline(model: Model, family: str) -> None:
     for seed, prompt in enumerate(PROMPTS):
         scale = {drawer.scale: 3.0}
         images = pipe(
-            prompt=prompt, width=32, height=32, num_inference_steps=2, generator=generator_of(seed), **away, **scale
-        ).images
+            prompt=prompt, width=32, height=32, num_inference_steps=2, generator=generator_of(seed), **away, **scale,
+            **drawer.options.arguments,
+        ).images  # fmt: skip
         assert (np.asarray(images[0]) == found[seed]).all()
     assert (found[0] != found[1]).any()
 
@@ -70,6 +78,16 @@ def test_what_is_not_told_is_the_pipeline_s_own(model: Model) -> None:
     assert (sd3.steps, sd3.guidance, sd3.scale, sd3.prompt_tokens) == (28, 7.0, "guidance_scale", 256)
     sdxl = GenericRenderer(str(model("sdxl")), GenericOptions(device="cpu"))
     assert (sdxl.steps, sdxl.prompt_tokens, sdxl.family.denoiser) == (50, 75, "unet")
+
+
+def test_a_distilled_checkpoint_is_drawn_in_its_few_steps(model: Model, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(model("krea2"), tmp_path / "krea2"))
+    base = GenericRenderer(str(folder), GenericOptions(device="cpu"))
+    index = json.loads((folder / "model_index.json").read_text())
+    (folder / "model_index.json").write_text(json.dumps({**index, "is_distilled": True}))
+    distilled = GenericRenderer(str(folder), GenericOptions(device="cpu"))
+    assert (base.steps, base.guidance) == (28, 4.5)
+    assert (distilled.steps, distilled.guidance) == (8, 0.0)
 
 
 def test_options_are_arguments_of_the_call(model: Model) -> None:

@@ -23,7 +23,7 @@ from katha.registry import option_names
 from katha.renderers.consistory import ConsistoryRenderer
 from katha.renderers.diffusion.memory import process_pool
 from katha.renderers.diffusion.placement import Frames, needs_of
-from katha.renderers.diffusion.sdxl import PicturedSdxlOptions, SdxlRenderer
+from katha.renderers.diffusion.sdxl import PicturedSdxlOptions, SdxlRenderer, strips
 from katha.schema import Character
 
 LION = Character(name="lion", kind="lion", appearance="a lion")
@@ -136,8 +136,42 @@ def test_a_frame_is_what_diffusers_draws_from_the_pictures(folder: Path, kind: s
         prompt="The lion roars.", ip_adapter_image=[shown], generator=generator, width=32, height=32,
         num_inference_steps=2, guidance_scale=5.0,
     ).images[0]  # fmt: skip
+    drawn = pixels(next(sdxl(folder, kind, ip_masks="none").render_board([frame(LION, MOUSE)])))
+    assert np.abs(drawn - np.asarray(wanted, np.int16)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "plus"])
+def test_each_picture_counts_in_its_own_part_as_with_diffusers_masks(folder: Path, kind: str) -> None:
+    from diffusers import StableDiffusionXLPipeline
+    from diffusers.image_processor import IPAdapterMaskProcessor
+
+    pipe = StableDiffusionXLPipeline.from_pretrained(folder / "model")
+    pipe.load_ip_adapter(str(folder / kind), subfolder="", weight_name=f"{kind}.safetensors")
+    pipe.set_ip_adapter_scale(0.6)
+    pipe.set_progress_bar_config(disable=True)
+    shown = [Image.open(folder / "cast" / name).convert("RGB") for name in ("The_Lion.png", "mouse.jpg")]
+    halves = [Image.new("L", (32, 32)) for _ in shown]
+    halves[0].paste(255, (0, 0, 16, 32))
+    halves[1].paste(255, (16, 0, 32, 32))
+    masks = IPAdapterMaskProcessor().preprocess(halves, height=32, width=32)
+    wanted = pipe(
+        prompt="The lion roars.", ip_adapter_image=[shown], generator=torch.Generator().manual_seed(42), width=32,
+        height=32, num_inference_steps=2, guidance_scale=5.0,
+        cross_attention_kwargs={"ip_adapter_masks": [masks.reshape(1, 2, 32, 32)]},
+    ).images[0]  # fmt: skip
     drawn = pixels(next(sdxl(folder, kind).render_board([frame(LION, MOUSE)])))
     assert np.abs(drawn - np.asarray(wanted, np.int16)).max() <= 1
+    unmasked = pixels(next(sdxl(folder, kind, ip_masks="none").render_board([frame(LION, MOUSE)])))
+    turned = pixels(next(sdxl(folder, kind).render_board([frame(MOUSE, LION)])))
+    assert np.abs(drawn - unmasked).max() > 1
+    assert np.abs(drawn - turned).max() > 1
+
+
+def test_strips_are_in_the_order_of_the_cast_and_cover_the_frame() -> None:
+    masks = strips([True, False, True], 9, 2)
+    assert masks.shape == (1, 2, 2, 9)
+    assert masks[0, :, 0].tolist() == [[1] * 3 + [0] * 6, [0] * 6 + [1] * 3]
+    assert strips([True] * 5, 16, 4).sum(1).tolist() == [[[1.0] * 16] * 4]
 
 
 def test_pictures_change_what_is_drawn_and_text_stays(folder: Path) -> None:
@@ -158,6 +192,7 @@ def test_pictures_change_what_is_drawn_and_text_stays(folder: Path) -> None:
 
 def test_a_batch_draws_what_single_frames_are(folder: Path) -> None:
     requests = [frame(LION, seed=1), frame(LION, seed=2), frame(LION, MOUSE, seed=3), frame(seed=4)]
+    requests += [frame(LION, TREE, seed=5), frame(TREE, LION, seed=6)]
     together = [pixels(png) for png in sdxl(folder, batch=4).render_board(requests)]
     for one, request in zip(together, requests, strict=True):
         assert np.abs(one - pixels(next(sdxl(folder).render_board([request])))).max() <= 1
@@ -227,8 +262,9 @@ def test_the_spec_tells_pictures_weight_and_adapter_apart_and_nothing_else_chang
     plain = sdxl(folder, None).spec()
     assert not set(plain) & {"characters", "reference", "ip_adapter", "ip_encoder", "ip_scale"}
     specs = [sdxl(folder).spec(), sdxl(folder, ip_scale=0.2).spec(), sdxl(folder, "plus").spec()]
+    specs.append(sdxl(folder, ip_masks="none").spec())
     specs.append(sdxl(folder, characters=None, reference=(f"lion={folder / 'cast' / 'The_Lion.png'}",)).spec())
-    assert len({str(spec) for spec in specs}) == 4
+    assert len({str(spec) for spec in specs}) == 5
     assert str(folder) not in str(specs)
 
 
@@ -247,6 +283,7 @@ def test_pictures_of_nobody_are_told_and_frames_drawn_together_take_no_adapter(f
         ({"characters": None}, "changes nothing without pictures"),
         ({"ip_adapter": Path("none.safetensors")}, "There is no IP-Adapter 'none.safetensors'"),
         ({"ip_adapter": "unet"}, "holds no IP-Adapter"),
+        ({"ip_masks": "halves"}, "no way of masking 'halves'. Use strips, none"),
         ({"ip_encoder": Path("nowhere")}, "needs its image encoder, which is not in 'nowhere'"),
     ],
 )

@@ -13,9 +13,14 @@ from typing import Any
 import pytest
 import torch
 from diffusers import (
+    AutoencoderDC,
     AutoencoderKL,
     AutoencoderKLFlux2,
     AutoencoderKLQwenImage,
+    AutoencoderKLWan,
+    ChromaPipeline,
+    ChromaTransformer2DModel,
+    DPMSolverMultistepScheduler,
     EulerDiscreteScheduler,
     FlowMatchEulerDiscreteScheduler,
     Flux2KleinKVPipeline,
@@ -25,22 +30,40 @@ from diffusers import (
     FluxKontextPipeline,
     FluxPipeline,
     FluxTransformer2DModel,
+    HiDreamImagePipeline,
+    HiDreamImageTransformer2DModel,
+    Krea2Pipeline,
+    Krea2Transformer2DModel,
+    Lumina2Pipeline,
+    Lumina2Transformer2DModel,
     QwenImageEditPlusPipeline,
     QwenImagePipeline,
     QwenImageTransformer2DModel,
+    SanaPipeline,
+    SanaTransformer2DModel,
     SD3Transformer2DModel,
     StableDiffusion3Pipeline,
     StableDiffusionXLPipeline,
     UNet2DConditionModel,
+    WanImageToVideoPipeline,
+    WanPipeline,
+    WanTransformer3DModel,
     ZImagePipeline,
     ZImageTransformer2DModel,
 )
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
+    CLIPImageProcessor,
     CLIPTextConfig,
     CLIPTextModel,
     CLIPTextModelWithProjection,
     CLIPTokenizer,
+    CLIPVisionConfig,
+    CLIPVisionModel,
+    Gemma2Config,
+    Gemma2Model,
+    LlamaConfig,
+    LlamaForCausalLM,
     Mistral3Config,
     Mistral3ForConditionalGeneration,
     PixtralImageProcessor,
@@ -54,9 +77,13 @@ from transformers import (
     Qwen2VLVideoProcessor,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3VLConfig,
+    Qwen3VLModel,
     T5Config,
     T5EncoderModel,
     T5Tokenizer,
+    UMT5Config,
+    UMT5EncoderModel,
 )
 
 _CORPUS = (
@@ -104,10 +131,10 @@ def _t5_tokenizer() -> T5Tokenizer:
     return T5Tokenizer(vocab=vocab, extra_ids=0, model_max_length=512)
 
 
-def _clip_config(tokenizer: CLIPTokenizer, width: int = 32) -> CLIPTextConfig:
+def _clip_config(tokenizer: CLIPTokenizer, width: int = 32, positions: int = 77) -> CLIPTextConfig:
     return CLIPTextConfig(
         vocab_size=len(tokenizer), hidden_size=width, intermediate_size=37, num_hidden_layers=3, num_attention_heads=4,
-        max_position_embeddings=77, projection_dim=width, hidden_act="gelu",
+        max_position_embeddings=positions, projection_dim=width, hidden_act="gelu",
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
 
@@ -311,6 +338,147 @@ def _sd3() -> StableDiffusion3Pipeline:
     )  # fmt: skip
 
 
+def _plain_tokenizer(side: str) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_trained(_CORPUS, _MISTRAL_MARKS), bos_token="<s>", eos_token="</s>", unk_token="<unk>",
+        pad_token="<pad>", padding_side=side, model_max_length=512,
+    )  # fmt: skip
+
+
+def _gemma() -> dict[str, Any]:
+    tokenizer = _plain_tokenizer("right")
+    text = Gemma2Config(
+        vocab_size=len(tokenizer), hidden_size=8, intermediate_size=16, num_hidden_layers=2, head_dim=8,
+        num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=1024,
+    )  # fmt: skip
+    return {"tokenizer": tokenizer, "text_encoder": Gemma2Model(text)}
+
+
+def _lumina2() -> Lumina2Pipeline:
+    """Lumina 2: Gemma 2 reads the prompt."""
+    transformer = Lumina2Transformer2DModel(
+        sample_size=4, patch_size=2, in_channels=4, hidden_size=24, num_layers=1, num_refiner_layers=1,
+        num_attention_heads=2, num_kv_heads=1, multiple_of=2, axes_dim_rope=(4, 4, 4), axes_lens=(512, 64, 64),
+        cap_feat_dim=8,
+    )  # fmt: skip
+    vae = AutoencoderKL(
+        block_out_channels=(8, 8, 8, 8), in_channels=3, out_channels=3, norm_num_groups=4, sample_size=32,
+        down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4, latent_channels=4,
+        use_quant_conv=False, use_post_quant_conv=False, shift_factor=0.0609, scaling_factor=1.5035,
+    )  # fmt: skip
+    return Lumina2Pipeline(transformer, FlowMatchEulerDiscreteScheduler(), vae, **_gemma())
+
+
+def _sana() -> SanaPipeline:
+    """Sana: Gemma 2 reads the prompt, a deep-compression decoder makes the picture."""
+    transformer = SanaTransformer2DModel(
+        patch_size=1, in_channels=4, out_channels=4, num_layers=1, num_attention_heads=2, attention_head_dim=4,
+        num_cross_attention_heads=2, cross_attention_head_dim=4, cross_attention_dim=8, caption_channels=8,
+        sample_size=32,
+    )  # fmt: skip
+    vae = AutoencoderDC(
+        in_channels=3, latent_channels=4, attention_head_dim=2, encoder_block_types=("ResBlock", "EfficientViTBlock"),
+        decoder_block_types=("ResBlock", "EfficientViTBlock"), encoder_block_out_channels=(8, 8),
+        decoder_block_out_channels=(8, 8), encoder_qkv_multiscales=((), (5,)), decoder_qkv_multiscales=((), (5,)),
+        encoder_layers_per_block=(1, 1), decoder_layers_per_block=(1, 1), downsample_block_type="conv",
+        upsample_block_type="interpolate", decoder_norm_types="rms_norm", decoder_act_fns="silu",
+        scaling_factor=0.41407,
+    )  # fmt: skip
+    scheduler = DPMSolverMultistepScheduler(
+        use_flow_sigmas=True, prediction_type="flow_prediction", flow_shift=3.0, algorithm_type="dpmsolver++"
+    )
+    return SanaPipeline(**_gemma(), vae=vae, transformer=transformer, scheduler=scheduler)
+
+
+def _chroma() -> ChromaPipeline:
+    """Chroma: T5 alone reads the prompt."""
+    parts = _flux_parts(guidance=False)
+    transformer = ChromaTransformer2DModel(
+        patch_size=1, in_channels=16, num_layers=1, num_single_layers=1, attention_head_dim=16, num_attention_heads=2,
+        joint_attention_dim=32, axes_dims_rope=(4, 4, 8), approximator_hidden_dim=32, approximator_layers=1,
+        approximator_num_channels=16,
+    )  # fmt: skip
+    return ChromaPipeline(parts["scheduler"], parts["vae"], parts["text_encoder_2"], parts["tokenizer_2"], transformer)
+
+
+def _hidream() -> HiDreamImagePipeline:
+    """HiDream: two CLIPs, a T5 and a Llama read the prompt."""
+    parts = _flux_parts(guidance=False)
+    first, second, fourth = _clip_tokenizer("<|endoftext|>"), _clip_tokenizer("!"), _plain_tokenizer("right")
+    llama = LlamaConfig(
+        vocab_size=len(fourth), hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, max_position_embeddings=512,
+    )  # fmt: skip
+    transformer = HiDreamImageTransformer2DModel(
+        patch_size=2, in_channels=4, out_channels=4, num_layers=1, num_single_layers=1, attention_head_dim=8,
+        num_attention_heads=4, caption_channels=[32, 16], text_emb_dim=64, num_routed_experts=4,
+        num_activated_experts=2, axes_dims_rope=(4, 2, 2), max_resolution=(32, 32), llama_layers=(0, 1),
+    )  # fmt: skip
+    return HiDreamImagePipeline(
+        scheduler=parts["scheduler"], vae=parts["vae"],
+        text_encoder=CLIPTextModelWithProjection(_clip_config(first, positions=248)), tokenizer=first,
+        text_encoder_2=CLIPTextModelWithProjection(_clip_config(second, positions=248)), tokenizer_2=second,
+        text_encoder_3=parts["text_encoder_2"], tokenizer_3=parts["tokenizer_2"],
+        text_encoder_4=LlamaForCausalLM(llama), tokenizer_4=fourth, transformer=transformer,
+    )  # fmt: skip
+
+
+def _krea2(corpus: str) -> Krea2Pipeline:
+    """Krea 2: two layers' hidden states of a Qwen3-VL are fused."""
+    tokenizer = _qwen_tokenizer(corpus, _QWEN_MARKS)
+    config = Qwen3VLConfig(
+        text_config={
+            "vocab_size": len(tokenizer), "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 1024,
+            "rope_scaling": {"mrope_section": [2, 1, 1], "rope_type": "default", "mrope_interleaved": True},
+        },
+        vision_config={"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 16,
+                       "deepstack_visual_indexes": [0], "num_position_embeddings": 16},
+    )  # fmt: skip
+    transformer = Krea2Transformer2DModel(
+        in_channels=16, num_layers=1, attention_head_dim=16, num_attention_heads=2, num_key_value_heads=1,
+        intermediate_size=32, timestep_embed_dim=32, text_hidden_dim=16, num_text_layers=2, text_num_attention_heads=2,
+        text_num_key_value_heads=2, text_intermediate_size=32, num_layerwise_text_blocks=1, num_refiner_text_blocks=1,
+        axes_dims_rope=(4, 6, 6),
+    )  # fmt: skip
+    vae = _qwen_edit(corpus).vae
+    return Krea2Pipeline(
+        FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True), vae, Qwen3VLModel(config), tokenizer, transformer,
+        text_encoder_select_layers=(1, 2),
+    )  # fmt: skip
+
+
+def _wan_parts(pictures: bool) -> dict[str, Any]:
+    """Wan 2.1: UMT5 reads the prompt; image to video reads both pictures by a CLIP, too."""
+    tokenizer = _t5_tokenizer()
+    text = UMT5Config(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4, is_encoder_decoder=False,
+        feed_forward_proj="gated-gelu",
+    )  # fmt: skip
+    transformer = WanTransformer3DModel(
+        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=36 if pictures else 16,
+        out_channels=16, text_dim=32, freq_dim=256, ffn_dim=32, num_layers=2, cross_attn_norm=True,
+        qk_norm="rms_norm_across_heads", rope_max_seq_len=32, image_dim=16 if pictures else None,
+        added_kv_proj_dim=24 if pictures else None, pos_embed_seq_len=2 * 17 if pictures else None,
+    )  # fmt: skip
+    vae = AutoencoderKLWan(base_dim=4, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1)
+    return {
+        "tokenizer": tokenizer, "text_encoder": UMT5EncoderModel(text), "vae": vae, "transformer": transformer,
+        "scheduler": FlowMatchEulerDiscreteScheduler(shift=5.0),
+    }  # fmt: skip
+
+
+def _wan_between() -> WanImageToVideoPipeline:
+    """Wan 2.1 of first and last picture."""
+    eye = CLIPVisionConfig(
+        hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8
+    )
+    return WanImageToVideoPipeline(
+        **_wan_parts(pictures=True), image_encoder=CLIPVisionModel(eye),
+        image_processor=CLIPImageProcessor(size=32, crop_size=32),
+    )  # fmt: skip
+
+
 FAMILIES: Mapping[str, Callable[[], Any]] = {
     "sdxl": _sdxl,
     "flux": lambda: FluxPipeline(**_flux_parts(guidance=True)),
@@ -324,6 +492,13 @@ FAMILIES: Mapping[str, Callable[[], Any]] = {
     "qwen-edit": lambda: _qwen_edit(_CORPUS),
     "qwen-image": lambda: _qwen_image(_CORPUS),
     "sd3": _sd3,
+    "chroma": _chroma,
+    "hidream": _hidream,
+    "krea2": lambda: _krea2(_CORPUS),
+    "lumina2": _lumina2,
+    "sana": _sana,
+    "wan": lambda: WanPipeline(**_wan_parts(pictures=False)),
+    "wan-between": _wan_between,
 }
 
 
