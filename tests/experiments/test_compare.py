@@ -28,7 +28,7 @@ from katha.errors import (
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison
+from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison, warnings_of
 from katha.experiments.comparison.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.pictures import decode
@@ -406,7 +406,7 @@ def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
     plain, more = (row.frames for row in table.methods)
     assert plain is not None
     assert more == plain + 1
-    assert any(note.startswith("Boards are not of equal length") for note in table.notes)
+    assert any(note.startswith("Boards are not of equal length") for note in warnings_of(table))
     assert not any("equal length" in note for note in Trial().run(tmp_path / "same").table.notes)
 
 
@@ -431,6 +431,6 @@ def test_the_method_that_empties_the_common_questions_is_named(tmp_path: Path) -
     refusing.gold = trial.judge.gold
     trial.judge = refusing
     table = trial.run(tmp_path / "out").table
-    (note,) = (one for one in table.notes if "because picky has" in one)
+    (note,) = (one for one in warnings_of(table) if "because picky has" in one)
     assert note.startswith("0 questions are valid for every method, because picky has 0")
     assert not any("because" in one for one in Trial().run(tmp_path / "fine").table.notes)
