@@ -14,6 +14,7 @@ from browser import chromium, resize
 from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents.context import Plugins
+from katha.app.cli.studies import _tell_comparison
 from katha.app.reports.study_pages import write_compare_report
 from katha.config import Settings
 from katha.errors import (
@@ -398,7 +399,7 @@ def test_a_busy_service_is_asked_again_as_in_a_run(tmp_path: Path) -> None:
     assert waited[waits:] == [0.5, 1.0, 2.0] * len(SEEDS)
 
 
-def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
+def test_boards_of_another_length_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trial = Trial()
     config = trial.config.model_copy(update={"renderer": "block", "seeds": (42,)})
     methods = [Method("plain", config), Method("more", config.model_copy(update={"mode": "random_bridge"}))]
@@ -407,6 +408,10 @@ def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
     assert plain is not None
     assert more == plain + 1
     assert any(note.startswith("Boards are not of equal length") for note in warnings_of(table))
+    _tell_comparison(table)
+    printed = capsys.readouterr().out
+    assert "  Boards are not of equal length" in printed
+    assert "  With fewer than 6 stories no interval is given." in printed
     assert not any("equal length" in note for note in Trial().run(tmp_path / "same").table.notes)
 
 
