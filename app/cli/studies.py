@@ -47,6 +47,7 @@ from katha.errors import UsageError
 from katha.eval_bridge.judging.entrance import untested
 from katha.eval_bridge.matching.rules import UNSETTLED
 from katha.eval_bridge.scoring.gate import CANNOT
+from katha.experiments.comparison.compare import warnings_of
 from katha.experiments.inputs.stories import EvalOptions, StudyOptions
 from katha.experiments.offline.evaluator_tables import load_table
 from katha.experiments.runner import ExperimentResult, ExperimentState
@@ -454,6 +455,8 @@ def _tell_comparison(table: CompareTable) -> None:
     for pair in table.comparisons:
         if pair.headline and pair.difference is not None:
             typer.echo(f"  {comparison(pair)}")
+    for note in warnings_of(table):
+        typer.echo(f"  {note}")
     for row in table.methods:
         if row.signature:
             typer.echo(f"  {row.name} loses most: {', '.join(row.signature)}.")

@@ -22,7 +22,8 @@ from katha.eval_bridge.bench.boards import MethodBoards
 from katha.eval_bridge.judging.answers import iter_answers, outcome_of
 from katha.eval_bridge.judging.entrance import results_of
 from katha.eval_bridge.matching.match import require_rule
-from katha.eval_bridge.matching.rules import archived_rule, make_decider
+from katha.eval_bridge.matching.rules import UNSETTLED, archived_rule, make_decider
+from katha.eval_bridge.scoring.gate import CANNOT
 from katha.eval_bridge.scoring.intervals import METHOD
 from katha.eval_bridge.scoring.outcomes import Outcomes, collect
 from katha.eval_bridge.scoring.rows import row_counts
@@ -89,13 +90,26 @@ def _with_enough(row: Comparison) -> Comparison:
     return row if row.n_stories >= FEWEST_STORIES else row.model_copy(update={"ci95": None})
 
 
+_UNEQUAL = "Boards are not of equal length"
+_BECAUSE = "questions are valid for every method, because"
+
+
+def warnings_of(table: CompareTable) -> list[str]:
+    """Return the notes of a comparison that change how its table is read: boards of unequal length, methods that cannot
+    be measured or leave few questions for all, answers that nobody matched, and too few stories for an interval."""
+    marks = (_UNEQUAL, _BECAUSE, CANNOT, UNSETTLED)
+    told = [note for note in table.notes if any(mark in note for mark in marks)]
+    few = any(row.common_valid_stg is not None and row.common_valid_ci95 is None for row in table.methods)
+    return told + [note for note in table.notes if few and note == FEW_NOTE]
+
+
 def _length_notes(rows: Sequence[MethodRow]) -> list[str]:
     """Return a warning where boards are not of equal length: whoever shows more frames tells more."""
     lengths = {row.name: row.frames for row in rows if row.frames is not None}
     if len({round(value, 6) for value in lengths.values()}) < 2:
         return []
     told = ", ".join(f"{name} {value:.1f}" for name, value in lengths.items())
-    return [f"Boards are not of equal length, and a frame more tells more (frames a board: {told}; `katha ablate`)."]
+    return [f"{_UNEQUAL}, and a frame more tells more (frames a board: {told}; `katha ablate`)."]
 
 
 def _emptied(rows: Sequence[MethodRow]) -> list[str]:
@@ -110,7 +124,7 @@ def _emptied(rows: Sequence[MethodRow]) -> list[str]:
         return []
     scored = next((row.n_scored for row in rows if row.name == worst), None) or 0
     return [
-        f"{common} questions are valid for every method, because {worst} has {valid[worst]} that are ({scored} scored);"
+        f"{common} {_BECAUSE} {worst} has {valid[worst]} that are ({scored} scored);"
         f" without it there may be {rest}. See why its answers are missing or wrong, or compare without it."
     ]
 

@@ -11,6 +11,7 @@ import hashlib
 import io
 import random
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 import numpy as np
 from PIL import Image
 
-from katha.errors import JudgeError, KathaError, PlanError, RenderError
+from katha.errors import JudgeError, KathaError, PlanError, RenderError, TransientRenderError
 from katha.eval_bridge.bench.boards import JudgedFrame
 from katha.eval_bridge.metrics import Features, Metric, MetricBoard, MetricContext, measure_board
 from katha.eval_bridge.packets.instructions import UNCLEAR, reply_schema
@@ -219,6 +220,11 @@ _QUESTIONS = ("What does the fox do?", "What comes of it?")
 _TEXT = "A fox saw a crow with a cheese. The fox asked for the cheese, and the crow let it fall."
 
 
+_TRIES = 4
+_REST = 0.25
+"""Seconds before the second try of what was worth one; twice as long before each further one."""
+
+
 class ContractError(AssertionError):
     """A plug-in breaks its contract; the message has a line for each thing."""
 
@@ -242,7 +248,7 @@ def _run_checks(what: str, checks: Mapping[str, Callable[[], None]]) -> list[str
     broken = []
     for name, check in checks.items():
         try:
-            check()
+            _patiently(check)
         except _Broken as error:
             broken.append(f"  {name}: {error}")
         except Exception as error:
@@ -251,6 +257,17 @@ def _run_checks(what: str, checks: Mapping[str, Callable[[], None]]) -> list[str
         heading = f"{what} breaks {len(broken)} of {len(checks)} parts of its contract:"
         raise ContractError("\n".join([heading, *broken]))
     return list(checks)
+
+
+def _patiently(check: Callable[[], None]) -> None:
+    """Run a check, and again from its beginning while a plug-in says that another try is worth it, as a run does."""
+    for attempt in range(_TRIES):
+        try:
+            return check()
+        except TransientRenderError:
+            if attempt == _TRIES - 1:
+                raise
+            time.sleep(_REST * 2**attempt)
 
 
 def _check_spec(first: Any, second: Any) -> None:

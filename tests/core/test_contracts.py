@@ -13,7 +13,7 @@ import pytest
 from doubles import BlockRenderer, PixelJudge, ScenePlanner, story
 
 import katha.testing as testing
-from katha.errors import PlanError, RenderError, UsageError
+from katha.errors import PlanError, RenderError, TransientRenderError, UsageError
 from katha.protocols import (
     BoardContext,
     Capabilities,
@@ -298,6 +298,29 @@ def test_what_a_base_gives_is_enough_and_what_it_only_names_is_refused() -> None
     ):
         with pytest.raises(UsageError, match=r"^(Shortest|AddsNothing|PixelJudge) \w+ .*\.$"):
             refused()
+
+
+class Busy(Good):
+    """A server that is busy at each of some calls."""
+
+    calls = 0
+
+    def draw(self, request: FrameRequest) -> bytes:
+        Busy.calls += 1
+        if Busy.calls in (2, 9, 10) or Busy.calls > self.until:
+            raise TransientRenderError("The server is busy.")
+        return super().draw(request)
+
+    until = 10_000
+
+
+def test_a_busy_server_is_asked_again_and_one_that_stays_busy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "_REST", 0.0)
+    testing.check_renderer(Busy)
+    assert Busy.calls > 10
+    monkeypatch.setattr(Busy, "until", 0)
+    with pytest.raises(ContractError, match="board: TransientRenderError: The server is busy"):
+        testing.check_renderer(Busy)
 
 
 def test_all_breaches_are_listed_at_once() -> None:

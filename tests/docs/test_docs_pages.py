@@ -157,3 +157,11 @@ def test_the_glossary_has_the_words_that_the_reports_use() -> None:
         assert any(word in term for term in terms), word
     for word in ("Bridge", "Coverage", "Copy penalty", "lock", "Raw", "Filtered", "Ambiguity rate", "Typed failure"):
         assert any(word in term for term in terms), word
+
+
+def test_the_columns_of_a_comparison_are_those_that_are_printed() -> None:
+    printed = transcripts((DOCS / "tutorial" / "plug-in-a-renderer.md").read_text(encoding="utf-8"))
+    (head,) = {line for _, text in printed for line in text.splitlines() if line.split()[:1] == ["method"]}
+    page = (DOCS / "howto" / "compare.md").read_text(encoding="utf-8").partition("## Read the table")[2]
+    told = re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (`.*?) \|", page, re.M)))
+    assert set(head.replace("95% interval", "").split()) - {"method"} == set(told)

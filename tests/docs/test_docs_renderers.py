@@ -116,7 +116,8 @@ def test_the_tables_name_every_layout_capability_and_renderer() -> None:
     from dataclasses import fields
     from importlib.metadata import entry_points
 
-    from katha.protocols import Capabilities
+    from katha.models.checkpoints import HoldsModel
+    from katha.protocols import Capabilities, Renderer
     from katha.renderers.folder import load_layouts
 
     for name in load_layouts():
@@ -125,6 +126,10 @@ def test_the_tables_name_every_layout_capability_and_renderer() -> None:
         assert f"`{field.name}`" in section("Write your own in ten minutes")
     for name in entry_points(group="katha.renderers").names:
         assert f"`{name}`" in PAGE
+    said = ("concurrency", "exclusive", "close", "insert_frames", "receipt", "remarks", "not_drawn", "frame_price")
+    for name in said:
+        assert hasattr(Renderer, name) or hasattr(HoldsModel, name)
+        assert re.search(rf"^\| `{name}\b", section("Write your own in ten minutes"), re.M), name
 
 
 def table(text: str, first: str) -> list[list[str]]:
@@ -205,3 +210,27 @@ def test_which_one_to_use_is_five_lines_of_what_there_is() -> None:
     rungs, names = {"model-offload", "sequential-offload", "quantized"}, entry_points(group="katha.renderers").names
     words = {word for line in lines for word in re.findall(r"`([^`]+)`", line)}
     assert {word.removeprefix("--memory ") for word in words} <= rungs | set(names) | {"batch=8"}
+
+
+def test_the_table_of_services_says_what_the_data_does() -> None:
+    """Keys, and how many pictures the model of each row takes."""
+    from katha.configs import load_config
+
+    providers = load_config("providers.yaml")
+    rows = table(PAGE, "renderer | service")
+    assert {row[0].strip("`").partition(":")[0] for row in rows} == {
+        name for name, section in providers.items() if "pictures" in section
+    }
+    for name, _, key, pictures, _ in rows:
+        service, _, model = name.strip("`").partition(":")
+        told = providers[service]["pictures"]
+        card = (
+            told["default"]
+            | max(
+                ((prefix, row) for prefix, row in told["models"].items() if model.startswith(prefix)),
+                key=lambda one: len(one[0]),
+            )[1]
+        )
+        assert model == told["default"]["example"]
+        assert key.strip("`") == providers[service]["key"][0]
+        assert int(re.findall(r"\d+", pictures)[0]) == card["references"]

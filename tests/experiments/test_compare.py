@@ -14,6 +14,7 @@ from browser import chromium, resize
 from doubles import BlockRenderer, BuggyJudge, PixelSimilarity, ScenePlanner, prepare, story, tale
 
 from katha.agents.context import Plugins
+from katha.app.cli.studies import _tell_comparison
 from katha.app.reports.study_pages import write_compare_report
 from katha.config import Settings
 from katha.errors import (
@@ -28,7 +29,7 @@ from katha.errors import (
 from katha.eval_bridge.judging.answers import read_answers
 from katha.eval_bridge.judging.engine import Retry
 from katha.eval_bridge.scoring.scores import score
-from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison
+from katha.experiments.comparison.compare import CompareJob, CompareResult, run_comparison, warnings_of
 from katha.experiments.comparison.methods import Method, cross_methods, read_methods
 from katha.jsonio import read_json
 from katha.pictures import decode
@@ -398,7 +399,7 @@ def test_a_busy_service_is_asked_again_as_in_a_run(tmp_path: Path) -> None:
     assert waited[waits:] == [0.5, 1.0, 2.0] * len(SEEDS)
 
 
-def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
+def test_boards_of_another_length_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trial = Trial()
     config = trial.config.model_copy(update={"renderer": "block", "seeds": (42,)})
     methods = [Method("plain", config), Method("more", config.model_copy(update={"mode": "random_bridge"}))]
@@ -406,7 +407,11 @@ def test_boards_of_another_length_are_told(tmp_path: Path) -> None:
     plain, more = (row.frames for row in table.methods)
     assert plain is not None
     assert more == plain + 1
-    assert any(note.startswith("Boards are not of equal length") for note in table.notes)
+    assert any(note.startswith("Boards are not of equal length") for note in warnings_of(table))
+    _tell_comparison(table)
+    printed = capsys.readouterr().out
+    assert "  Boards are not of equal length" in printed
+    assert "  With fewer than 6 stories no interval is given." in printed
     assert not any("equal length" in note for note in Trial().run(tmp_path / "same").table.notes)
 
 
@@ -431,6 +436,6 @@ def test_the_method_that_empties_the_common_questions_is_named(tmp_path: Path) -
     refusing.gold = trial.judge.gold
     trial.judge = refusing
     table = trial.run(tmp_path / "out").table
-    (note,) = (one for one in table.notes if "because picky has" in one)
+    (note,) = (one for one in warnings_of(table) if "because picky has" in one)
     assert note.startswith("0 questions are valid for every method, because picky has 0")
     assert not any("because" in one for one in Trial().run(tmp_path / "fine").table.notes)
