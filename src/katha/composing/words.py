@@ -128,7 +128,7 @@ def plural(name: str) -> bool:
     """Return whether a name stands for several, as its noun tells; a proper name never does."""
     last = noun(name)
     many = last in composing_data().several or (last[-1:] == "s" and not _ONE.search(last))
-    return last.islower() and (many or " and " in name)
+    return " and " in name or (last.islower() and many)
 
 
 def inner(told: str) -> str:
