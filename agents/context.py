@@ -361,7 +361,7 @@ def pay_planner(name: str, planner: Planner, budget: Budget) -> None:
     if cost is None and budget.max_cost is not None:
         raise UsageError(
             f"The price of the planner {name!r} is unknown, so --max-cost cannot hold.",
-            hint="Limit it by --max-calls.",
+            hint="Limit it by --max-calls N: --dry-run instead of --max-cost says how many.",
         )
     planner.pay_from(budget, (cost or 0.0) / some.calls)
 

@@ -197,12 +197,14 @@ def tell_needs(needs: Needs, as_json: bool, *, locked: bool = False) -> None:
         if need.note:
             typer.echo(f"            not on this machine: {need.note}")
     total = "unknown, since a price is" if needs.cost is None else f"about ${needs.cost:.2f}"
-    typer.echo(f"{needs.stories:,} stories, dollars in all: {total}.")
+    told = "1 story" if needs.stories == 1 else f"{needs.stories:,} stories"
+    typer.echo(f"{told}, dollars in all: {total}.")
     for note in needs.notes:
         typer.echo(note)
     paid = sum(need.calls for need in needs.needs if need.cost != 0.0)
     if paid:
-        typer.echo(f"To stop there: --max-calls {paid}.")
+        unheld = "" if needs.cost is not None else "; --max-cost is refused, since it cannot hold"
+        typer.echo(f"To stop there: --max-calls {paid}{unheld}.")
     typer.echo("Nothing was drawn or asked.")
 
 

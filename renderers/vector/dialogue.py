@@ -340,7 +340,8 @@ class Dialogue:
         for number, part in split_frames(reply).items():
             if number in numbers:
                 at = numbers.index(number)
-                mended[at], _ = self._patched(mended[at], part, partial(self._frame_check, cast, requests[at]))
+                after, lost = self._patched(mended[at], part, partial(self._frame_check, cast, requests[at]))
+                mended[at] = _noted(after, lost)
         return mended, spent
 
     # One drawing: asked for, checked, looked at, patched.
@@ -384,18 +385,19 @@ class Dialogue:
         lost: tuple[str, ...] = ()
         for number in range(self._rounds - (mended if self._sparing else 0)):
             faults = [*best.faults, *lost]
-            if not (best.certain or lost) and (number or not self._eyes):
+            pending = best.faults if self._eyes else best.certain  # who looks anyway is told of doubts, too
+            if not (pending or lost) and (number or not self._eyes):
                 break
             mended += bool(best.certain)
             image = (show(best),) if self._eyes else ()
             turns = [*turns, Turn("user", self._look(what, faults, _LOOKS[kind] if self._eyes else ""), image)]
             reply = self._ask(turns, spent, what)
-            after, lost = self._patched(best, reply, check)
-            if after is best and not lost:
+            before = best.source
+            best, lost = self._patched(best, reply, check)
+            if best.source == before and not lost:
                 break
-            best = after
             turns = [*turns, Turn("assistant", _fenced(best.source))]
-        return replace(best, spent=spent, mended=mended)
+        return replace(_noted(best, lost), spent=spent, mended=mended)
 
     def _look(self, what: str, faults: Sequence[str], question: str) -> str:
         return load_prompt("renderers/vector/look").render(
@@ -418,8 +420,10 @@ class Dialogue:
         except DrawingFault as fault:
             return drawn, (f"Nothing of that reply was taken: {fault}",)
         if len(after.faults) > len(drawn.faults):
-            return drawn, ()
-        return replace(after, spent=drawn.spent, mended=drawn.mended), patched.problems
+            brought = next((fault for fault in after.faults if fault not in drawn.faults), after.faults[0])
+            return _noted(drawn, [f"A look's patches were left out, as they bring a fault. {brought}"]), ()
+        notes = tuple(dict.fromkeys((*drawn.notes, *after.notes)))
+        return replace(after, spent=drawn.spent, mended=drawn.mended, notes=notes), patched.problems
 
     def _share_check(self, source: str) -> CheckedDrawing:
         return CheckedDrawing(source, read_svg(source, most_bytes=self.brief.limits["cast_bytes"] * 2))
@@ -472,6 +476,11 @@ class Dialogue:
         if reply.status == "ok":
             return reply.text
         raise _failure(reply, f"{self._who} did not draw {what[0].lower() + what[1:]}")
+
+
+def _noted(drawn: CheckedDrawing, said: Sequence[str]) -> CheckedDrawing:
+    """Return a drawing with more said of it in the record."""
+    return replace(drawn, notes=(*drawn.notes, *said)) if said else drawn
 
 
 def _failure(reply: Completion, said: str) -> RenderError:

@@ -44,6 +44,7 @@ PAINTS = GRADIENTS | {"pattern"}
 ASIDE = PAINTS | {"defs", "symbol", "clipPath", "mask", "filter", "title", "desc"}
 """What is drawn only where something refers to it, or never."""
 SHAPES = frozenset({"path", "rect", "circle", "ellipse", "line", "polyline", "polygon"})
+_SHAPED = SHAPES | {"g", "use", "symbol"}
 _PRIMITIVES = {"feGaussianBlur", "feColorMatrix", "feOffset", "feMerge", "feMergeNode", "feFlood", "feComposite"}
 ELEMENTS = ASIDE | SHAPES | _PRIMITIVES | {"svg", "g", "use", "stop"}
 
@@ -61,6 +62,7 @@ _TRANSFORMS = frozenset({"transform", "gradientTransform", "patternTransform"})
 FILLS = ("fill", "stroke")
 COLOURS = frozenset({"color", "stop-color", "flood-color", *FILLS})
 EFFECTS = ("clip-path", "mask", "filter")
+_HANDED = _named("fill fill-opacity fill-rule stroke stroke-width stroke-linecap stroke-linejoin stroke-opacity color")
 _WORDS = _named(
     "fill-rule clip-rule stroke-linecap stroke-linejoin display visibility overflow gradientUnits patternUnits "
     "patternContentUnits clipPathUnits maskUnits maskContentUnits filterUnits primitiveUnits spreadMethod "
@@ -390,6 +392,8 @@ class _Reader:
         for name in _OF_THE_ROOT & set(root.attrib):
             del root.attrib[name]
         _check_patterns(root, _view(root))
+        for holder in root.iter("defs"):
+            _hand_down(holder, {})
         return root
 
     def _element(self, parsed: Element, where: str) -> Element:
@@ -477,6 +481,17 @@ class _Reader:
         if not fit(name, value):
             raise DrawingFault(f"{told} is not {wished}: correct it.")
         return _clamped(value) if name == "stdDeviation" else value
+
+
+def _hand_down(group: Element, paints: Mapping[str, str]) -> None:
+    """Give the paints of groups in `defs` to the parts in them, which a `use` would draw without these."""
+    paints = {**paints, **{name: value for name, value in group.attrib.items() if name in _HANDED}}
+    for part in group:
+        if part.get("id") is not None and part.tag in _SHAPED:
+            for name, value in paints.items():
+                part.attrib.setdefault(name, value)
+        if part.tag == "g":
+            _hand_down(part, paints)
 
 
 def _kind(name: str) -> str:
@@ -590,7 +605,8 @@ def _whole_path(data: str, told: str) -> str:
             simpler = _SIMPLER.get((kind, len(values)))
             if simpler is not None:
                 letter = simpler if letter.isupper() else simpler.lower()
-                data, position = f"{data[:begun]}{letter}{data[begun:]}", position + 1
+                kept = data[:begun] if many else data[: found.start(1)]
+                data, position = f"{kept}{letter}{data[begun:]}", position + bool(many)
             elif len(values) < arity:
                 rest = data[max(0, position - 12) : position]
                 raise DrawingFault(f"{told} has too few numbers for {letter} after {rest!r}: correct it.")

@@ -340,6 +340,7 @@ def test_a_line_says_nothing_twice_and_nothing_of_other_pictures() -> None:
     assert text.count("asleep") == text.count("slippers") == 1
     assert "eight brown hens, in pink slippers, asleep by the wall, looking" in text
     assert "any picture" not in text
+    assert told_of("large white beans, later vines, the only white ones", "beans") == ["large white beans"]
     assert "brass lamp" in text
     assert "third rung of the ladder" not in text
     assert "looking at their own hand" in text

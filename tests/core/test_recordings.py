@@ -125,6 +125,24 @@ def test_a_recording_is_replayed_without_key_and_server(
         model(None)
 
 
+def test_a_reply_to_a_prompts_older_words_is_found_again(server: Server, tmp_path: Path) -> None:
+    lines = {
+        "- Hedvig looks at along the trail, not at down the well": "- Hedvig looks along the trail, not down the well",
+        "- the hens looks at Helve": "- the hens look at Helve",
+        "- Ana and Bo looks at up": "- Ana and Bo look up",
+        "- Nils looks at the hens": "- Nils looks at the hens",
+        "- the duchess looks at the aunt": "- the duchess looks at the aunt",
+        "- the man with the bags looks at Bo": "- the man with the bags looks at Bo",
+    }
+    with recorded(record=tmp_path / "old.katha"):
+        said = {old: model(server).complete([Turn("user", f"Draw.\n{old}\nNow.")], None).text for old in lines}
+    with recorded(replay=tmp_path / "old.katha"):
+        for old, new in lines.items():
+            assert model(None).complete([Turn("user", f"Draw.\n{new}\nNow.")], None).text == said[old]
+        with pytest.raises(ModelError, match="no such call"):
+            model(None).complete([Turn("user", "Draw.\n- the hens look at Bo\nNow.")], None)
+
+
 def test_clients_of_threads_made_in_the_block_are_replayed_and_later_ones_are_not(file: Path, server: Server) -> None:
     with recorded(replay=file):
         made, said = model(None), list[str]()

@@ -111,13 +111,21 @@ def test_every_line_of_day_one_would_run(tmp_path: Path, cache: Path, monkeypatc
         json.loads((ROOT / "examples" / f"{name}.json").read_text()) for name in ("lion_and_mouse", "fox_and_crow")
     ]
     (tmp_path / "stories.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    lines = [line for line in told((DOCS / "howto" / "day-one.md").read_text(encoding="utf-8")) if " " in line]
+    pages = [(DOCS / "howto" / f"{name}.md").read_text(encoding="utf-8") for name in ("day-one", "a-card")]
+    lines = [line for page in pages for line in told(page) if " " in line]
     drawing = [line for line in lines if line.split()[0] in ("run", "ablate", "compare")]
     assert len(drawing) > 8
     for line in drawing:
         words = shlex.split(line, comments=True)
         done = CliRunner().invoke(app, [*words, *(() if "--dry-run" in words else ("--dry-run",))])
         assert done.exit_code == 0, f"katha {line}\n{done.output}\n{done.exception}"
+
+
+def test_day_one_begins_with_a_first_board_that_is_read_in_two_minutes() -> None:
+    first, _, rest = (DOCS / "howto" / "day-one.md").read_text(encoding="utf-8").partition("That is all.")
+    assert len(first.split()) < 300
+    assert "katha run examples/lion_and_mouse.txt --out out/lion-drawn" in first
+    assert len(rest.split()) < 700
 
 
 def told(text: str) -> list[str]:

@@ -107,6 +107,54 @@ def test_patches_are_kept_where_they_match_once_and_hold(renderer: Any) -> None:
     assert "#nowhere" not in sources[1]
 
 
+def test_patches_that_are_not_taken_are_in_the_record(renderer: Any) -> None:
+    def answer(turns: Sequence[Turn]) -> str:
+        last = turns[-1].text
+        if last.startswith("This is how frame 2"):
+            return '<<<<<<< SEARCH\nid="the-red-kettle"\n=======\nid="kettle"\n>>>>>>> REPLACE'
+        if last.startswith("This is the whole"):
+            return "FRAME 1\n<<<<<<< SEARCH\n#nowhere\n=======\n#223355\n>>>>>>> REPLACE"
+        return usual(turns)
+
+    drawer, _ = renderer(answer)
+    notes = []
+    for _ in drawer.render_board(requests()):
+        notes.append(drawer.receipt().get("notes", []))
+    assert notes == [
+        ['The SEARCH part that begins with "#nowhere" is not in the code: copy it letter by letter.'],
+        [
+            'A look\'s patches were left out, as they bring a fault. Nothing has id="the-red-kettle", which must be '
+            'seen: put what shows it into <g id="the-red-kettle">.'
+        ],
+    ]
+
+
+def test_what_the_program_mends_and_doubts_is_not_sent_back(renderer: Any) -> None:
+    hat = '<rect x="330" y="270" width="140" height="50" fill="#333"/>'
+    drawn = frame(group="f-kettle").replace('<g id="f-mila">', '<g id="the-red-kettle">')
+    drawn = drawn.replace('width="1280"', 'width="1270"', 1).replace("</svg>", f"{hat}</svg>")
+
+    def answer(turns: Sequence[Turn]) -> str:
+        return f"```svg\n{drawn}\n```" if turns[-1].text.startswith("Draw frame") else usual(turns)
+
+    drawer, model = renderer(answer, eyes=False, rounds=2)
+    assert len(list(drawer.render_board(requests()))) == 2
+    assert kinds(model) == ["cast", "frame", "frame"]
+    told = drawer.receipt()
+    assert (told["mended"], told["faults"]) == (0, [])
+    assert "mi-head-glad" in told["doubts"][0]
+    assert told["notes"] == [
+        "The picture is see-through in 0.78% of it (x 1270 to 1280, y 0 to 720); it was closed with a ground in the "
+        "colour of what is round it."
+    ]
+    assert b'fill="#88aacc"/><rect width="1270"' in drawer.source().replace(b"\n", b"")
+    assert drawer.remarks() == []
+    looking, model = renderer(answer, sheet=False)
+    list(looking.render_board(requests()))
+    looks = [turns[-1].text for turns in model.asked if turns[-1].text.startswith("This is how frame")]
+    assert all("is covered by what is drawn later" in text for text in looks)
+
+
 def test_the_sheet_mends_frames_by_their_numbers(renderer: Any) -> None:
     def answer(turns: Sequence[Turn]) -> str:
         if turns[-1].text.startswith("This is the whole"):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from katha.renderers.vector.checks import cast_faults, frame_faults, identity
+from katha.renderers.vector.checks import Gap, cast_faults, filled, frame_faults, identity
 from katha.renderers.vector.svg import Drawing, read_svg
 
 SIZE = (1280, 720)
@@ -91,6 +91,58 @@ def test_a_face_of_what_must_be_seen_is_covered_by_less_than_a_fifth() -> None:
     assert faults(over.replace("</g></g>", twice, 1)) == []  # a crowd, of whom one is seen whole
 
 
+def kinds(found: list[str]) -> list[str]:
+    return [type(fault).__name__ for fault in found]
+
+
+def test_a_hat_over_hair_is_a_doubt_and_what_hides_eyes_and_mouth_is_a_fault() -> None:
+    hat = '<rect x="320" y="175" width="160" height="50" fill="#864"/>'
+    told = faults(FRAME.replace("</svg>", f"{hat}</svg>"))
+    assert kinds(told) == ["Doubt"]
+    assert "ma-head-glad" in told[0]
+    bar = '<rect x="320" y="225" width="160" height="80" fill="#864"/>'
+    assert kinds(faults(FRAME.replace("</svg>", f"{bar}</svg>"))) == ["str"]
+    alone = CAST.replace('<g id="ma-head-calm">', '<g id="ma-other">')  # one mood: the place of a face counts
+    assert kinds(faults(FRAME.replace("</svg>", f"{hat}</svg>"), alone)) == ["Doubt"]
+    assert kinds(faults(FRAME.replace("</svg>", f"{bar}</svg>"), alone)) == ["str"]
+
+
+def test_eyes_that_a_frame_lays_on_a_face_do_not_cover_it() -> None:
+    cast = CAST.replace("</defs>", '<g id="ma-pupils"><rect x="-45" y="-60" width="90" height="45"/></g></defs>')
+    laid = '<use href="#ma-pupils" x="400" y="320"/>'
+    hat = '<rect x="320" y="175" width="160" height="50" fill="#864"/>'
+    assert kinds(faults(FRAME.replace("</svg>", f"{laid}{hat}</svg>"), cast)) == ["Doubt"]
+
+
+def test_what_is_partly_outside_and_fills_much_of_the_picture_is_a_doubt() -> None:
+    far = FRAME.replace('<g id="hut">', '<g id="hut" transform="translate(-2400 -700) scale(4)">')
+    assert kinds([fault for fault in faults(far) if "inside the picture" in fault]) == ["Doubt"]
+
+
+def test_whoever_is_in_a_photograph_need_not_be_made_of_the_cast() -> None:
+    without = FRAME.replace('<use href="#do-sit" x="640" y="690"/><use href="#do-head-calm" x="640" y="600"/>', "")
+    told = frame_faults(read(without), read(CAST), size=SIZE, characters=PREFIXES, groups=(), pictured={"the dog"})
+    assert kinds(told) == ["Doubt"]
+
+
+def test_small_holes_are_closed_in_the_colour_round_them_and_large_ones_are_not() -> None:
+    holed = FRAME.replace('width="1280" height="720" fill="#9cf"', 'width="1270" height="720" fill="#9cf"')
+    (gap,) = faults(holed)
+    assert isinstance(gap, Gap)
+    closed = filled(holed, read(holed), read(CAST))
+    assert '<rect x="0" y="0" width="1280" height="720" fill="#99ccff"/>' in closed
+    assert faults(closed) == []
+    (hole,) = faults(FRAME.replace('width="1280" height="720" fill="#9cf"', 'width="1200" height="720" fill="#9cf"'))
+    assert not isinstance(hole, Gap)
+
+
+def test_a_thing_without_moods_needs_no_head() -> None:
+    ladder = CAST.replace('<g id="do-head-calm"><circle cy="-40" r="40" fill="#333"/></g>', "")
+    (told,) = cast_faults(read(ladder), prefixes=PREFIXES, moods=MOODS)
+    assert "do-head-calm" in told
+    assert cast_faults(read(ladder), prefixes=PREFIXES, moods=MOODS, things={"do"}) == []
+
+
 def test_a_face_is_as_large_as_its_shot_needs() -> None:
     def told(shot: str) -> list[str]:
         return frame_faults(read(FRAME), read(CAST), size=SIZE, characters=PREFIXES, groups=GROUPS, shot=shot)
@@ -100,6 +152,9 @@ def test_a_face_is_as_large_as_its_shot_needs() -> None:
         "The largest face of what must be seen is 19% of the frame's height, too small for a shot that is close-up: "
         "make it at least 25%."
     ]
+    near = FRAME.replace("</svg>", '<use href="#ma-head-calm" transform="translate(1000 700) scale(2)"/></svg>')
+    found = frame_faults(read(near), read(CAST), size=SIZE, characters=PREFIXES, groups=GROUPS, shot="close-up")
+    assert kinds([fault for fault in found if "largest face" in fault]) == ["Doubt"], "the large face is elsewhere"
     assert frame_faults(read(FRAME), read(CAST), size=SIZE, characters=PREFIXES, groups=("hut",), shot="close-up") == []
 
 

@@ -81,6 +81,34 @@ def test_a_fault_says_what_where_and_what_to_do(inner: str, said: str) -> None:
     assert ":" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "drawn"),
+    [
+        ("M0 0C1 1 2 2 3 3 4 4 5 5Z", "M0 0C1 1 2 2 3 3Q 4 4 5 5Z"),
+        ("M0 0c1 1 2 2l1 1", "M0 0q1 1 2 2l1 1"),
+        ("M0 0q5 5z", "M0 0l5 5z"),
+        ("M0 0S1 1 2 2 3 3", "M0 0S1 1 2 2L 3 3"),
+    ],
+)
+def test_a_curve_that_lacks_numbers_is_drawn_to_its_end(given: str, drawn: str) -> None:
+    found = read(f'<path id="p" d="{given}"/>')
+    assert found.ids["p"].get("d") == drawn
+    assert len(found.mended) == 1
+    assert 'of <path id="p"> had too few numbers' in found.mended[0]
+    assert read_svg(found.source(), most_bytes=999).mended == ()
+
+
+def test_a_part_brings_the_paints_of_the_groups_round_it() -> None:
+    drawing = read(
+        '<defs stroke-width="2"><g fill="none" stroke="red"><path id="a" d="M0 0"/><g id="b" stroke="blue">'
+        '<g opacity=".5"><path id="c" d="M0 0"/></g></g></g></defs><g fill="red"><path id="d" d="M0 0"/></g>'
+    )
+    paints = {name: dict(element.attrib) for name, element in drawing.ids.items()}
+    assert paints["a"] == {"id": "a", "d": "M0 0", "stroke-width": "2", "fill": "none", "stroke": "red"}
+    assert paints["c"] == {"id": "c", "d": "M0 0", "stroke-width": "2", "fill": "none", "stroke": "blue"}
+    assert paints["d"] == {"id": "d", "d": "M0 0"}
+
+
 def test_blur_is_held_at_eight() -> None:
     drawing = read('<filter id="f"><feGaussianBlur stdDeviation="40 3"/></filter>')
     assert 'stdDeviation="8 3"' in drawing.source()

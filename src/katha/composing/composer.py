@@ -133,7 +133,7 @@ def _phrases(own: dict[str, list[str]], groups: Sequence[str]) -> list[str]:
     """The entries of one list: a line of the cast each, and a group of anything else each."""
     found: list[str] = []
     for group in groups:
-        listing = group == "visible" and any("," in item for item in own[group])
+        listing = group == "visible" and any("," in item or ":" in item for item in own[group])
         if listing or group in ("cast", "props", "contacts"):
             found += own[group]
         elif own[group]:

@@ -42,7 +42,8 @@ _TAIL = re.compile(
 _ELSEWHERE = re.compile(
     r"\b(?:frame|panel|picture|scene|shot)s?\s*\d|\bas (?:in )?\d|\bas before\b"
     r"|\b(?:the )?(?:same|previous|next|last|first|earlier)\s+(?:frame|panel|picture|shot)\b"
-    r"|\bin (?:any|every|all|each) (?:other )?(?:frame|panel|picture|shot)s?\b|\bsame sides?\b",
+    r"|\bin (?:any|every|all|each) (?:other )?(?:frame|panel|picture|shot)s?\b|\bsame sides?\b"
+    r"|^the only\b|^(?:later|at first|originally|eventually|afterwards)\b",
     re.IGNORECASE,
 )
 _AS_THERE = re.compile(
@@ -129,7 +130,7 @@ def plural(name: str) -> bool:
     """Return whether a name stands for several, as its noun tells; a proper name never does."""
     last = noun(name)
     many = last in composing_data().several or (last[-1:] == "s" and not _ONE.search(last))
-    return last.islower() and (many or " and " in name)
+    return " and " in name or (last.islower() and many)
 
 
 def inner(told: str) -> str:
@@ -260,8 +261,8 @@ def alone(text: str) -> list[str]:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Return a list in one line; semicolons where an item has a comma of its own."""
-    return ("; " if any("," in item for item in items) else ", ").join(items)
+    """Return a list in one line; semicolons where an item has a comma or a colon of its own."""
+    return ("; " if any("," in item or ":" in item for item in items) else ", ").join(items)
 
 
 def distinct(items: Iterable[str]) -> list[str]:

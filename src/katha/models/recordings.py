@@ -15,13 +15,15 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from filelock import lock_descriptor
 
+from katha.configs import load_config
 from katha.errors import InputFileError, KathaError, ModelError, OutputFolderError
 from katha.jsonio import canonical, loads, open_input, read_bytes, sha256_hex, write_bytes_atomic
 from katha.models.calls import Call, CallLog, Received, Reply, today
@@ -556,7 +558,8 @@ class Recorder(CallLog):
 
 
 class Replayer(CallLog):
-    """Gives the replies of a recording; nobody is called."""
+    """Gives the replies of a recording; nobody is called. A reply to older words of the same prompt counts, where
+    `configs/rewordings.yaml` has them."""
 
     closed = True
     everything = True
@@ -573,8 +576,19 @@ class Replayer(CallLog):
 
     def find(self, call: Call) -> Reply | None:
         """Return the recorded reply."""
-        known = self._found.get(call.key)
+        known = self._found.get(call.key) or self._reworded.get(call.key)
         return known.reply if known is not None else None
+
+    @cached_property
+    def _reworded(self) -> Mapping[str, Kept]:
+        """The calls that would be asked in other words today, by the keys that they would have."""
+        words = [(re.compile(row["was"], re.MULTILINE), row["now"]) for row in load_config("rewordings.yaml")]
+        made: dict[str, Kept] = {}
+        for line in self._found.lines.values():
+            kept = Kept(line, self._found.parts)
+            asked = _in_words(kept.call.request, words)
+            made[replace(kept.call, request=asked).key] = kept
+        return made
 
     def keep(self, call: Call, reply: Reply) -> None:
         """Keep nothing: no reply is new."""
@@ -589,6 +603,17 @@ class Replayer(CallLog):
         return UnrecordedError(
             said, hint="Give the story and the options that it was recorded with, or record it again (--record)."
         )
+
+
+def _in_words(value: Any, words: Sequence[tuple[re.Pattern[str], str]]) -> Any:
+    """Return a body with every text in newer words."""
+    if isinstance(value, str):
+        for was, now in words:
+            value = was.sub(now, value)
+        return value
+    if isinstance(value, Mapping):
+        return {name: _in_words(item, words) for name, item in value.items()}
+    return [_in_words(item, words) for item in value] if isinstance(value, list) else value
 
 
 # What differs between two calls, in words.
