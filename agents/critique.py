@@ -99,6 +99,7 @@ def ask_all(
         return []
     record = context.record
     packet, evidence = make_packet(record.story_id, condition, images, record.story_text)
+    # Scanned before the judge sees it: what a packet gives away cannot be taken back from an answer.
     prompts = [panel.prompt for panel in context.plan().panels]
     scan_packet(packet, evidence, secrets_of(record, prompts)).require(record.story_id)
     used = variant or (STEERING_VARIANT if role == "steering" else context.config.variant)
@@ -108,6 +109,7 @@ def ask_all(
     def tell(answer: Answer, reused: bool) -> None:
         emit(_told(stage, answer, reused=reused))
 
+    # The log gets the rows of all judges together; what a kill loses of them is in the cache.
     rows = [row for name in names for row in context.engine.ask(name, inquiry, tell)]
     context.files.append_answers(rows)
     return rows
@@ -151,9 +153,11 @@ def _features(context: RunContext, name: str, board: Board, emit: Emit) -> Board
         return _read_back(context, seen, judge)
     rows = ask_all(context, "image", seen.images, questions, method=name, role="steering", stage="critique", emit=emit)
     again = _read_again(context, name, seen, emit)
+    # Of two frames the transition is the board: what was asked of the whole is not paid for twice.
     whole = rows if len(seen.images) == 2 else ()
     own = [_ask_transition(context, name, seen, item, emit, whole) for item in context.trajectory()]
     asked = [*rows, *again, *(row for answers in own for row in answers)]
+    # All at once: a matcher that asks a model judges the answers of a board in one call.
     settle(context.matching, [context.story()], asked)
     told = [recoverability(each, questions, context.matching).mean for each in (rows, again) if each]
     readings = [each for each in told if each is not None]

@@ -176,10 +176,12 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
 
 def _localized(selected: Candidate, context: RunContext) -> RunState:
     mode, threshold = context.mode, context.config.compass.repair_threshold
+    # A transition gets one bridge at most; moves may come to the same one in every round.
     used = {frame.transition for frame in selected.board.frames} if mode.insert != "moves" else set()
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
     measured = selected.score.recoverability is not None or selected.score.read_back is not None
+    # Before `weakest is None`: a judge that could not answer is the reason to tell, not a story without transitions.
     if mode.at == "weakest" and context.questions("steering") and not measured:
         could = (
             "read its pictures" if context.reading_back("steering") else "answer a steering question about the board"
@@ -230,11 +232,13 @@ def _bridges(state: RunState, context: RunContext, place: InsertionPlace) -> lis
 
 def _numbered(state: RunState) -> list[tuple[int, Move]]:
     """Return the round's moves by their numbers among all of the repair's."""
+    # Numbers go on over the rounds: boards are named by them, and a name stands for one board.
     return list(enumerate(state.get("moves", []), 1 + len(state.get("tried", []))))
 
 
 def _seeds(state: RunState, context: RunContext, board: Board) -> list[int]:
     """The seeds of the inserted frame: the mode's, and those that a reviewing person asked for."""
+    # A dict keeps the order and drops a seed that a person asked for again.
     return list(dict.fromkeys([*insertion_seeds(context, board), *state.get("more_seeds", [])]))
 
 

@@ -142,6 +142,7 @@ def board_mark(frames: Sequence[Frame]) -> str:
 
 def weigh(name: str, board: Board, features: BoardFeatures, settings: CompassSettings) -> Candidate:
     """Return `board` with its score by Eq. 24 under `settings`."""
+    # The last one that holds is told: an inserted frame may stand beside redrawn ones.
     kind: Literal["base", "inserted", "redrawn"] = "base"
     if any(frame.panel is not None for frame in board.frames):
         kind = "redrawn"

@@ -220,6 +220,7 @@ def _all_checked(given: Sequence[object], prompts: Sequence[JudgePrompt]) -> lis
     replies, count = [], len(prompts)
     for place, (reply, prompt) in enumerate(zip(given, prompts, strict=True)):
         sound = _checked(reply, prompt)
+        # The first answer carries the price of the call; sums over answers then count it once.
         usage = {name: value for name, value in sound.usage.items() if name != "shared"} | {"together": count}
         replies.append(replace(sound, usage=usage | {"shared": count} if place else usage))
     return replies
@@ -285,6 +286,7 @@ class _Line:
 
     def one(self, evidence: Evidence, prompt: JudgePrompt | PlainPrompt, retry: Retry) -> JudgeReply:
         """Return the reply to one question, as one of several that are asked side by side."""
+        # A judge of one thread is held for its whole packet already; to take it again would wait for ever.
         with nullcontext() if self.alone else self._free:
             (reply,) = self.replies(evidence, [prompt], retry)
             return reply

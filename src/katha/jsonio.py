@@ -36,7 +36,7 @@ MOST_KEPT_JSON = 512_000_000
 """Bytes of a JSON file that a command wrote into its own folder: a table of 25,000 stories is one."""
 MOST_LINE = 4_000_000
 """Bytes of one line of JSON Lines or CSV; a file of lines may have any size."""
-# A line of this length is no record of stories or answers, but another kind of file.
+# No record of stories or answers has a line of this length: it is another kind of file.
 _MOST_SKIPPED = 256_000_000
 _SURROGATES = ("\\ud", "\\uD")
 # Python's recursion ends at a thousand frames, of which a level takes several.

@@ -21,6 +21,7 @@ from katha.app.cli.main import app
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "deploy" / "compose.yaml"
 KUBERAY = ROOT / "deploy" / "kuberay.yaml"
+PAGES = tuple(ROOT / "docs" / f"{name}.md" for name in ("cluster", "size-a-job", "shared-store"))
 KNOWN = {"KATHA_STORE", "KATHA_OBJECTS", "PGPASSWORD", "AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"} | {
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -116,7 +117,7 @@ def test_the_images_are_those_of_the_docker_files(services: Tree) -> None:
 def test_the_commands_are_katha_s(services: Tree) -> None:
     verbs: Any = get_command(app).commands  # type: ignore[attr-defined]
     assert services["katha"]["command"][1] in verbs[services["katha"]["command"][0]].commands
-    found = [words for path in (COMPOSE, KUBERAY, ROOT / "docs/cluster.md") for words in commands(path.read_text())]
+    found = [words for path in (COMPOSE, KUBERAY, *PAGES) for words in commands(path.read_text())]
     assert len(found) >= 4
     for words in found:
         assert {word for word in words if word.startswith("--")} <= options(words[0]), words

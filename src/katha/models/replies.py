@@ -33,7 +33,7 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 _SCANNER = json.JSONDecoder()
-# A reply with more braces is no answer in JSON, and each try reads to its end.
+# A reply with more braces than this was not meant as JSON, and each try reads to its end.
 _MOST_OBJECTS = 64
 _UNTOLD = ("thinking", "reasoning", "reasoning_content", "redacted_thinking", "thought")
 """Kinds of parts that are thoughts."""
