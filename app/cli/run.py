@@ -304,8 +304,9 @@ def cast(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it. With --views, draw the
-    cast of a finished run from all sides.
+    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it.
+
+    With --views, draw the cast of STORY, a finished run, from all sides: `katha export RUN --to cast` makes sheets.
 
     `katha run STORY --renderer-option cast=FILE` draws from it, and so do later stories of the same heroes. A file that
     is there is not written over.
