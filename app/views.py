@@ -88,6 +88,9 @@ def draw_views(run: Path | str, names: Sequence[str] = (), **changes: Any) -> li
     Raises:
         UsageError: there is nobody of that name, or the renderer draws nobody from several sides.
         RenderError: a picture could not be drawn; those before are kept.
+
+    Example:
+        >>> draw_views("out/fox", ["fox"], renderer="vector:anthropic:MODEL")
     """
     place = finished_run(Path(run))
     folder, plan = RunFolder(place), read_board(place).plan

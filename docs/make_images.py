@@ -137,12 +137,12 @@ def follow(page: Path, folder: Path) -> None:
             )
 
 
-def book_sheet(book: Path, target: Path, pages: int = 4, size: int = 380) -> None:
-    """The first pages of a PDF side by side."""
+def book_sheet(book: Path, target: Path, pages: tuple[int, ...] = (0, 2, 3, 4), size: int = 380) -> None:
+    """Pages of a PDF side by side: of a book its cover, its title page and the first with a picture."""
     document = pypdfium2.PdfDocument(book)
-    sheet = Image.new("RGB", (pages * (size + 12) + 12, size + 24), "#8d8d8d")
-    for number in range(pages):
-        page = document[number]
+    sheet = Image.new("RGB", (len(pages) * (size + 12) + 12, size + 24), "#8d8d8d")
+    for number, place in enumerate(pages):
+        page = document[place]
         drawn = page.render(scale=size / page.get_height()).to_pil().convert("RGB")
         sheet.paste(drawn.resize((size, size)), (12 + number * (size + 12), 12))
     sheet.quantize(255).save(target, optimize=True)
@@ -173,7 +173,7 @@ def timeline_strip(otioz: Path, target: Path, height: int = 150) -> None:
             with Image.open(place / clip.media_reference.target_url) as picture:
                 whole = picture.convert("RGB")
             whole.thumbnail((width - 8, height - 8))
-            edge = _BRIDGE if clip.markers else "#55555c"
+            edge = _BRIDGE if any(marker.name == "bridge" for marker in clip.markers) else "#55555c"
             pen.rectangle((left + 2, 0, left + 2 + width, height), fill=edge)
             middle = (round(left) + 2 + (width - whole.width) // 2, (height - whole.height) // 2)
             strip.paste(whole, middle)

@@ -33,7 +33,7 @@ from katha.app.reports.page import finished_run, guessed, load_run, own_numbers,
 from katha.app.reports.run_page import write_report
 from katha.app.reports.sheet import write_sheet
 from katha.compass.effects import effect_of, is_stale, stale_told
-from katha.config import Settings, split_settings
+from katha.config import MOST_PANELS, Settings, split_settings
 from katha.errors import StoreError, UsageError
 from katha.experiments.inputs.stories import RunOptions
 from katha.intake import noted
@@ -304,8 +304,9 @@ def cast(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it. With --views, draw the
-    cast of a finished run from all sides.
+    """Draw the cast sheet of STORY as SVG, and no frame: change it, and draw boards from it.
+
+    With --views, draw the cast of STORY, a finished run, from all sides: `katha export RUN --to cast` makes sheets.
 
     `katha run STORY --renderer-option cast=FILE` draws from it, and so do later stories of the same heroes. A file that
     is there is not written over.
@@ -349,6 +350,8 @@ def _tell_coverage(coverage: Coverage | None, *, err: bool = False) -> None:
     for line in (coverage.note, coverage.warning(), coverage.told()) if coverage is not None else ():
         if line:
             typer.echo(line, err=err)
+    if coverage is not None and coverage.low and coverage.drawn < min(coverage.visible, MOST_PANELS):
+        typer.echo(f"Draw more of them: --panels {min(coverage.visible, MOST_PANELS)}.", err=err)
 
 
 def _tell_intake(story: StoryRecord | Path, given: GivenOptions, changes: Mapping[str, object]) -> None:
