@@ -471,7 +471,9 @@ def test_what_could_be_drawn_is_asked_for_tried_and_taken(page: Page) -> None:
     page.idle()
     assert page.pictures() == before, "nothing is on the board yet"
     assert "Take drawing 1" in page("#proposals").text
-    page.changed(lambda: page.click("#proposals li:nth-child(2) button"))
+    shown = "return [...document.querySelectorAll('#proposals img')].map((item) => item.src.match(/[0-9a-f]{64}/)[0])"
+    new = next(at for at, sha256 in enumerate(page.driver.execute_script(shown), 1) if sha256 not in before)
+    page.changed(lambda: page.click(f"#proposals li:nth-child({new}) button"))
     after = page.pictures()
     assert len(after) == len(before)
     assert sum(one != two for one, two in zip(before, after, strict=True)) == 1
