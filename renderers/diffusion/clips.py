@@ -24,8 +24,10 @@ _BEATS = ("scale_factor_temporal", "temporal_compression_ratio")
 
 @dataclass(frozen=True)
 class Clip:
-    """The pictures that a pipeline draws at once, and the number of them that one latent stands for. keyframe: the place of
-    the frame, from 0, the first picture, to 1, the last."""
+    """The pictures that a pipeline draws at once, and the number of them that one latent stands for.
+
+    keyframe: the place of the frame, from 0, the first picture, to 1, the last.
+    """
 
     frames: int
     beat: int
