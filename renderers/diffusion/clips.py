@@ -24,8 +24,10 @@ _BEATS = ("scale_factor_temporal", "temporal_compression_ratio")
 
 @dataclass(frozen=True)
 class Clip:
-    """How many pictures a pipeline draws at once, and how many of them one latent stands for. keyframe: the place of
-    the frame, from 0, the first picture, to 1, the last."""
+    """The pictures that a pipeline draws at once, and the number of them that one latent stands for.
+
+    keyframe: the place of the frame, from 0, the first picture, to 1, the last.
+    """
 
     frames: int
     beat: int
@@ -33,7 +35,7 @@ class Clip:
 
     @property
     def latents(self) -> int:
-        """How many latents the denoiser holds."""
+        """The number of latents that the denoiser holds."""
         return (self.frames - 1) // self.beat + 1
 
     def taken(self, videos: Tensor, place: float | None = None) -> Tensor:

@@ -232,7 +232,10 @@ class GenericRenderer(DiffusionRenderer):
 
     def taken(self, called: Any) -> Tensor:
         """Return what the pipeline gave, images (B, 3, H, W) or videos (B, F, 3, H, W)."""
-        return super().taken(called) if self.clip is None else called.frames
+        if self.clip is None:
+            return super().taken(called)
+        videos: Tensor = called.frames
+        return videos
 
     def _videos(self, pipe: Any, jobs: Sequence[DrawingJob], **more: object) -> Tensor:
         clip = {"num_frames": self.clip.frames} if self.clip else {}
