@@ -84,12 +84,12 @@ class ModelSource:
         return whole - int(linear * (WIDTHS.get(dtype, 4) - _FOUR_BITS))
 
     def linear_shapes(self) -> Iterator[tuple[int, int]]:
-        """Yield rows and columns of each linear layer, by the files' headers: matrices that are no table of words."""
+        """Yield rows and columns of each linear layer, by the files' headers: matrices without the tables of words."""
         from safetensors import safe_open
 
         for path in self.folder.glob("*.safetensors"):
             with safe_open(path, framework="numpy") as file:
-                for name in file.keys():  # noqa: SIM118 - it is no mapping
+                for name in file.keys():  # noqa: SIM118 - not a mapping
                     shape = file.get_slice(name).get_shape()
                     if len(shape) == 2 and name.endswith(".weight") and not _TABLES.search(name):
                         yield shape[0], shape[1]
