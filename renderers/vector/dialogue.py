@@ -385,7 +385,7 @@ class Dialogue:
         lost: tuple[str, ...] = ()
         for number in range(self._rounds - (mended if self._sparing else 0)):
             faults = [*best.faults, *lost]
-            pending = best.faults if self._eyes else best.certain  # who looks anyway is told of doubts, too
+            pending = best.faults if self._eyes else best.certain  # who looks anyway hears the doubts, too
             if not (pending or lost) and (number or not self._eyes):
                 break
             mended += bool(best.certain)

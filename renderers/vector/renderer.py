@@ -180,7 +180,7 @@ class VectorRenderer(Renderer):
         """
         cast = self._cast(self._dialogue(request))
         self._own.receipt = self._spent(cast, cast.spent)
-        self._remarks += [f"The cast sheet: {fault}" for fault in cast.certain]
+        self._remarks += [f"The cast sheet: {said}" for said in (*cast.certain, *cast.notes)]
         return cast.source.encode("utf-8")
 
     def draw_views(
@@ -217,7 +217,7 @@ class VectorRenderer(Renderer):
         return dict(getattr(self._own, "receipt", {}))
 
     def remarks(self) -> Sequence[str]:
-        """Return which faults the checks still found in finished frames."""
+        """Return which faults the checks still found in finished frames, and what the program made right in them."""
         said, self._remarks = list(dict.fromkeys(self._remarks)), []
         return said
 
@@ -341,7 +341,7 @@ class VectorRenderer(Renderer):
         self._own.source, self._own.cast = svg.encode("utf-8"), cast.source.encode("utf-8")
         self._own.receipt = self._spent(drawn, spent)
         what = f"Frame {request.scene}" if request.scene is not None else f"The {request.kind} frame"
-        self._remarks += [f"{what}: {fault}" for fault in drawn.certain]
+        self._remarks += [f"{what}: {said}" for said in (*drawn.certain, *drawn.notes)]
         try:
             return rasterise(svg, request.width, request.height, seconds=SECONDS_PASSED)
         except DrawingFault as fault:

@@ -148,7 +148,7 @@ def test_what_the_program_mends_and_doubts_is_not_sent_back(renderer: Any) -> No
         "colour of what is round it."
     ]
     assert b'fill="#88aacc"/><rect width="1270"' in drawer.source().replace(b"\n", b"")
-    assert drawer.remarks() == []
+    assert drawer.remarks() == [f"Frame {number}: {told['notes'][0]}" for number in (1, 2)]
     looking, model = renderer(answer, sheet=False)
     list(looking.render_board(requests()))
     looks = [turns[-1].text for turns in model.asked if turns[-1].text.startswith("This is how frame")]

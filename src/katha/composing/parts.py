@@ -190,7 +190,7 @@ def _merged(found: list[str], kind: str) -> list[str]:
 
 
 def _says(text: str, kind: str) -> bool:
-    """Return whether a phrase says of what kind somebody is: "a Norwegian fisherwoman" is a woman."""
+    """Return whether a phrase says of what kind a person is: "a Norwegian fisherwoman" is a woman."""
     stem, words = content(kind)[-1:], WORD.findall(kind.lower())[-1:]
     return bool(stem) and (
         stem[0] in content(text) or any(word.endswith(words[0]) for word in WORD.findall(text.lower()))

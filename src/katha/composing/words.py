@@ -179,7 +179,7 @@ def without(look: str, gone: frozenset[str]) -> str:
 def named_in(item: str, people: Sequence[tuple[str, str]]) -> str:
     """Return a phrase that is read alone, whose first he or she has the name of the one who can be meant.
 
-    people: names, and what tells men from women. A phrase stays as it is where somebody in it may be meant.
+    people: names, and what tells men from women. A phrase stays as it is where a person in it may be meant.
     """
     found = _HE_OR_SHE.search(item)
     if found is None:
