@@ -109,7 +109,8 @@ def _asked(run: Run) -> Iterable[Check]:
         missed = [(question, cell) for question, cell in given if cell.verdict != "right"]
         points = [
             Point(
-                words=f"{question.question} The story says: {question.gold_answer} It said: {cell.answer or 'nothing'}."
+                words=f"{question.question} The story says: {as_sentence(question.gold_answer)} "
+                f"It said: {as_sentence(cell.answer or 'nothing')}"
             )
             for question, cell in missed
         ]
