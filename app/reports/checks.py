@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from katha.app.reports.page import AnswersOnPage, PageColumn, Run, own_numbers
 from katha.compass.effects import is_stale
+from katha.composing.words import as_sentence
 from katha.protocols import Judge, can
 from katha.registry import default_registry
 from katha.schema import Candidate, Coverage, Plan
