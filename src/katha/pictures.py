@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 40_000_000
-"""What is decoded has no more; a larger picture that is no photograph is refused before."""
+"""What is decoded has no more; a larger picture is refused before, unless it is a photograph."""
 _LARGEST = MappingProxyType({"JPEG": 178_000_000, "MPO": 178_000_000, "HEIF": 64_000_000})
 """Pixels of the largest photographs that are read, by their format."""
 MAX_BYTES = 120_000_000
