@@ -403,12 +403,7 @@ class BoardDraft:
             raise UsageError("The prop has no name.", hint="Give it one.")
         if any(item is not old and item.name.casefold() == name.casefold() for item in visual.props):
             raise UsageError(f"There is a prop {name!r} already.", hint="Give it another name.")
-        told = {key: value for key in ("looks", "reference") if (value := getattr(edit, key)) is not None}
-        given = {**(old.model_dump() if old is not None else {}), **told, "name": name}
-        first = str(given.get("first_look") or (old.looks if old is not None else ""))
-        given["first_look"] = first if first != given.get("looks", "") else ""
-        kept = {key: value for key, value in given.items() if value or key not in ("reference", "first_look")}
-        new = Prop.model_validate(kept)
+        new = _changed_prop(old, name, edit)
         props = [new if item is old else item for item in visual.props] + ([] if old is not None else [new])
         self.plan = self.plan.model_copy(update={"visual": visual.model_copy(update={"props": props})})
         if old is None:
@@ -549,6 +544,15 @@ class BoardDraft:
                 yield replace(spot, panel=spot.panel.model_copy(update={"index": number[spot.key]}))
             elif spot.between is not None:
                 yield replace(spot, between=(number[spot.between[0]], number[spot.between[1]]))
+
+
+def _changed_prop(old: Prop | None, name: str, edit: ChangeProp) -> Prop:
+    """A prop with what an edit says of it, and the looks that a cast sheet was drawn from."""
+    told = {key: value for key in ("looks", "reference") if (value := getattr(edit, key)) is not None}
+    given = {**(old.model_dump() if old is not None else {}), **told, "name": name}
+    first = str(given.get("first_look") or (old.looks if old is not None else ""))
+    given["first_look"] = first if first != given.get("looks", "") else ""
+    return Prop.model_validate({key: value for key, value in given.items() if value or key in Prop.model_fields})
 
 
 def _prompt(spot: FrameSlot) -> str:

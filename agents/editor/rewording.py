@@ -167,22 +167,32 @@ def recast(old: Character, edit: ChangeCharacter) -> Character:
     new = Character.model_validate({key: value for key, value in given.items() if value or key in _ALWAYS})
     look = recalled(old.appearance, old, new) if edit.appearance is None else _outfitted(new)
     alone = recalled(old.anchor_prompt, old, new) if edit.anchor_prompt is None else new.anchor_prompt
-    sheet, whole = new.model_extra or {}, edit.appearance is not None
-    worn: dict[LookField, str] = {
-        name: str(sheet.get(name, ""))
-        for name in LOOK_FIELDS
-        if (sheet.get(name) and (name in told or whole)) or (name in told and not whole)
-    }
+    worn = _worn(new, told, whole=edit.appearance is not None)
     if worn and look.casefold() == new.kind.casefold():
         look = f"{'an' if look[:1].lower() in tuple('aeiou') else 'a'} {called(new)}"
     before, look = look, dressed(look, worn, new.kind)
     if worn and edit.anchor_prompt is None and alone:
         alone = _outfitted_alone(alone, before, look, worn, new.kind)
+    return _relooked(old, new.model_copy(update={"appearance": look, "anchor_prompt": alone}))
+
+
+def _worn(new: Character, told: Mapping[str, str], *, whole: bool) -> dict[LookField, str]:
+    """The words that a look is to have of its fields now. told: what an edit changed; whole: the look itself, too."""
+    sheet = new.model_extra or {}
+    return {
+        name: str(sheet.get(name, ""))
+        for name in LOOK_FIELDS
+        if (sheet.get(name) and (name in told or whole)) or (name in told and not whole)
+    }
+
+
+def _relooked(old: Character, new: Character) -> Character:
+    """A character with the look that a cast sheet was drawn from, where it has another now."""
     first = str((old.model_extra or {}).get("first_look") or old.appearance)
-    changed = {**new.model_dump(), "appearance": look, "anchor_prompt": alone, "first_look": first}
-    if first == look or not first:
-        del changed["first_look"]  # the look that a cast sheet was drawn from
-    return Character.model_validate(changed)
+    told = {**new.model_dump(), "first_look": first}
+    if first in ("", new.appearance):
+        del told["first_look"]
+    return Character.model_validate(told)
 
 
 def _outfitted_alone(alone: str, before: str, look: str, worn: Mapping[LookField, str], kind: str) -> str:

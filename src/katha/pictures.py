@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 40_000_000
-"""The most pixels of a decoded picture; a larger one is refused before, unless it is a photograph."""
+"""What is decoded has no more; a larger picture is refused before, unless it is a photograph."""
 _LARGEST = MappingProxyType({"JPEG": 178_000_000, "MPO": 178_000_000, "HEIF": 64_000_000})
 """Pixels of the largest photographs that are read, by their format."""
 MAX_BYTES = 120_000_000
@@ -264,7 +264,6 @@ class ByteCache(Generic[V]):
             self._held = 0
 
 
-# Some forty decoded frames of 1024 pixels.
 _KEPT_BYTES = 128_000_000
 
 

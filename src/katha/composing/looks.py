@@ -52,12 +52,12 @@ def worded_look(field: LookField, words: str) -> str:
 
 
 def says(look: str, field: LookField, kind: str = "") -> bool:
-    """Return whether a look of one of a kind says something of a field."""
+    """Return whether the look of a character of a kind says something of a field."""
     return _without(look, field, kind) != look
 
 
 def dressed(look: str, told: Mapping[LookField, str], kind: str = "") -> str:
-    """Return the look of one of a kind with what the fields say; an empty text takes away what it says of that
+    """Return the look of a character of a kind with what the fields say; an empty text takes away what it says of that
     field."""
     for field in told:
         look = _without(look, field, kind)
@@ -86,7 +86,7 @@ def _led(look: str, words: str) -> str:
 
 
 def _is_before(field: LookField, words: str) -> bool:
-    """Return whether words stand before what one is: "tall and thin"."""
+    """Return whether words stand before what the character is: "tall and thin"."""
     several = [word for word in re.split(r"[,\s]+", words.lower()) if word != "and"]
     return bool(several) and _fields()[field].before.issuperset(several)
 
@@ -98,7 +98,7 @@ def _bare(text: str) -> set[str]:
 
 
 def _without(look: str, field: LookField, kind: str) -> str:
-    """A look without its phrases of a field; its beginning, which says what one is, loses words only."""
+    """A look without its phrases of a field; its beginning, which says what the character is, loses words only."""
     known = _fields()[field]
     named = re.search(rf"\b{re.escape(kind.split()[-1])}\b", look, re.IGNORECASE) if kind.split() else None
     end = named.end() if named is not None else 0
