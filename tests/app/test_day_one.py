@@ -18,6 +18,7 @@ from katha.app.cli.plugins import _presets
 from katha.app.day_one import LocalServer, choose, listed, settings_of, unfit
 from katha.config import Settings, resolve
 from katha.configs import load_config
+from katha.errors import UsageError
 from katha.models.calls import calls_through
 
 TEXT = Path(__file__).parents[2] / "examples" / "lion_and_mouse.txt"
@@ -267,7 +268,11 @@ def test_a_server_that_nobody_prices_is_limited_by_the_number_that_a_dry_run_pri
     assert "vector:openai:writer draws, nobody judges; what it costs is not known here." in done.stderr
     assert "answers" not in done.stdout, "nobody is asked"
     calls = [int(line.split(": ")[1].split(",")[0]) for line in done.stdout.splitlines() if line.startswith("  ")]
-    assert f"To stop there: --max-calls {sum(calls)}." in done.stdout
+    told = f"To stop there: --max-calls {sum(calls)}; --max-cost is refused, since it cannot hold."
+    assert told in done.stdout
+    with pytest.raises(UsageError, match="so --max-cost cannot hold") as caught:
+        CliRunner().invoke(app, ["run", str(TEXT), "--max-cost", "1"], catch_exceptions=False)
+    assert caught.value.hint == "Limit it by --max-calls N: --dry-run instead of --max-cost says how many."
 
 
 def test_the_line_of_a_run_has_the_price(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
