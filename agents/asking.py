@@ -119,6 +119,8 @@ def as_placed(questions: Sequence[Question], plan: Plan) -> list[Question]:
 def with_questions(plan: Plan, written: FreeQuestions) -> Plan:
     """Return `plan` with all questions that were written, those it was made for as the planner placed them, and with
     the counts of how they were made."""
+    if not written.kept:
+        return plan
     placed = {item.question_id: item for item in plan.questions}
     asked = [placed.get(item.question_id, item) for item in written.kept]
     return plan.model_copy(update={"questions": asked, "question_making": written.making})

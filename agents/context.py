@@ -526,7 +526,7 @@ def plan_within(
     if not plan.transitions and not record.transitions:
         derived = _derived_transitions(story, len(plan.panels))
         plan = plan.model_copy(update={"transitions": derived, "transitions_from": "rule" if derived else ""})
-    plan = with_questions(plan, asked) if asked.kept else plan
+    plan = with_questions(plan, asked) if writes or questions else plan
     plan = with_words(plan, words) if words else plan
     plan = placing(planner, record, plan, heard) if writes else plan
     check_plan(plan, record, config)

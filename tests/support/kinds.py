@@ -63,7 +63,6 @@ UNIT: Mapping[str, tuple[str, ...]] = {
     "planner": ("rule_planner",),
     "drawing": ("figures", "figures_other", "figures_small", "props", "sketch"),
     "english": ("reading", "vocabulary"),
-    "matching": ("eval_matching",),
     "questions": ("own_questions",),
     "reader": ("similarity",),
 }
