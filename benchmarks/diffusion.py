@@ -66,8 +66,12 @@ def _against_the_loop(family: str, folder: Path) -> dict[str, Any]:
     with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
         pipe = loaded.pipe
 
+    told = {"guidance_scale": renderer.guidance}
+    if family != "sdxl":
+        told["max_sequence_length"] = renderer.prompt_tokens
+
     def loop() -> list[bytes]:
-        return [_plain(pipe, prompt, seed, renderer.guidance) for seed in _SEEDS for prompt in _PROMPTS]
+        return [_plain(pipe, prompt, seed, **told) for seed in _SEEDS for prompt in _PROMPTS]
 
     def boards(drawer: Any) -> list[bytes]:
         return [png for seed in _SEEDS for png in drawer.render_board([_request(one, seed) for one in _PROMPTS])]
@@ -121,12 +125,12 @@ def _count(pipe: Any) -> dict[str, int]:
     return calls
 
 
-def _plain(pipe: Any, prompt: str, seed: int, guidance: float) -> bytes:
+def _plain(pipe: Any, prompt: str, seed: int, **told: Any) -> bytes:
     import torch
 
     image = pipe(
         prompt, generator=torch.Generator().manual_seed(seed), width=_TOY_SIDE, height=_TOY_SIDE, num_inference_steps=8,
-        guidance_scale=guidance,
+        **told,
     ).images[0]  # fmt: skip
     out = io.BytesIO()
     image.save(out, "PNG")

@@ -45,6 +45,7 @@ def pixels(png: bytes) -> Any:
     return np.asarray(Image.open(io.BytesIO(png)))
 
 
+@pytest.mark.filterwarnings("ignore:`FluxPosEmbed` is deprecated:FutureWarning")  # of Chroma's own module
 @pytest.mark.parametrize("family", FAMILIES)
 def test_frames_are_those_of_the_pipeline(model: Model, family: str) -> None:
     import diffusers
