@@ -554,7 +554,6 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
     scene = frame is None or frame.kind == "scene"
     holder = panel if panel is not None else frame
     told: Mapping[str, object] = holder.model_dump() if holder is not None else {}
-    duration = told.get("duration")
     return Card(
         number=number,
         kind=frame.kind if frame is not None else "scene",
@@ -571,7 +570,7 @@ def _card(number: int, panel: Panel | None, frame: Frame | None, *, locked: bool
         dialogue=_text(told, "dialogue"),
         action=_text(told, "action"),
         notes=_text(told, "notes"),
-        duration=float(duration) if isinstance(duration, (int, float)) and not isinstance(duration, bool) else None,
+        duration=_seconds(told),
         locked=locked,
         story=panel.source if panel is not None else "",
         stand_ins=tuple(panel.not_drawn) if panel is not None and scene else (),
@@ -593,6 +592,11 @@ def _member(character: Character) -> CharacterView:
         color=_text(told, "color"),
         reference=_text(told, "reference"),
     )
+
+
+def _seconds(told: Mapping[str, object]) -> float | None:
+    value = told.get("duration")
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _text(told: Mapping[str, object], key: str) -> str:
