@@ -315,7 +315,10 @@ def test_a_renderer_that_follows_nothing_is_refused_with_those_that_can(
         main()
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert "The renderer 'sketch' cannot follow a guide, as bfl, flux, gemini, ideogram, openai, sdxl, seedream can." in said
+    assert (
+        "The renderer 'sketch' cannot follow a guide, as bfl, flux, gemini, ideogram, openai, sdxl, seedream can."
+        in said
+    )
     assert not Path("o").exists()
     config = Settings(renderer="follower", guide=f"folder:{ROOT}")
     with pytest.raises(UsageError, match="can be no guide"):

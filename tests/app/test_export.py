@@ -45,6 +45,7 @@ from katha.jsonio import sha256_hex
 from katha.protocols import Capabilities, FrameRequest, Renderer
 from katha.registry import ALLOW_CODE, default_registry
 from katha.renderers.vector.raster import rasterise
+from katha.testing import picture
 from katha_sketch.drawing import SketchRenderer
 
 SKETCHED = [
@@ -95,11 +96,23 @@ def sketched(run: Path, style: str = "") -> list[bytes]:
     return pngs
 
 
+def several_sides(run: Path) -> None:
+    """Put two sides of a character where `katha cast RUN --views` keeps them."""
+    (run / "cast").mkdir()
+    sides = ["front", "back"]
+    row = {"name": "Ada", "look": "a girl in a red coat", "views": sides}
+    (run / "cast" / "views.json").write_text(json.dumps({"characters": [row]}), "utf-8")
+    for side in sides:
+        (run / "cast" / f"ada_{side}.png").write_bytes(picture(side, (60, 120)))
+
+
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_an_export_is_the_same_each_time(run: Path, to: str) -> None:
     found = []
     if to == "svg":
         sketched(run)
+    if to == "cast":
+        several_sides(run)
     for name in ("one", "two"):
         folder = run.parent / name
         folder.mkdir()

@@ -68,6 +68,7 @@ def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, cache: Pat
         "release",
         "container",
         "desk",
+        "desk-pictures",
         "judge-with-a-model",
         "mcp",
         "measure-your-renderer",
