@@ -180,9 +180,8 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
     used = {frame.transition for frame in selected.board.frames} if mode.insert != "moves" else set()
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
-    measured = selected.score.recoverability is not None or selected.score.read_back is not None
     # Before `weakest is None`: a judge that could not answer is the reason to tell, not a story without transitions.
-    if mode.at == "weakest" and context.questions("steering") and not measured:
+    if mode.at == "weakest" and context.questions("steering") and not _measured(selected):
         could = (
             "read its pictures" if context.reading_back("steering") else "answer a steering question about the board"
         )
@@ -205,6 +204,11 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
             "note": _told(weakest, context),
         }
     return {"weakest": InsertionPlace(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
+
+
+def _measured(candidate: Candidate) -> bool:
+    """Return whether a judge could say anything of a board's pictures."""
+    return candidate.score.recoverability is not None or candidate.score.read_back is not None
 
 
 def _told(weakest: Weakest, context: RunContext) -> str:
@@ -497,8 +501,10 @@ def _decide(state: RunState, context: RunContext) -> Decision:
         reason="",
     )
     if context.mode.insert == "none":
-        total = state["scored"][state["selected"]].score.total
-        told = f"{context.mode.about} The board's score is {total:.3f}. {state.get('note', '')}"
+        selected, note = state["scored"][state["selected"]], state.get("note", "")
+        if not _measured(selected):
+            return decision.model_copy(update={"reason": note or context.mode.about})
+        told = f"{context.mode.about} The board's score is {selected.score.total:.3f}. {note}"
         return decision.model_copy(update={"reason": told.strip()})
     if not _inserted_names(state, context):
         return decision.model_copy(update={"reason": state.get("note", "Nothing was inserted.")})

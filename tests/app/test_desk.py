@@ -44,6 +44,7 @@ from katha.app.needs import needs_of_run
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.pictures import ENDINGS
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
 from katha.schema import Event, Plan
@@ -177,6 +178,16 @@ def test_wrong_use_gets_a_sentence(tmp_path: Path) -> None:
         words = ["desk", "--no-browser", "--home", str(tmp_path), "--port", str(taken.getsockname()[1])]
         refused = CliRunner().invoke(app, words)
     assert "cannot be used" in str(refused.exception)
+
+
+def test_every_field_of_files_offers_what_is_read(desk: DeskProcess) -> None:
+    page = desk.ask("GET", "").body.decode()
+    forms = ('form id="import"', 'dialog id="own"')
+    board, own = (re.search(rf'<{form}.*?type="file"[^>]*accept="([^"]*)"', page, re.DOTALL) for form in forms)
+    assert board is not None
+    assert own is not None
+    assert {*board[1].split(",")} == {".storyboarder", ".pdf", ".cbz", ".epub", ".otioz", *ENDINGS}
+    assert {*own[1].split(",")} == {"image/*", ".heic", ".heif"}
 
 
 @pytest.mark.parametrize("name", ["..%2f..%2frun.json", "run.json", "0" * 64, "0" * 63, "%00"])

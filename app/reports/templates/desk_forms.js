@@ -340,7 +340,7 @@ export class Forms {
     fields.appearance.value = member.appearance;
     const before = { new_name: member.name, kind: member.kind, age: member.age, color: member.color, appearance: member.appearance };
     let reference = member.reference;
-    const shown = h("div", { class: "reference" }), file = h("input", { type: "file", name: "picture", accept: "image/*" });
+    const shown = h("div", { class: "reference" }), file = h("input", { type: "file", name: "picture", accept: $("#own [name=file]").accept });
     const draw = () => shown.replaceChildren(
       ...(reference ? [image(reference, `The picture of ${member.name}`),
         h("button", { type: "button", "aria-label": `Take it away, the picture of ${member.name}`, onclick: () => { reference = ""; draw(); } }, "Take it away")]
