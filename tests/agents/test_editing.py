@@ -160,6 +160,21 @@ def test_a_new_place_goes_into_the_prompt_and_is_drawn(out: Path) -> None:
     assert "person" not in {one.kind for one in read_story(prompts(out)[0]).entities}  # "Close-up" was somebody's name
 
 
+def test_a_place_at_the_head_of_a_prompt_is_the_frame_s(out: Path) -> None:
+    edit(out, ChangeFrame(frame=1, place="classroom"))
+    done = edit(out, ChangeFrame(frame=1, prompt="On the street. The lion sleeps."))
+    panel = read_board(out).plan.panels[0]
+    assert (done.drawn, panel.prompt, panel.place) == ((1,), "On the street. The lion sleeps.", "the street")
+    edit(out, ChangeFrame(frame=1, prompt="On the table. The lion sleeps."))
+    assert read_board(out).plan.panels[0].place == "the street", "a table is in a place"
+    edit(out, ChangeFrame(frame=1, prompt="In the park. The lion sleeps.", place="kitchen"))
+    assert read_board(out).plan.panels[0].place == "kitchen"
+    plan = json.loads((out / "plan.json").read_text())
+    plan["panels"][0]["prompt"] = "At the harbour. The lion sleeps."
+    edit(out, ReplacePlan(plan=Plan.model_validate(plan)))
+    assert read_board(out).plan.panels[0].place == "the harbour"
+
+
 ZORBLAX = {"place": "the Zorblax"}
 AT_DUSK = {"time_of_day": "dusk"}
 
