@@ -617,6 +617,24 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
     assert run["paid"]["frames_rendered"] == 2 * (scenes + 1)  # two boards and a bridge each, drawn once
 
 
+def test_stop_waits_for_the_frame_under_way_and_for_no_other(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.5") as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        while not desk.ask("GET", "api/progress").json["drawn"]:
+            pass
+        begun = time.monotonic()
+        assert desk.post("stop").status == 200
+        assert "Stopped" in desk.until("idle")["failed"]
+        assert time.monotonic() - begun < 3, "16 pictures are to be drawn, of half a second each"
+        (run,) = (tmp_path / "home").glob("*/run.json")
+        assert len(list((run.parent / "panels").iterdir())) < 6
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        desk.run = run.parent.name
+        assert desk.post("go-on").status == 200
+        desk.until("asks")
+    assert len(list((run.parent / "panels").iterdir())) >= 16
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_desk_ends_at_once_while_a_frame_is_drawn_and_its_run_goes_on(tmp_path: Path, number: int) -> None:
     with DeskProcess(tmp_path, *WORDS, SLOW=str(10 * ENDS)) as desk:
