@@ -389,12 +389,14 @@ def test_a_sheet_holds_age_colour_and_a_picture_and_is_undone(page: Page, tmp_pa
     page.until("document.querySelector(arguments[0] + ' .reference img')?.complete", first)
     page.fill(f"{first} [name=age]", "old")
     page.fill(f"{first} [name=color]", "red")
+    page.fill(f"{first} [name=hair]", "long white")
     assert faults(page) == []
     page.changed(lambda: page.click(f"{first} .save"))
     page.gone("#cast")
     assert "words alone" in page("#status").text
     after = page.desk.page()["board"]
-    assert (after["cast"][0]["age"], after["cast"][0]["color"]) == ("old", "red")
+    assert [after["cast"][0][name] for name in ("age", "color", "hair")] == ["old", "red", "long white"]
+    assert "long white hair" in after["cast"][0]["appearance"]
     assert page.desk.ask("GET", f"panels/{after['cast'][0]['reference']}").status == 200
     shown = [card["prompt"] for card in after["cards"] if before["name"] in card["characters"]]
     assert all("old red" in prompt for prompt in shown)
