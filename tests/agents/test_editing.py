@@ -56,6 +56,7 @@ from katha.agents.pictures import unfollowed
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.compass.effects import is_stale
+from katha.compass.effects import stale_told as sentences_of_stale
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
@@ -993,6 +994,9 @@ def test_a_bridge_is_marked_when_a_picture_beside_it_changes_and_not_for_others(
     assert (stale(out), told_stale(out)) == ([], None)
     edit(out, TakeFrame(frame=4, seed=7))
     assert (stale(out), told_stale(out)) == ([3], [3])
+    (said,) = sentences_of_stale(read_board(out).board, "fox")
+    assert said.startswith("Frame 3, the bridge between scenes 2 and 3, is older")
+    assert said.endswith("katha redo fox --remove 3.")
     edit(out, TakeFrame(frame=3, seed=8))
     assert (stale(out), told_stale(out)) == ([], None)
     undo(out)

@@ -193,8 +193,10 @@ def test_several_judges_make_an_ensemble(katha: Katha, tmp_path: Path) -> None:
 
 
 def test_a_board_that_leaves_sentences_out_says_how_to_draw_them(katha: Katha, tmp_path: Path) -> None:
-    (tmp_path / "six.txt").write_text("The man fed the dog. The girl watered the flowers. The boy opened the door. "
-        "The woman closed the window. The girl sang a song. The boy slept in a chair.")
+    (tmp_path / "six.txt").write_text(
+        "The man fed the dog. The girl watered the flowers. The boy opened the door. "
+        "The woman closed the window. The girl sang a song. The boy slept in a chair."
+    )
     done = katha("plan", "six.txt", "--planner", "rule", "--panels", 2)
     assert "sentences are in this board" in done.stderr
     assert "Draw more of them: --panels 6." in done.stderr
