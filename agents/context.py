@@ -666,7 +666,8 @@ class RunContext:
     """The surroundings of one run; `RunContext.open` makes one.
 
     record: the story as given. size: of the frames, width and height in pixels. matching: the rule that matches
-    answers. engine: asks the judges. given_plan: drawn instead of the planner's.
+    answers. engine: asks the judges. given_plan: drawn instead of the planner's. given_up: set when whoever
+    listens has stopped the run, which then ends behind the picture or answer that is under way.
     """
 
     record: StoryRecord
@@ -682,6 +683,7 @@ class RunContext:
     measured: MeasuredBoards = field(default_factory=MeasuredBoards, repr=False)
     ready: PreparedStory = field(default_factory=PreparedStory, repr=False)
     renderer_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    given_up: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @classmethod
     def open(

@@ -53,15 +53,30 @@ from katha.protocols import Similarity, can
 from katha.schema import Board, Candidate, Candidates, Decision, Event, Move, Plan, Stage, Tried
 
 
+class _GivenUp(Exception):
+    """Whoever listens has gone: nothing more is drawn or asked."""
+
+
+def _teller(runtime: Runtime[RunContext]) -> Emit:
+    """Return what tells the run's listener of an event, which ends the work once that has given the run up."""
+
+    def tell(event: Event) -> None:
+        if runtime.context.given_up.is_set():
+            raise _GivenUp
+        runtime.stream_writer(event)
+
+    return tell
+
+
 @contextmanager
 def _stage(runtime: Runtime[RunContext], name: Stage, total: int = 0) -> Iterator[dict[str, float]]:
     """Tell that a stage begins and ends; the mapping it yields holds the seconds once the block is left."""
     spent: dict[str, float] = {}
     started = time.perf_counter()
-    runtime.stream_writer(Event(stage=name, kind="started", total=total))
+    _teller(runtime)(Event(stage=name, kind="started", total=total))
     yield spent
     spent[name] = time.perf_counter() - started
-    runtime.stream_writer(Event(stage=name, kind="finished"))
+    _teller(runtime)(Event(stage=name, kind="finished"))
 
 
 def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
@@ -69,12 +84,12 @@ def plan(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     context, ready = runtime.context, runtime.context.ready
     with _stage(runtime, "plan") as spent:
         if ready.plan is None or ready.story is None:
-            made = context.given_plan or _planned(context, runtime.stream_writer)
+            made = context.given_plan or _planned(context, _teller(runtime))
             ready.story, ready.plan = prepare_story(context.record, made), made
             ready.plan = with_stand_ins(context)
             context.folder.save_plan(ready.plan, ready.story)
             for said in ready.plan.renewed:
-                runtime.stream_writer(Event(stage="plan", kind="decision", message=said))
+                _teller(runtime)(Event(stage="plan", kind="decision", message=said))
     return {"plan_sha256": plan_sha256(ready.plan), "timings": spent}
 
 
@@ -127,10 +142,10 @@ def render(state: RenderTask, runtime: Runtime[RunContext]) -> Command[Literal["
     """Draw one seed's board and send it on to be measured."""
     context, name = runtime.context, f"candidate:{state['seed']}"
     with _stage(runtime, "render", len(context.plan().panels)) as spent:
-        board = draw_board(context, state["seed"], _looking(context, runtime.stream_writer))
+        board = draw_board(context, state["seed"], _looking(context, _teller(runtime)))
         for drawer in (context.plugins.guide, context.plugins.renderer):
             for remark in drawer.remarks() if drawer is not None else ():
-                runtime.stream_writer(Event(stage="render", kind="decision", message=remark))
+                _teller(runtime)(Event(stage="render", kind="decision", message=remark))
     task = CritiqueTask(name=name, board=board)
     return Command(update={"boards": {name: board}, "timings": spent}, goto=Send("critique", task))
 
@@ -142,7 +157,7 @@ def critique(state: CritiqueTask, runtime: Runtime[RunContext]) -> RunState:
     # The whole board's questions, and each transition's own.
     asked = context.mode.readings * len(questions) + sum(item.target_transition in pairs for item in questions)
     with _stage(runtime, "critique", asked * len(context.asked("steering"))) as spent:
-        candidate = measure(context, state["name"], state["board"], runtime.stream_writer)
+        candidate = measure(context, state["name"], state["board"], _teller(runtime))
     return {"scored": {candidate.name: candidate}, "timings": spent}
 
 
@@ -154,7 +169,7 @@ def select(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         candidates = [state["scored"][f"candidate:{seed}"] for seed in seeds]
         best = best_candidate(candidates)
         message = f"{best.name} of {len(seeds)}, score {best.score.total:.3f}"
-        runtime.stream_writer(Event(stage="select", kind="decision", message=message))
+        _teller(runtime)(Event(stage="select", kind="decision", message=message))
     return {"selected": best.name, "timings": spent}
 
 
@@ -170,7 +185,7 @@ def localize(state: RunState, runtime: Runtime[RunContext]) -> RunState:
         place = found.get("weakest")
         if place is not None:
             message = f"Scenes {place.pair[0]} and {place.pair[1]}. {place.reason}"
-            runtime.stream_writer(Event(stage="localize", kind="decision", message=message))
+            _teller(runtime)(Event(stage="localize", kind="decision", message=message))
     return {**found, "moves": [], "timings": spent}
 
 
@@ -180,9 +195,8 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
     used = {frame.transition for frame in selected.board.frames} if mode.insert != "moves" else set()
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
-    measured = selected.score.recoverability is not None or selected.score.read_back is not None
     # Before `weakest is None`: a judge that could not answer is the reason to tell, not a story without transitions.
-    if mode.at == "weakest" and context.questions("steering") and not measured:
+    if mode.at == "weakest" and context.questions("steering") and not _measured(selected):
         could = (
             "read its pictures" if context.reading_back("steering") else "answer a steering question about the board"
         )
@@ -205,6 +219,11 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
             "note": _told(weakest, context),
         }
     return {"weakest": InsertionPlace(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
+
+
+def _measured(candidate: Candidate) -> bool:
+    """Return whether a judge could say anything of a board's pictures."""
+    return candidate.score.recoverability is not None or candidate.score.read_back is not None
 
 
 def _told(weakest: Weakest, context: RunContext) -> str:
@@ -258,10 +277,10 @@ def propose(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     with _stage(runtime, "propose") as spent:
         board, rounds = state["boards"][state["selected"]], context.mode.budget - number + 1
         pair = (place.pair[0], place.pair[1])
-        made = propose_moves(context, board, pair, state.get("tried", []), rounds, runtime.stream_writer)
+        made = propose_moves(context, board, pair, state.get("tried", []), rounds, _teller(runtime))
         for move in made.moves:
             message = f"{move.kind}: {move.reason}"
-            runtime.stream_writer(Event(stage="propose", kind="decision", message=message))
+            _teller(runtime)(Event(stage="propose", kind="decision", message=message))
     told: RunState = {"round": number, "moves": made.moves, "evidence": [made.evidence], "timings": spent}
     return {**told, "note": made.why} if made.why else told
 
@@ -276,7 +295,7 @@ def bridge(state: BridgeTask, runtime: Runtime[RunContext]) -> Command[Literal["
     """Draw the frame that is to be inserted, with one seed (lines 11 and 12), and send the board on to be measured."""
     context, asked = runtime.context, state.get("move")
     with _stage(runtime, "bridge", 1 if asked is None else len(asked[2].panels)) as spent:
-        emit = _looking(context, runtime.stream_writer)
+        emit = _looking(context, _teller(runtime))
         if asked is None:
             board = draw_bridge(context, state, emit)
         else:
@@ -448,7 +467,7 @@ def decide(state: RunState, runtime: Runtime[RunContext]) -> RunState:
             earlier, reason = state["decision"], f"{state['decision'].reason} Then: {decision.reason}"
             kept, changes = (decision, {"selected": earlier.selected}) if decision.accepted else (earlier, {})
             decision = kept.model_copy(update={**changes, "reason": reason})
-        runtime.stream_writer(Event(stage="decide", kind="decision", message=decision.reason))
+        _teller(runtime)(Event(stage="decide", kind="decision", message=decision.reason))
         tried = _tried(state, runtime.context, decision)
     found: RunState = {"decision": decision, "tried": tried, "timings": spent}
     if decision.accepted and decision.inserted:  # a further frame goes into the repaired board
@@ -497,8 +516,10 @@ def _decide(state: RunState, context: RunContext) -> Decision:
         reason="",
     )
     if context.mode.insert == "none":
-        total = state["scored"][state["selected"]].score.total
-        told = f"{context.mode.about} The board's score is {total:.3f}. {state.get('note', '')}"
+        selected, note = state["scored"][state["selected"]], state.get("note", "")
+        if not _measured(selected):
+            return decision.model_copy(update={"reason": note or context.mode.about})
+        told = f"{context.mode.about} The board's score is {selected.score.total:.3f}. {note}"
         return decision.model_copy(update={"reason": told.strip()})
     if not _inserted_names(state, context):
         return decision.model_copy(update={"reason": state.get("note", "Nothing was inserted.")})
@@ -532,7 +553,7 @@ def judge(state: RunState, runtime: Runtime[RunContext]) -> RunState:
     boards = {"base": candidates[0].board.model_copy(update={"method": "base"}), context.mode.name: final}
     total = len(context.questions("reporting")) * len(context.asked("reporting")) * (1 + 2 * len(boards))
     with _stage(runtime, "judge", total) as spent:
-        judge_boards(context, boards, runtime.stream_writer)
+        judge_boards(context, boards, _teller(runtime))
     return {"timings": spent}
 
 

@@ -286,7 +286,8 @@ def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, 
             waits = False
             for kind, chunk in graph.stream(todo, config, context=context, stream_mode=modes, durability="async"):
                 if kind == "custom":
-                    on_event(cast(Event, chunk))
+                    with _giving_up(context):
+                        on_event(cast(Event, chunk))
                 waits = waits or (kind == "updates" and "__interrupt__" in chunk)
             values = cast(RunState, graph.get_state(config).values)
             if not waits or review is None:
@@ -295,6 +296,16 @@ def _drive(context: RunContext, folder: RunFolder, run_id: str, on_event: Emit, 
                 return values
             request = review_request(values, context)
             todo = Command(resume=asdict(check_choice(review(request), request)))
+
+
+@contextmanager
+def _giving_up(context: RunContext) -> Iterator[None]:
+    """Have the work end where its listener fails: the machine waits for a stage that is under way."""
+    try:
+        yield
+    except BaseException:
+        context.given_up.set()
+        raise
 
 
 def _begin(

@@ -28,6 +28,8 @@ from katha.schema import StoryRecord
 FINDS = "weakest_only"
 """The mode of an imported board where nobody is named who could draw a bridge."""
 NEEDED = "Nobody was named who could draw a bridge: give --bridge-renderer NAME and another --out to have one proposed."
+BOARD_ENDINGS = (SUFFIX, ".pdf", *ALONE, *sorted(SUFFIXES))
+"""The endings of files that boards are sent in, one by one."""
 _LEAST, _MOST = 2, 24
 _PLAIN_NAME = re.compile(r"[^\x00-\x1f\x7f:.][^\x00-\x1f\x7f:]*")
 _LONGEST_NAME = 240
@@ -129,7 +131,7 @@ def put_files(place: Path, files: Sequence[tuple[str, bytes]], order: str | None
         name = parts[-1] if parts else ""
         if ".." in parts or not _PLAIN_NAME.fullmatch(name) or len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
             raise InputFileError(f"{given[:100]!r} is not a name of a file.", hint="Give it a plain name.")
-        if Path(name).suffix.lower() not in (SUFFIX, ".pdf", *ALONE, *SUFFIXES):
+        if Path(name).suffix.lower() not in BOARD_ENDINGS:
             raise InputFileError(
                 f"{name[:100]!r} is of no board: pictures, a PDF, a {SUFFIX} file or what katha exported are "
                 f"({', '.join(ALONE)})."

@@ -622,7 +622,7 @@ def replace_plan(draft: BoardDraft, plan: Plan) -> None:
 
 def _spoken(panel: Panel, before: Panel) -> Panel:
     """A panel whose prompt a person wrote anew: the words of the camera at its head go to the fields left alone."""
-    prompt, shot = spoken(panel.prompt)
+    prompt, shot = spoken(panel.prompt, before.place)
     told = {name: value for name, value in shot.items() if getattr(panel, name) == getattr(before, name)}
     return panel.model_copy(update={**told, "prompt": prompt or before.prompt})
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from katha.agents.editor.edits import ChangeCharacter, EditedWords
 from katha.composing import LOOK_FIELDS, LookField, dressed, says
+from katha.configs import load_config
 from katha.schema import Character, Panel
 from katha.shots import read_shot
 
@@ -21,6 +22,7 @@ _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _PLACED = "in|on|at|by|inside|outside|near|under|behind|beside"
 _LEADS = re.compile(rf"^(?:{_PLACED})\b", re.IGNORECASE)
 _PLACE_ALONE = re.compile(rf"(?:{_PLACED}) (?:the|an?) [\w-]+", re.IGNORECASE)
+_AT_A_PLACE = re.compile(r"(?:in|on|at|inside|outside) ((?:the|an?) [\w -]+)", re.IGNORECASE)
 _CLOSE = re.compile(r"\b(close)-(?=up\b)", re.IGNORECASE)
 _SHOT = re.compile(
     r"\b(?:close[- ]?up|(?:wide|medium|long|full|close|establishing)[- ]shot|(?:low|high|eye)[- ](?:angle|level))\b",
@@ -43,7 +45,7 @@ def reworded(panel: Panel, edit: EditedWords) -> Panel:
     told = {name: value for name in WORDS if (value := listed(getattr(edit, name))) is not None}
     prompt = edit.prompt.strip() if edit.prompt is not None else panel.prompt
     if prompt != panel.prompt:
-        prompt, shot = spoken(prompt)
+        prompt, shot = spoken(prompt, panel.place)
         prompt, told = prompt or panel.prompt, {**shot, **told}
     if prompt == panel.prompt:
         changed = {name: str(told[name]) for name in SETTING if name in told and told[name] != getattr(panel, name)}
@@ -51,10 +53,18 @@ def reworded(panel: Panel, edit: EditedWords) -> Panel:
     return panel.model_copy(update={**told, "prompt": prompt})
 
 
-def spoken(prompt: str) -> tuple[str, dict[str, Any]]:
-    """Return a person's prompt without the words of the camera at its head, and these by their fields."""
+def spoken(prompt: str, place: str = "") -> tuple[str, dict[str, Any]]:
+    """Return a person's prompt without the words of the camera at its head, and these by their fields.
+
+    place: that of the panel, whose field follows where the first sentence names a known place alone: "On the street."
+    """
     plain, shot = read_shot(prompt)
-    return plain, {str(name): value for name, value in shot.items()}
+    told: dict[str, Any] = {str(name): value for name, value in shot.items()}
+    first = _SENTENCE.match(plain)
+    where = _AT_A_PLACE.fullmatch(first[0].strip(" .!?\n")) if first is not None and place else None
+    if where is not None and _ARTICLE.sub("", where[1]).lower() in load_config("desk.yaml")["places"]:
+        told["place"] = where[1]
+    return plain, told
 
 
 def resettled(panel: Panel, changed: Mapping[str, str]) -> str:

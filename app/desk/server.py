@@ -26,6 +26,7 @@ from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
 from katha.app.desk.room import Room
 from katha.app.exports import FORMATS, ExportOptions, export
+from katha.app.imports import BOARD_ENDINGS
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
 from katha.errors import InputFileError, KathaError, UsageError
@@ -238,7 +239,7 @@ class Routes:
 
         formats = [(name, form.about) for name, form in FORMATS.items()]
         shots = [(name, label, offered(name)) for name, label in _SHOT.items()]
-        html = template("desk.html.j2").render(formats=formats, shots=shots)
+        html = template("desk.html.j2").render(formats=formats, shots=shots, board_endings=BOARD_ENDINGS)
         return HTMLResponse(html, headers={"cache-control": "no-store"})
 
     def script(self, request: Request) -> Response:

@@ -36,6 +36,7 @@ from katha.app.reports.page import (
     unscored,
 )
 from katha.compass.repair import weakest_transition
+from katha.composing import LOOK_FIELDS
 from katha.eval_bridge.matching.rules import VERDICTS, archived_rule
 from katha.schema import (
     Board,
@@ -158,6 +159,10 @@ class CharacterView(ViewModel):
     appearance: str
     age: str = ""
     color: str = ""
+    build: str = ""
+    skin: str = ""
+    hair: str = ""
+    clothing: str = ""
     reference: str = ""
 
 
@@ -588,9 +593,7 @@ def _member(character: Character) -> CharacterView:
         name=character.name,
         kind=character.kind,
         appearance=character.appearance,
-        age=_text(told, "age"),
-        color=_text(told, "color"),
-        reference=_text(told, "reference"),
+        **{name: _text(told, name) for name in ("age", "color", *LOOK_FIELDS, "reference")},
     )
 
 

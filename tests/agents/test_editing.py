@@ -56,6 +56,7 @@ from katha.agents.pictures import unfollowed
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
 from katha.compass.effects import is_stale
+from katha.compass.effects import stale_told as sentences_of_stale
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
@@ -158,6 +159,21 @@ def test_a_new_place_goes_into_the_prompt_and_is_drawn(out: Path) -> None:
     edit(out, ChangeFrame(frame=1, place="a forest", shot_size="close-up"))
     assert prompts(out)[0] == "Close up. In the forest by night. The lion walks past tree number 1."
     assert "person" not in {one.kind for one in read_story(prompts(out)[0]).entities}  # "Close-up" was somebody's name
+
+
+def test_a_place_at_the_head_of_a_prompt_is_the_frame_s(out: Path) -> None:
+    edit(out, ChangeFrame(frame=1, place="classroom"))
+    done = edit(out, ChangeFrame(frame=1, prompt="On the street. The lion sleeps."))
+    panel = read_board(out).plan.panels[0]
+    assert (done.drawn, panel.prompt, panel.place) == ((1,), "On the street. The lion sleeps.", "the street")
+    edit(out, ChangeFrame(frame=1, prompt="On the table. The lion sleeps."))
+    assert read_board(out).plan.panels[0].place == "the street", "a table is in a place"
+    edit(out, ChangeFrame(frame=1, prompt="In the park. The lion sleeps.", place="kitchen"))
+    assert read_board(out).plan.panels[0].place == "kitchen"
+    plan = json.loads((out / "plan.json").read_text())
+    plan["panels"][0]["prompt"] = "At the harbour. The lion sleeps."
+    edit(out, ReplacePlan(plan=Plan.model_validate(plan)))
+    assert read_board(out).plan.panels[0].place == "the harbour"
 
 
 ZORBLAX = {"place": "the Zorblax"}
@@ -978,6 +994,9 @@ def test_a_bridge_is_marked_when_a_picture_beside_it_changes_and_not_for_others(
     assert (stale(out), told_stale(out)) == ([], None)
     edit(out, TakeFrame(frame=4, seed=7))
     assert (stale(out), told_stale(out)) == ([3], [3])
+    (said,) = sentences_of_stale(read_board(out).board, "fox")
+    assert said.startswith("Frame 3, the bridge between scenes 2 and 3, is older")
+    assert said.endswith("katha redo fox --remove 3.")
     edit(out, TakeFrame(frame=3, seed=8))
     assert (stale(out), told_stale(out)) == ([], None)
     undo(out)

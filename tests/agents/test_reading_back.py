@@ -139,9 +139,10 @@ def test_another_judge_reports_what_this_one_chose(tmp_path: Path) -> None:
     assert found_of(result, "candidate:42") > 0
 
 
-def test_pictures_that_it_cannot_read_have_no_number_and_no_repair(tmp_path: Path) -> None:
-    result = run(tmp_path / "out", ReadingJudge(blind=True), plain())
-    assert read_back(result.scores) == {"base": None, "full": None}
+@pytest.mark.parametrize("mode", ["full", "weakest_only"])
+def test_pictures_that_it_cannot_read_have_no_number_and_no_repair(tmp_path: Path, mode: str) -> None:
+    result = run(tmp_path / "out", ReadingJudge(blind=True), plain(), mode)
+    assert read_back(result.scores) == {"base": None, mode: None}
     assert result.candidates.decision.reason == "Nothing was repaired: no judge could read its pictures."
 
 

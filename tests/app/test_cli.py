@@ -192,6 +192,17 @@ def test_several_judges_make_an_ensemble(katha: Katha, tmp_path: Path) -> None:
     assert set(judges) == {"pixel", "second", "ensemble"}
 
 
+def test_a_board_that_leaves_sentences_out_says_how_to_draw_them(katha: Katha, tmp_path: Path) -> None:
+    (tmp_path / "six.txt").write_text(
+        "The man fed the dog. The girl watered the flowers. The boy opened the door. "
+        "The woman closed the window. The girl sang a song. The boy slept in a chair."
+    )
+    done = katha("plan", "six.txt", "--planner", "rule", "--panels", 2)
+    assert "sentences are in this board" in done.stderr
+    assert "Draw more of them: --panels 6." in done.stderr
+    assert "--panels" not in katha("plan", "six.txt", "--planner", "rule", "--panels", 6).stderr
+
+
 def _plan(katha: Katha) -> dict[str, Any]:
     done = katha("plan", TEXT)
     assert "sentences that can be shown" in done.stderr

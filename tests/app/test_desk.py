@@ -44,6 +44,7 @@ from katha.app.needs import needs_of_run
 from katha.app.reports import page as pages
 from katha.config import Settings
 from katha.errors import UsageError
+from katha.pictures import ENDINGS
 from katha.protocols import FrameRequest
 from katha.registry import default_registry
 from katha.schema import Event, Plan
@@ -177,6 +178,16 @@ def test_wrong_use_gets_a_sentence(tmp_path: Path) -> None:
         words = ["desk", "--no-browser", "--home", str(tmp_path), "--port", str(taken.getsockname()[1])]
         refused = CliRunner().invoke(app, words)
     assert "cannot be used" in str(refused.exception)
+
+
+def test_every_field_of_files_offers_what_is_read(desk: DeskProcess) -> None:
+    page = desk.ask("GET", "").body.decode()
+    forms = ('form id="import"', 'dialog id="own"')
+    board, own = (re.search(rf'<{form}.*?type="file"[^>]*accept="([^"]*)"', page, re.DOTALL) for form in forms)
+    assert board is not None
+    assert own is not None
+    assert {*board[1].split(",")} == {".storyboarder", ".pdf", ".cbz", ".epub", ".otioz", *ENDINGS}
+    assert {*own[1].split(",")} == {"image/*", ".heic", ".heif"}
 
 
 @pytest.mark.parametrize("name", ["..%2f..%2frun.json", "run.json", "0" * 64, "0" * 63, "%00"])
@@ -604,6 +615,24 @@ def test_a_stopped_run_goes_on_here_and_in_the_terminal(tmp_path: Path) -> None:
     assert run["status"] == "finished"
     scenes = len(json.loads((home / story.stem / "plan.json").read_text())["panels"])
     assert run["paid"]["frames_rendered"] == 2 * (scenes + 1)  # two boards and a bridge each, drawn once
+
+
+def test_stop_waits_for_the_frame_under_way_and_for_no_other(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS, SLOW="0.5") as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        while not desk.ask("GET", "api/progress").json["drawn"]:
+            pass
+        begun = time.monotonic()
+        assert desk.post("stop").status == 200
+        assert "Stopped" in desk.until("idle")["failed"]
+        assert time.monotonic() - begun < 3, "16 pictures are to be drawn, of half a second each"
+        (run,) = (tmp_path / "home").glob("*/run.json")
+        assert len(list((run.parent / "panels").iterdir())) < 6
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        desk.run = run.parent.name
+        assert desk.post("go-on").status == 200
+        desk.until("asks")
+    assert len(list((run.parent / "panels").iterdir())) >= 16
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

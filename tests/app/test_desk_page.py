@@ -389,12 +389,14 @@ def test_a_sheet_holds_age_colour_and_a_picture_and_is_undone(page: Page, tmp_pa
     page.until("document.querySelector(arguments[0] + ' .reference img')?.complete", first)
     page.fill(f"{first} [name=age]", "old")
     page.fill(f"{first} [name=color]", "red")
+    page.fill(f"{first} [name=hair]", "long white")
     assert faults(page) == []
     page.changed(lambda: page.click(f"{first} .save"))
     page.gone("#cast")
     assert "words alone" in page("#status").text
     after = page.desk.page()["board"]
-    assert (after["cast"][0]["age"], after["cast"][0]["color"]) == ("old", "red")
+    assert [after["cast"][0][name] for name in ("age", "color", "hair")] == ["old", "red", "long white"]
+    assert "long white hair" in after["cast"][0]["appearance"]
     assert page.desk.ask("GET", f"panels/{after['cast'][0]['reference']}").status == 200
     shown = [card["prompt"] for card in after["cards"] if before["name"] in card["characters"]]
     assert all("old red" in prompt for prompt in shown)
@@ -654,14 +656,15 @@ def test_a_text_file_is_opened_in_its_encoding_and_names_are_ordered_as_told(pag
 
 
 def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Path) -> None:
-    for at, colour in enumerate(("red", "green", "blue"), 1):
-        image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
+    for at, colour in enumerate(("red", "green"), 1):
+        image = Image.linear_gradient("L").resize((64, 96)).convert("RGB")
         image.paste(colour, (10 * at, 5, 60, 40))
         image.save(tmp_path / f"Shot {at}.png")
+    (tmp_path / "Shot 3.HEIC").write_bytes((Path(__file__).parents[1] / "data" / "photo.heic").read_bytes())
     page.click("#tools a[href='#/']")
     page.click("#bring summary")
     assert faults(page) == []
-    page("#import [name=files]").send_keys("\n".join(str(tmp_path / f"Shot {at}.png") for at in (1, 2, 3)))
+    page("#import [name=files]").send_keys("\n".join(map(str, sorted(tmp_path.glob("Shot *")))))
     page.fill("#import [name=title]", "Three shots")
     page.fill("#import [name=text]", "A fox saw a crow. The fox praised the crow. The crow sang.")
     page.click("#import button")

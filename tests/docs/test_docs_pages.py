@@ -76,6 +76,18 @@ def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, cache: Pat
     }
 
 
+def test_no_page_promises_an_install_or_a_bridge_that_there_is_not() -> None:
+    for page in DOCUMENTS:
+        assert not re.search(r"pip install [\"']?katha\b", page.read_text(encoding="utf-8")), f"{page}: on no index"
+    told = dict(transcripts((DOCS / "tutorial" / "first-board.md").read_text(encoding="utf-8")))
+    output = next(output for run, output in told.items() if "lion_and_mouse.txt" in run)
+    frames = re.search(r"full +\d+ of (\d+) pictures", output)
+    assert frames is not None
+    wanted = f"{frames[1]} frames, and no bridge" if "Not inserted" in output else f"{frames[1]} frames, one a bridge"
+    (shown,) = re.findall(r"!\[(.*?)\]\(images/lion_and_mouse.png\)", (DOCS / "index.md").read_text(encoding="utf-8"))
+    assert wanted in shown
+
+
 def test_the_worked_examples_are_short_and_do_what_their_page_says(tmp_path: Path, cache: Path) -> None:
     page = DOCS / "howto" / "add-your-own.md"
     examples = {title: text for _, title, text in BLOCK.findall(page.read_text(encoding="utf-8")) if title}

@@ -7,6 +7,7 @@ import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem,
 import { closes, go, route } from "./desk_route.js";
 import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
+const LOOKS = ["build", "skin", "hair", "clothing"];
 const FIELDS = ["prompt", "caption", "place", ...SHOT, "dialogue", "action", "notes"];
 // What an inserted frame has of them.
 export const BESIDE = ["prompt", "caption", "dialogue", "action", "notes", "sound"];
@@ -335,12 +336,12 @@ export class Forms {
   member(member) {
     const field = (name, value, list) => h("input", { name, value, maxlength: "200", list, autocomplete: "off" });
     const fields = { new_name: field("new_name", member.name), kind: field("kind", member.kind),
-      age: field("age", member.age, "ages"), color: field("color", member.color, "colors"),
+      age: field("age", member.age, "ages"), color: field("color", member.color, "colors"), ...Object.fromEntries(LOOKS.map((name) => [name, field(name, member[name])])),
       appearance: h("textarea", { name: "appearance", rows: "2", maxlength: "4000" }) };
     fields.appearance.value = member.appearance;
-    const before = { new_name: member.name, kind: member.kind, age: member.age, color: member.color, appearance: member.appearance };
+    const before = { new_name: member.name, kind: member.kind, age: member.age, color: member.color, appearance: member.appearance, ...Object.fromEntries(LOOKS.map((name) => [name, member[name]])) };
     let reference = member.reference;
-    const shown = h("div", { class: "reference" }), file = h("input", { type: "file", name: "picture", accept: "image/*" });
+    const shown = h("div", { class: "reference" }), file = h("input", { type: "file", name: "picture", accept: $("#own [name=file]").accept });
     const draw = () => shown.replaceChildren(
       ...(reference ? [image(reference, `The picture of ${member.name}`),
         h("button", { type: "button", "aria-label": `Take it away, the picture of ${member.name}`, onclick: () => { reference = ""; draw(); } }, "Take it away")]
@@ -366,6 +367,7 @@ export class Forms {
         h("div", { class: "fields-form" },
           h("label", {}, "Name", fields.new_name), h("label", {}, "What it is", fields.kind),
           h("label", {}, "Age", fields.age), h("label", {}, "Colour (coat or clothes)", fields.color),
+          ...LOOKS.map((name) => h("label", {}, name[0].toUpperCase() + name.slice(1), fields[name])),
           h("label", { class: "wide" }, "Looks like", fields.appearance))),
       h("div", { class: "row" }, h("button", { type: "button", class: "save", onclick: save, "aria-label": `Save ${member.name}` }, "Save"),
         ...this.together(member),

@@ -65,7 +65,7 @@ export async function sendOwn(picture, how = {}, { look = false, signal = null }
 
 // The files of a board with their names; those of other kinds are left out, and told. A request takes 60 MB, of which a
 // third is its form.
-const boardFile = (file) => /\.(storyboarder|pdf|png|jpe?g|jfif|webp|tiff?|bmp|gif|mpo)$/i.test(file.name);
+const boardFile = (file) => $("#import [name=files]").accept.split(",").some((ending) => file.name.toLowerCase().endsWith(ending));
 export function leftOut(files) {
   const others = files.filter((file) => !boardFile(file) && !file.name.startsWith(".")).map((file) => file.name);
   return others.length ? `Left out, since they are no pictures, no PDF and no project: ${others.slice(0, 8).join(", ")}${others.length > 8 ? ` and ${others.length - 8} more` : ""}.` : "";
