@@ -67,7 +67,9 @@ def _named(pairs: Sequence[Pair]) -> str:
 def _transitions(settled: EditResult, story: StoryRecord) -> tuple[list[Transition], list[Pair], list[str]]:
     """The transitions by their new numbers, and those that were read from changed prompts, where they can be."""
     known = {item.pair: item for item in settled.plan.transitions}
-    read = _read(settled.plan, story, settled.reread) if settled.reread else {}
+    # A rule's reading would write over what a model said of the change, and of how it is seen.
+    written = any(item.device or item.shown for item in settled.plan.transitions)
+    read = _read(settled.plan, story, settled.reread) if settled.reread and not written else {}
     anew: list[Pair] = []
     kept: list[Pair] = []
     none: list[Pair] = []
@@ -80,6 +82,8 @@ def _transitions(settled: EditResult, story: StoryRecord) -> tuple[list[Transiti
     remarks = []
     if kept:
         why = "nobody who does anything can be read in one of their prompts"
+        if written:
+            why = "a model wrote them"
         remarks.append(f"Kept as they were, because {why}: the transitions of scenes {_named(kept)}.")
     if none:
         remarks.append(

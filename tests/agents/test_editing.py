@@ -404,6 +404,16 @@ def test_a_transition_in_a_person_s_words(out: Path) -> None:
     assert read_board(out).story.transitions[1].action == "The lion flies."
 
 
+def test_what_a_model_said_of_a_change_is_not_written_over_by_a_rule(out: Path) -> None:
+    plan = json.loads((out / "plan.json").read_text("utf-8"))
+    told = [item["action"] for item in plan["transitions"]]
+    plan["transitions"] = [{**item, "device": "trail", "shown": "paw prints"} for item in plan["transitions"]]
+    (out / "plan.json").write_text(json.dumps(plan), "utf-8")
+    done = edit(out, ChangeFrame(frame=2, prompt="Furious, the lion climbs a hill at tree 2"))
+    assert [item.action for item in read_board(out).plan.transitions] == told
+    assert any("because a model wrote them: the transitions of scenes 1 to 2, 2 to 3." in one for one in done.remarks)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
