@@ -90,15 +90,15 @@ def choose(
     given: Mapping[str, Any], preset: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Choice | None:
     """Return what this machine offers; None where a flag, a preset or the environment says who plans, draws or judges.
+    That nobody judges (`none`) leaves open who plans and draws.
 
     Servers and cards are looked for only where no key is set. A replay takes what its recording was made with.
     """
     told = {name for name in Settings.model_fields if environment.get(f"KATHA_{name.upper()}")}
-    if (
-        preset is not None
-        or is_replayed()
-        or (told | {name for name, value in given.items() if value is not None}) & set(_WHO)
-    ):
+    named = told | {name for name, value in given.items() if value is not None}
+    if _only(given.get("judges"), NOBODY) and "judges" not in told:
+        named.discard("judges")  # that nobody judges does not say who plans and draws
+    if preset is not None or is_replayed() or named & set(_WHO):
         return None
     found = next(_choices(environment), Choice(_STAND_IN))
     return Choice(
@@ -108,6 +108,11 @@ def choose(
         found.paid,
         found.unpriced,
     )
+
+
+def _only(given: object, name: str) -> bool:
+    """Return whether a setting that takes several names was given this one alone."""
+    return given == name or (isinstance(given, (list, tuple)) and list(given) == [name])
 
 
 def _choices(environment: Mapping[str, str]) -> Iterator[Choice]:

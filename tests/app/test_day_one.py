@@ -137,6 +137,9 @@ def test_flag_then_preset_then_environment_then_what_is_here(machine: Machine, m
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     assert who(taken({"renderer": "sketch"})) == STAND_IN, "a flag names one: the rest is as it always is"
     assert who(taken(preset="embedded")) == STAND_IN
+    unjudged = taken({"judges": ("none",)})
+    assert unjudged.renderer.startswith("vector:anthropic"), "that nobody judges does not say who draws"
+    assert (unjudged.judges, unjudged.mode) == (("none",), "base")
     monkeypatch.setenv("KATHA_JUDGES", "openai:served")
     assert who(taken()) == ("rule", "sketch", ("openai:served",))
     monkeypatch.delenv("KATHA_JUDGES")
