@@ -16,10 +16,12 @@ from katha.agents.editor.editing import read_board
 from katha.agents.editor.merging import FrameWords, Merged, merge_told, told_of, tracked, version_board
 from katha.agents.editor.names import caption_of
 from katha.agents.editor.talk import STATUSES
-from katha.app.exports.board import ExportOptions
+from katha.app.exports.board import words_of
+from katha.app.exports.reading import standing
 from katha.app.exports.shots import COLUMNS
 from katha.errors import InputFileError, MissingExtraError, UsageError, first_line
 from katha.intake.decoding import decode_file
+from katha.schema import FrameKind
 
 _MOST_BYTES, _MOST_UNPACKED, _MOST_ROWS, _MOST_COLUMNS = 20_000_000, 200_000_000, 5_000, 100
 _LONGEST, _MOST_SECONDS = 4_000, 3_600
@@ -66,10 +68,12 @@ def merge_shots(run: Path, path: Path) -> Merged:
         board, plan = boards[version]
         base = {item.index: told_of(item, plan) for item in board.frames}
         shown = {item.index: caption_of(item, plan) for item in board.frames}
+        drawn = {item.index: item.kind for item in board.frames}
         if frame not in base:
             raise InputFileError(f"{where}: there is no frame {frame}.", hint=f"It has frames 1 to {len(base)}.")
         places = tracked(board, view.board) if version else {item: item for item in base}
-        found = merge_told(base, {frame: _told(cells, base[frame], shown[frame], where)}, now, places, kinds)
+        told = _told(cells, base[frame], shown[frame], drawn[frame], where)
+        found = merge_told(base, {frame: told}, now, places, kinds)
         merged.edits += found.edits
         merged.remarks += [f"Row {number}: {remark}" for remark in found.remarks]
     return merged
@@ -100,9 +104,9 @@ def _frame_of(cells: Mapping[str, str], where: str) -> tuple[str, int]:
     return "", int(number[0])
 
 
-def _told(cells: Mapping[str, str], base: FrameWords, caption: str, where: str) -> FrameWords:
+def _told(cells: Mapping[str, str], base: FrameWords, caption: str, kind: FrameKind, where: str) -> FrameWords:
     """Return what a row says; what is as it was exported is as `base` has it. caption: what stood there as one."""
-    usual = ExportOptions().seconds
+    usual = standing(words_of(kind, caption, str(base.words.get("dialogue") or "")))
     words: dict[str, Any] = {}
     for column, name in _FIELDS.items():
         if column not in cells:

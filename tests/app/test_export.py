@@ -62,7 +62,9 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:
-    return export(run, to, run.parent / name, ExportOptions.model_validate(options))
+    """Export, two seconds a frame that has no duration, whatever its words."""
+    given = options if to == "shots" else {"seconds": 2, **options}
+    return export(run, to, run.parent / name, ExportOptions.model_validate(given))
 
 
 def opened(path: Path) -> Image.Image:
@@ -602,6 +604,7 @@ def shown(svg: bytes) -> Image.Image:
 
 
 def test_words_of_two_frames_never_stand_over_one_another_in_a_cross_fade(run: Path) -> None:
+    edit(run, caption="Up!", dialogue="")  # so narrow a film shows longer words one after another
     gif, words = opened(made(run, "gif", "a.gif", fade=1.0)), []
     for at in range(5):  # a frame, three steps of the fade, the next frame
         gif.seek(at)
@@ -811,6 +814,9 @@ def test_a_drawing_with_gradients_clips_and_masks_stays_vectors_in_a_pdf(
 
 def test_a_drawing_moves_in_a_film_and_its_words_do_not(run: Path) -> None:
     drawn(run)
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    plan["panels"][0]["camera_move"] = "push in"
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
     films = {}
     for name, still in (("moving", False), ("again", False), ("still", True)):
         target = made(run, "mp4", f"{name}.mp4", fps=8, still=still, size="480x320")
