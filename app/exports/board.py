@@ -236,6 +236,7 @@ class ExportFrame:
         asked: What a renderer that draws the panels' fields was asked for.
         source: The drawing that the picture was made from; None where it was made otherwise.
         sound: What is heard, in words.
+        shows: What its picture shows, in the plan's words.
         status: What was decided about it: open, changes, approved; empty where nothing was.
     """
 
@@ -263,6 +264,7 @@ class ExportFrame:
     weather: str = ""
     light: str = ""
     sound: str = ""
+    shows: str = ""
     status: str = ""
     comments: tuple[Comment, ...] = ()
 
@@ -401,6 +403,7 @@ def _shot(
         drawn_by=renderer,
         asked=frame_request(plan, frame, (0, 0)),
         source=_source(folder, frame),
+        shows=_clean(panel.prompt if frame.kind == "scene" and panel is not None else frame.prompt),
         status=status_of(frame),
         comments=comments_of(frame),
         **{key: _words(told, key) for key in WORDS},
