@@ -31,6 +31,7 @@ from katha.app.reports.page import finished_run, panel_path
 from katha.app.views import CastViews, views_of
 from katha.config import Flag
 from katha.errors import InputFileError
+from katha.ids import id_of_name
 from katha.jsonio import read_json, read_record
 from katha.protocols import FrameRequest
 from katha.schema import Board, Frame, FrameKind, Panel, Plan, StoryRecord
@@ -373,6 +374,11 @@ def read_sheet(run: Path, options: ExportOptions) -> ExportBoard:
     looks = {item.name: item.appearance or item.kind for item in plan.characters}
     told = (board.story_id, title, text, shots, board.renderer, width, height, _version(folder))
     return ExportBoard(*told, cast=tuple(views_of(folder)), looks=looks)
+
+
+def file_name(run: Path) -> str:
+    """Return what the file of an export of a run is called, without an ending: by the board's title alone."""
+    return id_of_name(RunFolder(run).title(read_record(run / "story.jsonl", StoryRecord)))
 
 
 def _shot(

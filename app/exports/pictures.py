@@ -101,7 +101,7 @@ def _pages(said: str, room: float, letters: Letters, at_once: int) -> list[list[
     """Return words in lines, so many of them at a time as are read together; all pages are about equally full."""
     lines = broken(said, room, letters.width)
     count = -(-len(lines) // at_once)
-    if count > 1:  # the last page is not one word
+    if len(lines) > 1:  # no line, and no page, is one word
         total, narrower = letters.width(said), room
         while narrower > total / (count * at_once) and len(broken(said, narrower * 0.97, letters.width)) <= (
             count * at_once

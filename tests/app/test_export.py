@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -39,6 +40,7 @@ from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
 from katha.app.exports.board import read_rate
 from katha.app.exports.camera import tell_moves
+from katha.app.exports.documents import _Page
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
@@ -65,6 +67,9 @@ def made(run: Path, to: str, name: str, **options: object) -> Path:
     """Export, two seconds a frame that has no duration, whatever its words."""
     given = options if to == "shots" else {"seconds": 2, **options}
     return export(run, to, run.parent / name, ExportOptions.model_validate(given))
+
+
+NO_PAGE: Any = (None, None, {}, 100.0, 100.0, 0.0)
 
 
 def opened(path: Path) -> Image.Image:
@@ -113,6 +118,17 @@ def test_an_export_is_the_same_each_time(run: Path, to: str) -> None:
         assert not list(folder.glob(".*"))
     if to != "otioz":  # its zip carries the time of day, and says so
         assert found[0] == found[1]
+
+
+def test_frames_of_one_renderer_have_all_a_border_or_none_on_a_page(run: Path) -> None:
+    sketched(run)
+    shots, bare, mixed = read_sheet(run, ExportOptions()).shots, _Page(*NO_PAGE), _Page(*NO_PAGE)
+    bare.know(shots)
+    assert (bare.bordered, sorted(bare.drawings)) == (set(), [1, 2, 4])
+    Image.new("RGB", (768, 512), "#c33").save(shots[1].picture)  # one that is not the drawing any more
+    mixed.know(shots)
+    assert (mixed.bordered, sorted(mixed.drawings)) == ({"sketch:ink"}, [1, 4])
+    assert mixed.drawings[1] != bare.drawings[1]
 
 
 def test_storyboard_pages_hold_every_word_and_embed_their_fonts(run: Path) -> None:

@@ -34,6 +34,7 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.app.exports import ExportOptions, export, read_sheet
 from katha.app.exports.board import read_isbn
+from katha.app.exports.documents import _paged
 from katha.app.exports.fonts import Fonts
 from katha.app.exports.pictures import with_words
 from katha.app.exports.reading import standing
@@ -515,3 +516,30 @@ def test_a_film_says_how_many_frames_are_done(run: Path) -> None:
     done: list[tuple[int, int]] = []
     export(run, "gif", run.parent / "a.gif", on_frame=lambda at, of: done.append((at, of)))
     assert done == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_rows_are_shared_out_where_the_last_page_would_be_mostly_empty(run: Path) -> None:
+    shot = read_sheet(run, ExportOptions()).shots[0]
+
+    def on_pages(count: int, per_page: int, columns: int) -> list[int]:
+        return [len(page) for page in _paged([shot] * count, per_page, columns)]
+
+    assert on_pages(13, 6, 2) == [6, 4, 3]
+    assert on_pages(14, 6, 2) == [6, 4, 4]
+    assert on_pages(16, 6, 2) == [6, 6, 4]
+    assert on_pages(7, 6, 2) == [4, 3]
+    assert on_pages(5, 3, 1) == [3, 2]
+    assert on_pages(4, 3, 2) == [3, 1]  # a page of which a place stays free
+
+
+def test_words_stand_free_of_the_picture_and_of_the_line_above_them(run: Path) -> None:
+    page = pdfium_page(made(run, "pdf", "a.pdf", per_page=1, portrait=True))
+    pixels = np.asarray(page.convert("L"))
+    inked = np.flatnonzero((pixels < 200).any(axis=1))
+    gaps = np.diff(inked)
+    below = gaps[np.flatnonzero(inked[:-1] > np.flatnonzero((pixels < 200).mean(axis=1) > 0.5)[-1] - 1)]
+    assert below[0] >= 2 * 7  # points at two pixels each, from the picture's edge
+
+
+def pdfium_page(path: Path) -> Image.Image:
+    return pypdfium2.PdfDocument(path)[0].render(scale=2).to_pil()
