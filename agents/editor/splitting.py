@@ -82,7 +82,7 @@ def _words(text: str) -> set[str]:
 
 
 def _left(words: tuple[str, ...], before: str, now: str) -> bool:
-    """Return whether somebody or something was named before, and is no more; who is only "he" stays."""
+    """Return whether a person or a thing was named before, and is no more; who is only "he" stays."""
     return _named(words, before) and not _named(words, now)
 
 

@@ -135,7 +135,7 @@ class Moving(InMotion):
 
     @property
     def moves(self) -> bool:
-        """Return whether the camera moves, something comes in, or somebody blinks."""
+        """Return whether the camera moves, something comes in, or eyes blink."""
         return self.way != HELD or any(band.enters or band.lids for band in self.bands)
 
     @cached_property
