@@ -16,17 +16,19 @@ from katha.agents.editor.editing import read_board
 from katha.agents.editor.merging import FrameWords, Merged, merge_told, told_of, tracked, version_board
 from katha.agents.editor.names import caption_of
 from katha.agents.editor.talk import STATUSES
-from katha.app.exports.board import ExportOptions
-from katha.app.exports.shots import COLUMNS
+from katha.app.exports.board import words_of
+from katha.app.exports.reading import standing
+from katha.app.exports.shots import COLUMNS, speech_in
 from katha.errors import InputFileError, MissingExtraError, UsageError, first_line
 from katha.intake.decoding import decode_file
+from katha.schema import FrameKind
 
 _MOST_BYTES, _MOST_UNPACKED, _MOST_ROWS, _MOST_COLUMNS = 20_000_000, 200_000_000, 5_000, 100
 _LONGEST, _MOST_SECONDS = 4_000, 3_600
 _ID = re.compile(r"v(\d{3,9})-(\d{1,4})-([0-9a-f]{8})")
-_SHOWN_ONLY = ("id", "frame", "comments")
+_SHOWN_ONLY = ("id", "frame", "who", "comments")
 _FIELDS: Mapping[str, str] = {
-    column: "duration" if column == "seconds" else name
+    column: {"seconds": "duration", "picture": "prompt"}.get(column, name)
     for column, name in COLUMNS.items()
     if column not in (*_SHOWN_ONLY, "status")
 }
@@ -66,10 +68,19 @@ def merge_shots(run: Path, path: Path) -> Merged:
         board, plan = boards[version]
         base = {item.index: told_of(item, plan) for item in board.frames}
         shown = {item.index: caption_of(item, plan) for item in board.frames}
+        drawn = {item.index: item.kind for item in board.frames}
+        scenes = {item.index: item.scene if item.kind == "scene" else None for item in board.frames}
         if frame not in base:
             raise InputFileError(f"{where}: there is no frame {frame}.", hint=f"It has frames 1 to {len(base)}.")
         places = tracked(board, view.board) if version else {item: item for item in base}
-        found = merge_told(base, {frame: _told(cells, base[frame], shown[frame], where)}, now, places, kinds)
+        told = _told(cells, base[frame], shown[frame], drawn[frame], where)
+        found = merge_told(base, {frame: told}, now, places, kinds)
+        shown_who = next((panel.characters for panel in plan.panels if panel.index == scenes[frame]), [])
+        if "who" in cells and scenes[frame] and _names(cells["who"]) != sorted(shown_who):
+            merged.remarks.append(
+                f"Row {number}: who is in frame {frame} is changed at the desk, in its editor; "
+                f"{cells['who'][:80]!r} is left out."
+            )
         merged.edits += found.edits
         merged.remarks += [f"Row {number}: {remark}" for remark in found.remarks]
     return merged
@@ -87,6 +98,10 @@ def _columns(head: Sequence[str], path: Path) -> dict[str, int]:
     return found
 
 
+def _names(cell: str) -> list[str]:
+    return sorted(name for part in cell.split(",") if (name := part.strip()))
+
+
 def _frame_of(cells: Mapping[str, str], where: str) -> tuple[str, int]:
     """Return the version and the frame in it that a row is of; "" for the board as it is."""
     told = cells.get("id", "")
@@ -100,9 +115,9 @@ def _frame_of(cells: Mapping[str, str], where: str) -> tuple[str, int]:
     return "", int(number[0])
 
 
-def _told(cells: Mapping[str, str], base: FrameWords, caption: str, where: str) -> FrameWords:
+def _told(cells: Mapping[str, str], base: FrameWords, caption: str, kind: FrameKind, where: str) -> FrameWords:
     """Return what a row says; what is as it was exported is as `base` has it. caption: what stood there as one."""
-    usual = ExportOptions().seconds
+    usual = standing(words_of(kind, caption, str(base.words.get("dialogue") or "")))
     words: dict[str, Any] = {}
     for column, name in _FIELDS.items():
         if column not in cells:
@@ -115,8 +130,10 @@ def _told(cells: Mapping[str, str], base: FrameWords, caption: str, where: str) 
         if len(cell) > _LONGEST:
             raise InputFileError(f"{where}, {column!r}: {len(cell):,} letters; at most {_LONGEST:,} are read.")
         stood = caption if name == "caption" else str(before or "")
+        if name == "dialogue":
+            stood = stood or speech_in(caption)
         same = " ".join(stood.split()) == " ".join(cell.split())
-        words[name] = before if same else cell
+        words[name] = before if same or (name == "prompt" and not cell) else cell
     status = cells.get("status")
     if status is not None and status.casefold() not in ("", *STATUSES):
         raise InputFileError(f"{where}, 'status': {status[:40]!r} is none.", hint=f"Known: {', '.join(STATUSES)}.")

@@ -7,7 +7,6 @@ which stays whatever its number becomes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -51,6 +50,7 @@ from katha.agents.editor.rewording import (
     spoken,
     swapped,
 )
+from katha.agents.editor.splitting import divided, named
 from katha.agents.editor.talk import BESIDE, comments_of, joined, kept, status_of
 from katha.agents.requests import named_props
 from katha.composing import LOOK_FIELDS
@@ -296,29 +296,28 @@ class BoardDraft:
         panel = Panel.model_validate(told)
         self._known(panel.characters, edit.at)
         if edit.characters is None:
-            panel = panel.model_copy(update={"characters": self._named(text)})
+            panel = panel.model_copy(update={"characters": named(text, self.plan.characters)})
         seed = self.seed if edit.seed is None else edit.seed
         self.spots.insert(edit.at - 1, FrameSlot(self._next(), "scene", seed, panel=panel, told=True))
-
-    def _named(self, text: str) -> list[str]:
-        """The characters that a prompt names, by name or kind."""
-        return [
-            item.name
-            for item in self.plan.characters
-            if any(
-                word and re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) for word in (item.name, item.kind)
-            )
-        ]
 
     def _split(self, edit: SplitFrame) -> None:
         place = self._place(edit.frame)
         panel = self.spots[place].panel
         if panel is None:
             raise UsageError(f"Frame {edit.frame} was inserted and cannot be split.", hint="Split a scene.")
+        first = edit.first if edit.first is not None else panel.prompt
+        kept, given = divided(panel, first, edit.second, self.plan.characters)
         if edit.first is not None:
             self._change(ChangeFrame(frame=edit.frame, prompt=edit.first))
-        self._add(AddFrame(at=edit.frame + 1, prompt=edit.second, place=panel.place or None, seed=None))
-        self.spots[place] = replace(self.spots[place], told=True)
+        self._add(AddFrame(at=edit.frame + 1, prompt=edit.second))
+        one, two = self.spots[place], self.spots[place + 1]
+        if one.panel is None or two.panel is None:
+            raise AssertionError("both halves of a scene are scenes")
+        given = {**given, **{name: said for name in SETTING if (said := getattr(two.panel, name))}}
+        self.spots[place] = replace(one, panel=one.panel.model_copy(update=kept), told=True)
+        self.spots[place + 1] = replace(two, panel=two.panel.model_copy(update=given))
+        if gone := [name for name in panel.characters if name not in kept["characters"]]:
+            self.remarks.append(f"{' and '.join(gone)} left frame {edit.frame}, whose words do not name them any more.")
 
     def _duplicate(self, edit: DuplicateFrame) -> None:
         spot = self.spots[self._place(edit.frame)]
@@ -376,7 +375,9 @@ class BoardDraft:
         new = new.model_copy(update={"appearance": new.appearance or called(new), "anchor_prompt": called(new)})
         self.plan = self.plan.model_copy(update={"characters": [*self.plan.characters, new]})
         shown = [
-            str(at) for at, spot in enumerate(self.spots, 1) if spot.panel and new.name in self._named(spot.prompt)
+            str(at)
+            for at, spot in enumerate(self.spots, 1)
+            if spot.panel and new.name in named(spot.prompt, self.plan.characters)
         ]
         if shown:
             where = f"frame{'s' if len(shown) > 1 else ''} {', '.join(shown)}"

@@ -118,7 +118,12 @@ class AddFrame(EditedWords):
 
 
 class SplitFrame(_Edit):
-    """Make two panels of frame `frame`: it keeps its picture unless `first` changes its prompt, `second` follows it."""
+    """Make two panels of frame `frame`: the first shows `first` (its prompt, unless told), the second `second`.
+
+    The sentences of its caption and of its piece of the story are divided between them. The first loses who and what
+    its words name no more, and keeps its picture where that leaves all that is drawn as it was; the second has its
+    place, hour, light, weather and shot, and whom its own words name.
+    """
 
     op: Literal["split"] = "split"
     frame: int

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from katha.app.cli.console import echo_json
+from katha.app.cli.console import echo_json, progress_bar
 from katha.app.cli.options import GivenOptions, Json, options_from
 from katha.app.exports import ARCHIVES, FORMATS, ExportOptions
 from katha.app.exports import export as export_run
@@ -52,7 +52,11 @@ def export(
     """
     chosen = read_settings(ExportOptions, options.changes)
     _require_followed(to, chosen)
-    made = export_run(run, to, out, chosen, lambda remark: typer.echo(remark, err=True))
+    remarks: list[str] = []
+    with progress_bar("Filming", "frame {}", quiet=as_json) as bar:
+        made = export_run(run, to, out, chosen, remarks.append, lambda done, total: bar(str(done), done, total))
+    for remark in remarks:
+        typer.echo(remark, err=True)
     if as_json:
         echo_json({"out": str(made), "to": to})
     else:

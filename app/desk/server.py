@@ -26,6 +26,7 @@ from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
 from katha.app.desk.room import Room
 from katha.app.exports import FORMATS, ExportOptions, export
+from katha.app.exports.board import file_name
 from katha.app.imports import BOARD_ENDINGS
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
@@ -468,7 +469,7 @@ def _exported(body: _Export, desk: Desk) -> object:
     if body.options.audio is not None or body.options.font:
         raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
     with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
-        name = desk.run.name
+        name = told if (told := file_name(desk.run)).isascii() else desk.run.name
         suffix = FORMATS[body.to].suffix
         made = export(desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
         several = made.is_dir() or len(list(Path(place).iterdir())) > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -26,13 +26,15 @@ from katha.agents.editor.names import caption_of, speaking_name
 from katha.agents.editor.talk import Comment, comments_of, status_of
 from katha.agents.folder import FIRST_VERSION, RunFolder
 from katha.agents.requests import frame_request
+from katha.app.exports.reading import needed, standing
 from katha.app.reports.page import finished_run, panel_path
 from katha.app.views import CastViews, views_of
 from katha.config import Flag
 from katha.errors import InputFileError
+from katha.ids import id_of_name
 from katha.jsonio import read_json, read_record
 from katha.protocols import FrameRequest
-from katha.schema import Board, Frame, Panel, Plan, StoryRecord
+from katha.schema import Board, Frame, FrameKind, Panel, Plan, StoryRecord
 
 Layout = Literal["storyboard", "list", "book", "contact"]
 Size = tuple[int, int]
@@ -149,8 +151,12 @@ class ExportOptions(BaseModel):
     font: Annotated[tuple[Path, ...], Flag(many=True)] = Field(
         default=(), description="A TrueType font to try first, for scripts of your own."
     )
-    seconds: float = Field(
-        default=2.0, gt=0, le=600, description="How long a frame stands that has no duration; 2 unless told."
+    seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=600,
+        description="How long a frame stands that has no duration; unless told, as long as its words need to be read, "
+        "at least 2.",
     )
     fade: float = Field(default=0.3, ge=0, le=5, description="Seconds of cross-fade in films; 0.3 unless told.")
     still: bool = Field(
@@ -231,6 +237,7 @@ class ExportFrame:
         asked: What a renderer that draws the panels' fields was asked for.
         source: The drawing that the picture was made from; None where it was made otherwise.
         sound: What is heard, in words.
+        shows: What its picture shows, in the plan's words.
         status: What was decided about it: open, changes, approved; empty where nothing was.
     """
 
@@ -258,20 +265,19 @@ class ExportFrame:
     weather: str = ""
     light: str = ""
     sound: str = ""
+    shows: str = ""
     status: str = ""
     comments: tuple[Comment, ...] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The words of a book or a film: what is told, then what is spoken. An inserted frame has those that a person
-        wrote for it, else what it shows, where that is a sentence or two."""
-        told = self.caption if self.kind == "scene" or len(self.caption) <= _LONGEST_PROMPT else ""
-        return tuple(words for words in (told, self.spoken) if words)
+        """The words of a book or a film: what is told, then what is spoken."""
+        return words_of(self.kind, self.caption, self.dialogue)
 
     @property
     def spoken(self) -> str:
         """The dialogue, where the caption does not say it already."""
-        return self.dialogue if self.dialogue.casefold() not in self.caption.casefold() else ""
+        return _unsaid(self.dialogue, self.caption)
 
     @property
     def mark(self) -> str:
@@ -299,7 +305,7 @@ class ExportFrame:
 class ExportBoard:
     """A board that is ready to be exported. version: its name in the run. cast: the views that
     are drawn of it; looks: how each of the cast looks now, by name. remarks: what there is to say of an export,
-    a sentence each."""
+    a sentence each. on_frame: called while a film is made, with how many frames are done, of how many."""
 
     story_id: str
     title: str
@@ -312,11 +318,33 @@ class ExportBoard:
     cast: tuple[CastViews, ...] = ()
     looks: Mapping[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    on_frame: Callable[[int, int], None] = lambda done, total: None
 
     @property
     def seconds(self) -> float:
         """Return how long the whole board stands."""
         return sum(shot.seconds for shot in self.shots)
+
+
+def words_of(kind: FrameKind, caption: str, dialogue: str) -> tuple[str, ...]:
+    """Return the words of a frame: what is told, then what is spoken. An inserted frame has those that a person wrote
+    for it, else what it shows, where that is a sentence or two."""
+    told = caption if kind == "scene" or len(caption) <= _LONGEST_PROMPT else ""
+    return tuple(words for words in (told, _unsaid(dialogue, caption)) if words)
+
+
+def _unsaid(dialogue: str, caption: str) -> str:
+    return dialogue if dialogue.casefold() not in caption.casefold() else ""
+
+
+def tell_hurried(sheet: ExportBoard) -> None:
+    """Remark on the frames that stand for less time than their words need to be read."""
+    found = [(shot, needed(shot.said)) for shot in sheet.shots]
+    short = [f"{shot.number} ({shot.seconds:g} s; {time:.1f} s)" for shot, time in found if shot.seconds < time - 0.25]
+    if short:
+        some, least = ("Frame", "stands") if len(short) == 1 else ("Frames", "stand")
+        said = f"{some} {', '.join(short)} {least} for less time than the words need, which is the second number"
+        sheet.remarks.append(f"{said}: give a duration, or none.")
 
 
 def read_sheet(run: Path, options: ExportOptions) -> ExportBoard:
@@ -348,6 +376,11 @@ def read_sheet(run: Path, options: ExportOptions) -> ExportBoard:
     return ExportBoard(*told, cast=tuple(views_of(folder)), looks=looks)
 
 
+def file_name(run: Path) -> str:
+    """Return what the file of an export of a run is called, without an ending: by the board's title alone."""
+    return id_of_name(RunFolder(run).title(read_record(run / "story.jsonl", StoryRecord)))
+
+
 def _shot(
     folder: Path, frame: Frame, panel: Panel | None, options: ExportOptions, renderer: str, plan: Plan
 ) -> ExportFrame:
@@ -357,6 +390,8 @@ def _shot(
         told = {**told, **(frame.model_extra or {})}
     caption = caption_of(frame, plan)
     picture = panel_path(folder, frame)
+    spoken = _words(told, "dialogue")
+    usual = options.seconds or standing(words_of(frame.kind, _clean(caption), spoken))
     if not picture.is_file():
         raise InputFileError(
             f"The picture of frame {frame.index} is missing: {str(picture)!r}.", hint="Give the run's command again."
@@ -367,13 +402,14 @@ def _shot(
         name=speaking_name(frame.index, caption, frame.kind) if not options.plain else f"{frame.index:02d}",
         picture=picture,
         caption=_clean(caption),
-        seconds=_seconds(told.get("duration"), frame, options.seconds),
+        seconds=_seconds(told.get("duration"), frame, usual),
         sha256=frame.sha256,
         prompt=_clean(frame.prompt),
         seed=frame.seed,
         drawn_by=renderer,
         asked=frame_request(plan, frame, (0, 0)),
         source=_source(folder, frame),
+        shows=_clean(panel.prompt if frame.kind == "scene" and panel is not None else frame.prompt),
         status=status_of(frame),
         comments=comments_of(frame),
         **{key: _words(told, key) for key in WORDS},

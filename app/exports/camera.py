@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from katha.app.exports.board import ExportBoard, ExportOptions
@@ -15,6 +15,12 @@ _CLOSE = 1.18
 _SWAY = (1.05, 0.55, 0.37)
 """Of a camera in the hand: how close it is, and the shakes a second to the side and up and down."""
 _SAMPLES = 24
+NEARER = 1.25
+"""How much more what is nearest moves than the picture as a whole, where the camera itself goes."""
+_LEAST = 0.3
+"""How much of a move is left at least, whatever it cuts."""
+Box = tuple[float, float, float, float]
+"""Left, upper, right and lower edge, in shares of the picture."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,37 @@ MOVES: Mapping[str, CameraMove] = MappingProxyType(
 )
 """Every word that is offered for the camera's move, as films follow it. A still says nothing of where whoever is
 followed goes: that is the way of reading."""
+
+
+def aimed(move: CameraMove, focus: tuple[float, float], kept: Box | None) -> CameraMove:
+    """Return a move over a picture of which something is known: one that comes closer does so to the `focus`, in shares
+    of the picture; and each goes so far only that what is `kept` stays inside, or a third of its way where even that
+    is too far."""
+    more, (left, top, right, bottom) = NEARER if move.deep else 1.0, kept or (0.5, 0.5, 0.5, 0.5)
+    if move.straight:
+        room = 1 - max(right - left, bottom - top)
+    else:  # at one end of its way all of the room that it leaves is cut at the other end
+        moved = [any(getattr(view, axis) for view in (move.start, move.end)) for axis in ("across", "down")]
+        edges = zip(((left, 1 - right), (top, 1 - bottom)), moved, strict=True)
+        room = min(min(edge) if moves or move.sways else 2 * min(edge) for edge, moves in edges)
+    far = (move.closest - 1) * more
+    share = min(1.0, max(_LEAST, (1 / (1 - min(room, 0.9)) - 1) / far)) if far else 1.0
+    zoom = 1 + (move.closest - 1) * share * more
+    room, seen = 1 - 1 / zoom, 1 / zoom
+
+    def aim(middle: float, low: float, high: float) -> float:
+        """Return where in its room a window is that has `middle` fixed, moved until what is kept is inside."""
+        if room <= 0 or not move.straight:
+            return 0.0
+        at = min(max(middle, (high - seen) / room), max(low / room, (high - seen) / room))
+        return 2 * min(1.0, max(0.0, at)) - 1
+
+    across, down = aim(focus[0], left, right), aim(focus[1], top, bottom)
+
+    def nearer(view: View) -> View:
+        return View(1 + (view.zoom - 1) * share, view.across + across, view.down + down)
+
+    return replace(move, start=nearer(move.start), end=nearer(move.end))
 
 
 def move_of(words: str) -> CameraMove | None:

@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
@@ -24,7 +25,7 @@ from katha.app.exports.fonts import (
 from katha.app.exports.lists import told_of
 from katha.app.exports.paper import MM, page_size
 from katha.app.exports.press import PageBox, PdfInfo, Placed, read_profile, whole
-from katha.app.exports.vectors import drawn_as_vectors, svg_root
+from katha.app.exports.vectors import BORDER, drawn_as_vectors, svg_root, unframed
 from katha.app.reports.page import open_picture
 from katha.pictures import decode, read_picture
 from katha.renderers.pages import FRAMES
@@ -58,6 +59,10 @@ _MARGIN, _GAP, _HEAD = 14 * MM, 6 * MM, 10 * MM
 
 Row = tuple[str, str, float, str]
 """A label, words, their size in points and their colour."""
+_APART, _SPACE = "\n", 0.35
+"""The label of a row with some space above it, and how much, of its size."""
+_BELOW = 7
+"""Points between a picture and its words."""
 Align = Literal["left", "centre", "right"]
 
 
@@ -81,8 +86,7 @@ def write_pdf(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     canvas.setAuthor(options.author)
     canvas.setSubject(f"{len(sheet.shots)} frames; bridges: {_bridges(sheet)}")
     page = _Page(canvas, fonts, known, width, height, bleed, _BLACK if profile is not None else _INK)
-    for shot in sheet.shots:
-        page.know(shot, drawn_as_vectors(shot))
+    page.know(sheet.shots)
     if book and options.text == "facing":
         canvas._doc.Catalog.setPageLayout("TwoPageRight")  # odd pages on the right, as they will be bound
     {"storyboard": _storyboard, "list": _list, "book": _book, "contact": _contact}[options.layout](page, sheet, options)
@@ -134,12 +138,9 @@ def _registered(number: int, font: Path) -> str:
     return name
 
 
-def _unframed(svg: str) -> str:
-    """Return a frame without a border of its own: a page has lines, or is cut there."""
-    root = svg_root(svg)
-    for layer in [item for item in root if item.get("id") == "border"]:
-        root.remove(layer)
-    return ElementTree.tostring(root, "unicode")
+def _bordered(svg: str) -> bool:
+    """Return whether a drawing has a border of its own."""
+    return any(item.get("id") == BORDER for item in svg_root(svg))
 
 
 class _Page:
@@ -159,13 +160,28 @@ class _Page:
         self.canvas, self.fonts, self.width, self.height, self.bleed = canvas, fonts, width, height, bleed
         self.known = known
         self.drawings: dict[int, bytes] = {}
+        self.bordered: set[str] = set()
         self.placed: list[Placed] = []
 
-    def know(self, shot: ExportFrame, svg: str | None) -> None:
-        """Take a frame's vectors, where it has some."""
-        drawing = _drawing_page(_unframed(svg)) if svg is not None else None
-        if drawing is not None:
-            self.drawings[shot.number] = drawing
+    def know(self, shots: Sequence[ExportFrame]) -> None:
+        """Take the vectors of the frames that have some.
+
+        Frames of one renderer look alike: their own border goes where all of them are vectors, else all keep it and the
+        page draws no second one.
+        """
+        found = {shot.number: drawn_as_vectors(shot) for shot in shots}
+        pixels = {shot.drawn_by for shot in shots if found[shot.number] is None}
+        for shot in shots:
+            svg = found[shot.number]
+            if svg is None:
+                continue
+            bare = unframed(svg) or svg
+            if shot.drawn_by in pixels and _bordered(svg):
+                self.bordered.add(shot.drawn_by)
+                bare = svg
+            drawing = _drawing_page(bare)
+            if drawing is not None:
+                self.drawings[shot.number] = drawing
 
     def begin(self) -> None:
         """Say where the paper is cut, and move the origin there."""
@@ -185,7 +201,9 @@ class _Page:
         heights: list[float] = []
         for shrink in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, _LEAST):
             made = [self._paragraph(row, shrink, box.width, align) for row in told]
-            heights = [item.wrap(box.width, 10_000)[1] for item in made]
+            heights = [
+                item.wrap(box.width, 10_000)[1] + _above(row, shrink) for row, item in zip(told, made, strict=True)
+            ]
             if sum(heights) <= box.height:
                 if align == "centre":
                     made = [
@@ -204,7 +222,9 @@ class _Page:
     def tall(self, rows: Sequence[Row], width: float) -> float:
         """Return how much height rows need in their full size."""
         told = [row for row in rows if row[1].strip()]
-        heights: list[float] = [self._paragraph(row, 1.0, width, "left").wrap(width, 10_000)[1] for row in told]
+        heights: list[float] = [
+            self._paragraph(row, 1.0, width, "left").wrap(width, 10_000)[1] + _above(row, 1.0) for row in told
+        ]
         return sum(heights)
 
     def _balanced(self, row: Row, shrink: float, width: float, tall: float) -> Paragraph:
@@ -224,7 +244,7 @@ class _Page:
 
         label, text, size, colour = row
         points, leftward = size * shrink, is_leftward(text)
-        told = f"{label} {text}" if label else text
+        told = f"{label} {text}".strip() if label else text
         style = ParagraphStyle(
             "words", fontName=self._name(self.fonts.best(text)), fontSize=points, leading=points * 1.3,
             textColor=colour, alignment=1 if align == "centre" else 2 if leftward or align == "right" else 0,
@@ -311,6 +331,11 @@ class _Page:
         self.canvas.line(x, y, x + width, y)
 
 
+def _above(row: Row, shrink: float) -> float:
+    """Return the space above a row, in points."""
+    return _SPACE * row[2] * shrink if row[0] == _APART else 0.0
+
+
 def _wrap(text: str) -> str | None:
     """Say that words are broken between any two letters, where a script has no blanks."""
     return "CJK" if any(map(has_no_blanks, text)) else None
@@ -347,14 +372,14 @@ def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None
     columns, rows = _grid(options.per_page, body, ratio)
     cell = _cell(body, columns, rows)
     below, beside = _widths(cell, ratio)
-    pages = [sheet.shots[at : at + options.per_page] for at in range(0, len(sheet.shots), options.per_page)]
+    pages = _paged(sheet.shots, options.per_page, columns)
     told = {shot.number: _told(shot, _LARGE if options.per_page == 1 else 1.0) for shot in sheet.shots}
 
     def needs(width: float, shots: Sequence[ExportFrame]) -> list[float]:
         """Return how high the words of each row are; where they are too many, they will be made smaller."""
         lines = [shots[at : at + columns] for at in range(0, len(shots), columns)]
         most = cell[1] * _WORDY
-        return [min(most, 4 + max(page.tall(told[shot.number], width) for shot in line)) for line in lines]
+        return [min(most, _BELOW + max(page.tall(told[shot.number], width) for shot in line)) for line in lines]
 
     wide = beside
     if below >= beside:
@@ -377,6 +402,15 @@ def _storyboard(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None
                 _frame(page, shot, told[shot.number], box, (wide, wide / ratio), aside=below < beside)
             top -= tall + _GAP
         page.canvas.showPage()
+
+
+def _paged(shots: Sequence[ExportFrame], per_page: int, columns: int) -> list[Sequence[ExportFrame]]:
+    """Return the frames of each page; rows are shared out where the last page would have less than half of them."""
+    count, rows = -(-len(shots) // per_page), -(-len(shots) // columns)
+    if per_page % columns or 2 * (len(shots) - (count - 1) * per_page) >= per_page:
+        return [shots[at : at + per_page] for at in range(0, len(shots), per_page)]
+    ends = [columns * -(-rows * number // count) for number in range(count + 1)]
+    return [shots[begin:end] for begin, end in pairwise(ends)]
 
 
 def _head(page: _Page, sheet: ExportBoard, options: ExportOptions, number: tuple[int, int]) -> None:
@@ -408,7 +442,7 @@ def _told(shot: ExportFrame, larger: float) -> list[Row]:
     return [
         ("", how, 9.0 * larger, colour),
         ("", shot.scene, 9.0 * larger, _SOFT),
-        ("", shot.caption, 10.0 * larger, _INK),
+        (_APART, shot.caption, 10.0 * larger, _INK),
         ("Dialogue:", shot.spoken, 9.0 * larger, _INK),
         ("Action:", shot.action, 9.0 * larger, _INK),
         ("Sound:", shot.sound, 9.0 * larger, _SOFT),
@@ -454,7 +488,7 @@ def _list(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
     for shot in sheet.shots:
         cells = _cells(shot)
         words = max(page.tall(cell, width) for cell, width in zip(cells, inner, strict=True))
-        rows.append((shot, cells, min(top - bottom, max(picture, words) + 8)))
+        rows.append((shot, cells, min(top - bottom, max(picture, words) + 12)))
     pages: list[list[tuple[ExportFrame, list[list[Row]], float]]] = [[]]
     for row in rows:
         if pages[-1] and sum(tall for _, _, tall in pages[-1]) + row[2] > top - bottom:
@@ -468,11 +502,11 @@ def _list(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:
         y = top
         for shot, cells, tall in told:
             page.line(_MARGIN, y, body)
-            placed = page.picture(shot, PageBox(lefts[1], y - 4 - picture, inner[1], picture))
+            placed = page.picture(shot, PageBox(lefts[1], y - 6 - picture, inner[1], picture))
             if shot.kind != "scene":
                 page.frame(placed, _MARK, 2.0)
             for cell, x, width in zip(cells, lefts, inner, strict=True):
-                page.words(cell, PageBox(x, y - tall + 2, width, tall - 5))
+                page.words(cell, PageBox(x, y - tall + 3, width, tall - 9))
             y -= tall
         page.line(_MARGIN, y, body)
         page.canvas.showPage()
@@ -485,11 +519,12 @@ def _frame(
     wide, tall = size
     placed = page.picture(shot, PageBox(box.x, box.y + box.height - tall, wide, tall))
     bridge = shot.kind != "scene"
-    page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
+    if bridge or shot.drawn_by not in page.bordered:
+        page.frame(placed, _MARK if bridge else _SOFT, 2.0 if bridge else 0.5)
     if aside:
         page.words(told, PageBox(box.x + wide + _GAP, box.y, box.width - wide - _GAP, box.height))
     else:
-        page.words(told, PageBox(box.x, box.y, box.width, box.height - tall - 4))
+        page.words(told, PageBox(box.x, box.y, box.width, box.height - tall - _BELOW))
 
 
 def _contact(page: _Page, sheet: ExportBoard, options: ExportOptions) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions
+from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, tell_hurried
 from katha.app.exports.camera import HELD, move_of, tell_moves
 from katha.app.exports.fonts import Fonts
 from katha.app.exports.motion import InMotion, Moving, Still
@@ -28,18 +29,20 @@ _BAR = 0.14
 
 @dataclass(frozen=True)
 class _Take:
-    """A shot as it is filmed: its picture with its words, and what moves in it, at its place."""
+    """A shot as it is filmed: its picture with its words, as they are shown one after another, and what moves in it, at
+    its place."""
 
-    still: Image
+    stills: Sequence[tuple[float, Image]]
     seconds: float
     moving: InMotion | None = None
     place: tuple[int, int] = (0, 0)
 
     def at(self, second: float) -> Image:
         """Return the picture at a time of the shot."""
+        still = next(shown for begins, shown in reversed(self.stills) if begins * self.seconds <= second or not begins)
         if self.moving is None:
-            return self.still
-        shown = self.still.copy()
+            return still
+        shown = still.copy()
         shown.paste(self.moving.at(second, self.seconds), self.place)
         return shown
 
@@ -63,18 +66,19 @@ class _Set:
         for shot in sheet.shots:
             drawing = self.drawings.get(shot.number)
             shown = fitted(shot, (self.width, self.height), drawing)
-            still = with_words(shot, shown, (self.width, self.height), self.bar, self.fonts, dark=self.dark)
+            stills = with_words(shot, shown, (self.width, self.height), self.bar, self.fonts, dark=self.dark)
             moving = None if self.still else self._moving(shot, shown, before)
             before = moving.ids if isinstance(moving, Moving) else frozenset()
             place = ((self.width - shown.width) // 2, (self.height - shown.height) // 2)
-            yield _Take(still, shot.seconds, moving, place)
+            yield _Take(stills, shot.seconds, moving if moving is not None and moving.moves else None, place)
+            sheet.on_frame(shot.number, len(sheet.shots))
 
     def _moving(self, shot: ExportFrame, shown: Image, before: frozenset[str]) -> InMotion | None:
         """Return a shot in motion; None where nothing moves. shown: its picture as large as the film has it."""
         move = move_of(shot.camera_move)
         if shot.source is not None:
-            svg, wide = shot.source.read_text(encoding="utf-8"), "wide" in shot.asked.shot_size
-            return Moving(svg, shown.size, shot.asked.must_show, before=before, wide=wide, move=move)
+            svg = shot.source.read_text(encoding="utf-8")
+            return Moving(svg, shown.size, shot.asked.must_show, before=before, move=move)
         if move is None or move == HELD:
             return None
         large = round(shown.width * move.closest), round(shown.height * move.closest)
@@ -128,14 +132,20 @@ def write_gif(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
     """Write an endless GIF with a short fade between frames."""
     setting = _set(sheet, options, _GIF_SIDE)
     tell_moves(sheet, options)
+    if not options.plain:
+        tell_hurried(sheet)
     shown: list[Image] = []
     times: list[int] = []
     for take, following in _with_next(setting.takes(sheet)):
         fade = 0.0 if following is None else min(options.fade, take.seconds / 2)
         steps = max(1, round((take.seconds - fade) * _GIF_RATE)) if take.moving is not None else 1
-        shown += [take.at(step * (take.seconds - fade) / steps) for step in range(steps)]
-        times += [round(1000 * (take.seconds - fade) / steps)] * steps
-        after = following.at(0.0) if fade and following is not None else take.still
+        moments = [step * (take.seconds - fade) / steps for step in range(steps)]
+        if take.moving is None:
+            starts, last = [begins * take.seconds for begins, _ in take.stills], take.seconds - fade - 1 / _GIF_RATE
+            moments = [0.0, *(start for start in starts[1:] if start < last)]
+        shown += [take.at(moment) for moment in moments]
+        times += [round(1000 * (end - begin)) for begin, end in pairwise((*moments, take.seconds - fade))]
+        after = following.at(0.0) if following is not None else take.at(take.seconds)
         for step in range(1, _GIF_STEPS) if fade else ():
             share = step / _GIF_STEPS
             shown.append(_between(take.at(take.seconds - fade * (1 - share)), after, share, setting.bar))
@@ -148,7 +158,7 @@ def _film(takes: Iterable[_Take], bar: int, options: ExportOptions) -> Iterator[
     for take, following in _with_next(takes):
         count = max(1, round(take.seconds * float(options.fps)))
         fading = 0 if following is None else min(round(options.fade * float(options.fps)), count // 2)
-        after = following.at(0.0) if fading and following is not None else take.still
+        after = following.at(0.0) if following is not None else take.at(take.seconds)
         for number in range(count):
             into = number - (count - fading) + 1
             shown = take.at(float(number / options.fps))
@@ -165,6 +175,8 @@ def write_mp4(sheet: ExportBoard, target: Path, options: ExportOptions) -> None:
 
     setting, sounds = _set(sheet, options), sounds_of(sheet, options.audio)
     tell_moves(sheet, options)
+    if not options.plain:
+        tell_hurried(sheet)
     with av.open(str(target), "w", options={"movflags": "+faststart"}) as film:
         film.metadata["title"] = sheet.title
         stream = film.add_stream("libx264", rate=options.fps)

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -64,7 +64,12 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "jpg": Format("", pictures.write_jpg, "the same as JPEG"),
         "svg": Format("", vectors.write_svg, "a folder of frames as vectors in named layers"),
         "gif": Format(".gif", films.write_gif, "an animatic for chats and slides", "export"),
-        "mp4": Format(".mp4", films.write_mp4, "an animatic with captions, cross-fades and sound", "video"),
+        "mp4": Format(
+            ".mp4",
+            films.write_mp4,
+            "an animatic with captions and cross-fades",
+            "video",
+        ),
         "otio": Format(
             ".otio", timelines.write_otio, "an edit timeline (OpenTimelineIO); pictures beside it", "export"
         ),
@@ -72,7 +77,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "fcpxml": Format(".fcpxml", timelines.write_fcpxml, "an edit timeline for Final Cut and Resolve"),
         "fcp7": Format(".xml", timelines.write_fcp7, "an edit timeline for Premiere (XML of Final Cut Pro 7)"),
         "srt": Format(".srt", subtitles.write_srt, "the dialogue as subtitles"),
-        "player": Format(".html", player.write_player, "a page that plays the board, with its sounds, in one file"),
+        "player": Format(".html", player.write_player, "a page that plays the board, in one file"),
         "shots": Format(
             ".csv", shots.write_shots, "the shot list as a table, to be edited and read back", "export", (".xlsx",)
         ),
@@ -100,6 +105,7 @@ def export(
     out: Path | str | None = None,
     options: ExportOptions | None = None,
     on_remark: Callable[[str], None] | None = None,
+    on_frame: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Write the board of a finished run, or the answers of a judged folder, for another tool.
 
@@ -110,6 +116,7 @@ def export(
             unless told. A name without an ending gets the format's.
         options: Layout and times.
         on_remark: Called with a sentence on what was cut or left out.
+        on_frame: Called while a film is made, with how many frames of the board are done, and of how many.
 
     Returns:
         What was written.
@@ -128,6 +135,8 @@ def export(
         raise UsageError(f"There is no export {to!r}.", hint=f"Known: {', '.join((*FORMATS, *ARCHIVES))}.")
     place = Path(run)
     source: Source = JudgedFolder(place) if to in ARCHIVES else read_sheet(place, chosen)
+    if isinstance(source, ExportBoard) and on_frame is not None:
+        source = replace(source, on_frame=on_frame)
     name = source.name if isinstance(source, JudgedFolder) else source.story_id
     target = Path(out) if out is not None else Path(f"{name}{form.suffix or f'_{to}'}")
     if form.suffix and not target.suffix and not target.exists():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from katha.app.exports.board import PRINT, ExportBoard, ExportFrame, ExportOptions
+from katha.app.exports.board import PRINT, ExportBoard, ExportFrame, ExportOptions, Size
 from katha.app.exports.fonts import Fonts, as_seen, broken, has_leftward, is_leftward
 from katha.app.exports.lists import LIST, listing
 from katha.app.exports.sizes import DPI, box_of, drawings_of, fitted
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _QUALITY = 92
 _LEADING, _SMALLEST = 1.25, 9
+_AT_ONCE = 2
+"""Lines of words that are shown at a time in a film."""
 _INK, _PAPER, _DARK = "#1f1e26", "#ffffff", "#000000"
 
 
@@ -63,39 +65,50 @@ def files_of(sheet: ExportBoard, options: ExportOptions, suffix: str | None = No
 
 
 def with_words(
-    shot: ExportFrame, picture: Image, size: tuple[int, int], bar: int, fonts: Fonts, *, dark: bool = False
-) -> Image:
-    """Return a frame's picture in the middle of `size` pixels, its words on a bar of `bar` pixels below.
+    shot: ExportFrame, picture: Image, size: Size, bar: int, fonts: Fonts, *, dark: bool = False
+) -> list[tuple[float, Image]]:
+    """Return a frame's picture in the middle of `size` pixels, its words on a bar of `bar` pixels below, two lines at a
+    time: when each of these is shown, as a share of the frame's time, and the whole picture.
 
-    They are made smaller where they would not fit, and end in an ellipsis where even that is too much. dark: light
-    words on black.
+    dark: light words on black.
     """
     from PIL import Image, ImageDraw
 
     width, height = size
     paper, ink = (_DARK, _PAPER) if dark else (_PAPER, _INK)
     out = Image.new("RGB", (width, height + bar), paper)
-    place = ((width - picture.width) // 2, (height - picture.height) // 2)
-    if not bar:
-        out.paste(picture, place)
-        return out
-    words, points = " ".join(shot.said), max(12, bar // 4)
-    room = width - 2 * points
-    while True:
-        wide = Letters(fonts, points).width
-        lines = [line for said in shot.said for line in broken(said, room, wide)]
-        most = max(1, int(bar / (points * _LEADING)))
-        if len(lines) <= most or points <= _SMALLEST:
-            break
-        points -= 1
-    if len(lines) > most:
-        lines = [*lines[: most - 1], f"{lines[most - 1][:-1].rstrip()}\u2026"]
-    draw, letters = ImageDraw.Draw(out), Letters(fonts, points)
-    for number, line in enumerate(lines):
-        top = height + (bar - len(lines) * points * _LEADING) / 2 + number * points * _LEADING
-        letters.draw(draw, line, width / 2, top + points, leftward=is_leftward(words), colour=ink)
-    out.paste(picture, place)
-    return out
+    out.paste(picture, ((width - picture.width) // 2, (height - picture.height) // 2))
+    points = max(_SMALLEST, bar // 4)
+    at_once = max(1, min(_AT_ONCE, int(bar / (points * _LEADING))))
+    letters, words = Letters(fonts, points), " ".join(shot.said)
+    pages = [page for said in shot.said for page in _pages(said, width - 2 * points, letters, at_once)] if bar else []
+    if sum(map(len, pages)) <= at_once:
+        pages = [[line for page in pages for line in page]]
+    read = [max(1, sum(map(len, page))) for page in pages]
+    made = []
+    for number, lines in enumerate(pages):
+        shown = out.copy()
+        draw = ImageDraw.Draw(shown)
+        for at, line in enumerate(lines):
+            top = height + (bar - len(lines) * points * _LEADING) / 2 + at * points * _LEADING
+            letters.draw(draw, line, width / 2, top + points, leftward=is_leftward(words), colour=ink)
+        shown.paste(out.crop((0, 0, width, height)))  # letters of a low bar cover nothing
+        made.append((sum(read[:number]) / sum(read), shown))
+    return made
+
+
+def _pages(said: str, room: float, letters: Letters, at_once: int) -> list[list[str]]:
+    """Return words in lines, so many of them at a time as are read together; all pages are about equally full."""
+    lines = broken(said, room, letters.width)
+    count = -(-len(lines) // at_once)
+    if len(lines) > 1:  # no line, and no page, is one word
+        total, narrower = letters.width(said), room
+        while narrower > total / (count * at_once) and len(broken(said, narrower * 0.97, letters.width)) <= (
+            count * at_once
+        ):
+            narrower *= 0.97
+        lines = broken(said, narrower, letters.width)
+    return [lines[at : at + at_once] for at in range(0, len(lines), at_once)]
 
 
 class Letters:

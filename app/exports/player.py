@@ -6,12 +6,13 @@ import mimetypes
 from pathlib import Path
 from typing import Any
 
-from katha.app.exports.board import FILM, ExportBoard, ExportFrame, ExportOptions, Size
+from katha.app.exports.board import FILM, ExportBoard, ExportFrame, ExportOptions, Size, tell_hurried
 from katha.app.exports.camera import HELD, move_of, tell_moves
+from katha.app.exports.motion import Moving
 from katha.app.exports.sizes import box_of, drawings_of, fitted
 from katha.app.exports.sounds import sounds_of
 from katha.app.exports.vectors import unframed
-from katha.app.reports.page import data_uri, jpeg_uri, write_page
+from katha.app.reports.page import data_uri, jpeg_uri, open_picture, write_page
 from katha.errors import InputFileError
 from katha.jsonio import read_bytes
 
@@ -37,6 +38,7 @@ def board_of(sheet: ExportBoard, options: ExportOptions) -> dict[str, Any]:
     """Return a board as `player.js` takes it, its pictures and sounds inside."""
     drawings, box = drawings_of(sheet), box_of(options) or FILM
     tell_moves(sheet, options)
+    tell_hurried(sheet)
     version = f", version {sheet.version}" if sheet.version else ""
     return {
         "title": sheet.title,
@@ -54,6 +56,9 @@ def _frame(shot: ExportFrame, drawing: str | None, box: Size, *, still: bool) ->
     move = None if still else move_of(shot.camera_move)
     if move is None or move == HELD:
         return {**told, "image": _image(shot, drawing, box)}
+    if shot.source is not None and drawing is not None:
+        with open_picture(shot.picture) as picture:
+            move = Moving(drawing, picture.size, shot.asked.must_show, move=move).way
     large = round(box[0] * move.closest), round(box[1] * move.closest)
     return {**told, "image": _image(shot, unframed(drawing), large), "camera": move.samples(shot.seconds)}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions, Size
 from katha.app.exports.lists import told_of
+from katha.app.exports.reading import LEAST
 from katha.app.exports.sizes import box_of, drawings_of, fitted
 from katha.app.reports.page import open_picture
 from katha.renderers.projects import KATHA
@@ -57,7 +58,7 @@ def write_storyboarder(sheet: ExportBoard, target: Path, options: ExportOptions)
         "version": "3.0.0",
         "aspectRatio": round(sheet.width / sheet.height, 4),
         "fps": options.fps.numerator if options.fps.denominator == 1 else round(float(options.fps), 3),
-        "defaultBoardTiming": round(1000 * options.seconds),
+        "defaultBoardTiming": round(1000 * (options.seconds or LEAST)),
         "boards": boards,
     }
     text = json.dumps(project, indent=2, ensure_ascii=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,6 @@ from katha.app.exports.board import ExportBoard, ExportFrame, ExportOptions
 
 COLUMNS: Mapping[str, str] = MappingProxyType(
     {
-        "id": "id",
         "frame": "mark",
         "place": "place",
         "time of day": "time_of_day",
@@ -27,6 +27,8 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "weather": "weather",
         "light": "light",
         "seconds": "seconds",
+        "who": "who",
+        "picture": "shows",
         "caption": "caption",
         "dialogue": "dialogue",
         "action": "action",
@@ -34,11 +36,37 @@ COLUMNS: Mapping[str, str] = MappingProxyType(
         "notes": "notes",
         "status": "status",
         "comments": "comments",
+        "id": "id",
     }
 )
 """The columns by what stands above them, and what of a frame stands in them."""
-_WIDTHS = {"id": 18, "frame": 10, "caption": 44, "dialogue": 30, "action": 24, "notes": 24, "comments": 30}
+_WIDTHS = {
+    "id": 18,
+    "frame": 10,
+    "who": 20,
+    "picture": 44,
+    "caption": 44,
+    "dialogue": 30,
+    "action": 24,
+    "notes": 24,
+    "comments": 30,
+}
+_QUOTED = re.compile(
+    r'"([^"]+)"|\u201c([^\u201d]+)\u201d|\u201e([^\u201c\u201d]+)[\u201c\u201d]|\u00ab([^\u00bb]+)\u00bb'
+)
 _DAY = datetime(1980, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+
+
+def listed_who(names: Iterable[str]) -> str:
+    """Return who is in a shot as one cell has it."""
+    return ", ".join(names)
+
+
+def speech_in(caption: str) -> str:
+    """Return what is spoken in a caption, without its quotation marks; a name in such marks is none."""
+    found = [said for match in _QUOTED.finditer(caption) for said in match.groups() if said]
+    spoken = [said.strip() for said in found if said.strip()[-1:] in tuple(",.!?\u2026;:-\u2014\u3002\uff01\uff1f")]
+    return " ".join(said.rstrip(",;:") for said in spoken)
 
 
 def shot_id(sheet: ExportBoard, shot: ExportFrame) -> str:
@@ -60,7 +88,10 @@ def write_shots(sheet: ExportBoard, target: Path, options: ExportOptions) -> Non
 
 
 def _row(sheet: ExportBoard, shot: ExportFrame) -> list[str | float]:
-    told: dict[str, Any] = {name: getattr(shot, name) for name in COLUMNS.values() if name not in ("id", "comments")}
+    made = ("id", "who", "comments")
+    told: dict[str, Any] = {name: getattr(shot, name) for name in COLUMNS.values() if name not in made}
+    told["who"] = listed_who(item.name for item in shot.asked.characters)
+    told["dialogue"] = shot.dialogue or speech_in(shot.caption)
     told["id"] = shot_id(sheet, shot)
     told["comments"] = " / ".join(f"{one.by}: {one.text}" if one.by else one.text for one in shot.comments)
     told["seconds"] = int(shot.seconds) if shot.seconds == int(shot.seconds) else shot.seconds
@@ -90,7 +121,7 @@ def _write_workbook(sheet: ExportBoard, rows: list[list[str | float]], target: P
                 cell.font = Font(bold=True)
     for at, name in enumerate(COLUMNS, 1):
         page.column_dimensions[get_column_letter(at)].width = _WIDTHS.get(name, 14)
-    page.freeze_panes = "C2"
+    page.freeze_panes = "B2"
     choice = DataValidation(type="list", formula1='"open,changes,approved"', allow_blank=True)
     letter = get_column_letter(list(COLUMNS).index("status") + 1)
     choice.add(f"{letter}2:{letter}{len(rows) + 1}")

@@ -21,7 +21,7 @@ from katha.renderers.vector.raster import rasterise
 
 _SVG, _INKSCAPE = "http://www.w3.org/2000/svg", "http://www.inkscape.org/namespaces/inkscape"
 _MOST_BYTES = 4_000_000
-_BORDER = "border"
+BORDER = "border"
 """The layer of the paper around a picture."""
 _BARE = "shape"
 """What a layer is called that has no name."""
@@ -60,7 +60,7 @@ def unframed(svg: str | None) -> str | None:
     if svg is None:
         return None
     root = svg_root(svg)
-    for layer in [item for item in root if item.get("id") == _BORDER]:
+    for layer in [item for item in root if item.get("id") == BORDER]:
         root.remove(layer)
     return ElementTree.tostring(root, "unicode")
 

@@ -281,7 +281,10 @@ async def export(
     context: Ctx,
     layout: Annotated[str, Field(description="Of a pdf: storyboard, book or contact.")] = "storyboard",
     page: Annotated[str, Field(description="Of a pdf: a4, a5, letter, square, or WIDTHxHEIGHT in millimetres.")] = "a4",
-    seconds: Annotated[float, Field(description="How long a frame stands that has no duration.")] = 2.0,
+    seconds: Annotated[
+        float | None,
+        Field(description="How long a frame stands that has no duration; unless told as its words need to be read."),
+    ] = None,
 ) -> Annotated[CallToolResult, ExportTold]:
     """Write the board for another tool, into the run's own folder `exports`."""
     studio = _studio(context)

@@ -50,18 +50,20 @@ from katha.agents.editor.edits import (
     TakeFrame,
 )
 from katha.agents.editor.rewording import recast, resettled
+from katha.agents.editor.splitting import divided
 from katha.agents.editor.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.agents.folder import RunFolder
 from katha.agents.pictures import unfollowed
 from katha.agents.run import run_story
 from katha.agents.state import RunResult
+from katha.app.desk.view import sentences
 from katha.compass.effects import is_stale
 from katha.compass.effects import stale_told as sentences_of_stale
 from katha.config import Settings
 from katha.errors import InputFileError, KathaError, OutputFolderError, PlanError, UsageError
 from katha.jsonio import digest, sha256_hex
 from katha.protocols import Capabilities, Renderer
-from katha.schema import Panel, Plan
+from katha.schema import Character, Panel, Plan
 from katha_sketch.drawing import SketchRenderer
 from katha_sketch.english.reading import read_story
 
@@ -380,6 +382,45 @@ def test_a_frame_is_split(out: Path) -> None:
     done = edit(out, SplitFrame(frame=2, second="The lion looks back."))
     assert trees(out) == ["1", "2", "back", "3", "4", "5"]
     assert done.drawn == (3,)
+
+
+def test_what_is_said_of_a_split_frame_is_divided(out: Path) -> None:
+    pointed, lied = "The lion pointed at the table and cried.", '"A dog stole it," Ruby told the cat at the door.'
+    told = {"place": "the shop", "time_of_day": "evening", "light": "lamp", "weather": "rain", "shot_size": "medium"}
+    whole = ChangeFrame(
+        frame=2, prompt="The lion points at the table. Ruby talks about the dog.", caption=f"{pointed} {lied}",
+        characters=("lion", "Ruby"), must_show=("table", "door"), dialogue="A dog stole it,", **told,
+    )  # fmt: skip
+    edit(out, AddCharacter(name="Ruby", kind="girl"), AddCharacter(name="Tom", kind="cat"), whole)
+    done = edit(out, SplitFrame(frame=2, first="The lion points at the table.", second="Ruby talks about the dog."))
+    first, second = (panel.model_dump() for panel in read_board(out).plan.panels[1:3])
+    said = ("caption", "characters", "must_show", "dialogue")
+    assert [first[name] for name in said] == [pointed, ["lion"], ["table"], ""]
+    assert [second[name] for name in said] == [lied, ["Ruby", "Tom"], ["door"], "A dog stole it,"]
+    assert {name: second[name] for name in told} == told
+    assert done.drawn == (2, 3)
+    assert "Ruby left frame 2, whose words do not name them any more." in done.remarks
+
+
+def test_a_split_frame_s_piece_of_the_story_is_divided_and_who_is_only_he_stays() -> None:
+    pieces = "Mr Green pointed at the table.", "He cried.", '"A dog stole it," Ruby said.'
+    panel = Panel(index=1, prompt="He points and cries.", caption="It was late.", source="\n\n".join(pieces),
+                  characters=["Mr Green"], place="shop", shot_size="wide")  # fmt: skip
+    cast = [Character(name="Mr Green", kind="man", appearance=""), Character(name="Ruby", kind="girl", appearance="")]
+    first, second = divided(panel, panel.prompt, "Close-up of Ruby. She talks about the dog.", cast)
+    assert (first["source"], second["source"]) == ("\n\n".join(pieces[:2]), pieces[2])
+    assert (first["caption"], second["caption"]) == ("It was late.", pieces[2])
+    assert (first["characters"], second["characters"]) == (["Mr Green"], ["Ruby"])
+    two = [panel.model_copy(update=first), panel.model_copy(update={"index": 2, "prompt": "Ruby talks.", **second})]
+    plan = Plan(story_id="s", planner="p", characters=cast, panels=two, transitions=[])
+    assert [item.scene for item in sentences(" ".join(pieces), plan)] == [1, 1, 2]
+
+
+def test_a_second_frame_keeps_the_shot_that_its_own_words_begin_with(out: Path) -> None:
+    edit(out, ChangeFrame(frame=2, shot_size="wide", time_of_day="evening"))
+    edit(out, SplitFrame(frame=2, second="Close-up. The lion looks back."))
+    panel = read_board(out).plan.panels[2]
+    assert (panel.shot_size, panel.time_of_day, panel.characters) == ("close-up", "evening", ["lion"])
 
 
 def test_a_locked_frame_keeps_its_picture(out: Path) -> None:

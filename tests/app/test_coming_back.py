@@ -91,6 +91,35 @@ def test_a_shot_list_has_a_row_for_every_frame(run: Path) -> None:
     assert [row["caption"] for row in rows] == [shot.caption for shot in read_sheet(run, ExportOptions()).shots]
 
 
+def test_a_list_says_who_is_in_a_shot_what_it_shows_and_what_a_caption_has_spoken(run: Path) -> None:
+    edit_board(run, [
+        ChangeFrame(frame=1, caption='"Give it to me," said the fox. "Please!" He meant the "old" cheese.'),
+        ChangeFrame(frame=2, caption='"No!" said the crow.', dialogue="Never."),
+    ])  # fmt: skip
+    path = export(run, "shots", run.parent / "shots.csv")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert next(iter(rows[0])) == "frame"
+    assert list(rows[0])[-1] == "id"
+    first = panel(run, 1)
+    assert rows[0]["who"] == ", ".join(first["characters"]) != ""
+    assert rows[0]["picture"] == first["prompt"]
+    assert rows[2]["picture"] == "The crow looks down."
+    assert [row["dialogue"] for row in rows[:2]] == ["Give it to me Please!", "Never."]
+    for order in (list(rows[0]), ["id", *list(rows[0])[:-1]]):  # as it is now, and as older lists have it
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, order)
+            writer.writeheader()
+            writer.writerows(rows)
+        assert "Nothing else was changed there" in katha("redo", run, "--shots", path).output
+
+
+def test_what_a_picture_shows_is_changed_in_a_list_and_who_is_in_it_is_told(run: Path) -> None:
+    told = katha("redo", run, "--shots", listed(run, put(1, picture="A fox sleeps.", who="Nobody")))
+    assert panel(run, 1)["prompt"] == "A fox sleeps."
+    assert "Row 2: who is in frame 1 is changed at the desk, in its editor; 'Nobody' is left out." in told.output
+
+
 def test_an_unchanged_list_changes_nothing(run: Path) -> None:
     for name in ("shots.csv", "shots.xlsx"):
         path = export(run, "shots", run.parent / name)
@@ -128,11 +157,11 @@ def test_a_workbook_comes_back_and_its_words_are_no_formulas(run: Path) -> None:
     path = export(run, "shots", run.parent / "shots.xlsx")
     book = openpyxl.load_workbook(path)
     page = book.active
-    assert page["L2"].data_type == "s"
-    page["L3"], page["K3"] = "The fox praised her.", 4
+    assert page["M2"].data_type == "s"
+    page["M3"], page["J3"] = "The fox praised her.", 5.5
     book.save(path)
     katha("redo", run, "--shots", path)
-    assert (panel(run, 2)["caption"], panel(run, 2)["duration"]) == ("The fox praised her.", 4.0)
+    assert (panel(run, 2)["caption"], panel(run, 2)["duration"]) == ("The fox praised her.", 5.5)
     assert panel(run, 1)["caption"] == "=1+1"
 
 

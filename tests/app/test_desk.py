@@ -248,6 +248,12 @@ def test_an_export_is_a_download_with_a_name_of_its_own(drawn: DeskProcess) -> N
     assert len(pypdf.PdfReader(io.BytesIO(reply.body)).pages) >= 6
     folder = drawn.post("export", to="png")
     assert folder.headers["content-disposition"].endswith('_png.zip"')
+    title = next(drawn.home.glob("*/storyboard.json")).with_name("title.txt")
+    for called, name in (("The Violin", "The_Violin.csv"), ("\u72d0\u72f8", "The_Lion_and_the_Mouse.csv")):
+        title.write_text(called, "utf-8")
+        listed = drawn.post("export", to="shots")
+        assert listed.headers["content-disposition"] == f'attachment; filename="{name}"'
+    title.unlink()
     assert drawn.post("export", to="pdf", options={"font": ["/etc/passwd"]}).status == 400
     assert drawn.post("export", to="../x").status == 400
 

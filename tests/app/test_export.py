@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -39,6 +40,7 @@ from katha.app.cli.main import app
 from katha.app.exports import FORMATS, ExportOptions, export, read_sheet
 from katha.app.exports.board import read_rate
 from katha.app.exports.camera import tell_moves
+from katha.app.exports.documents import _Page
 from katha.app.exports.fonts import Fonts, as_seen, broken, needs_shaping
 from katha.errors import InputFileError, StoreError, UsageError
 from katha.jsonio import sha256_hex
@@ -63,7 +65,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:
-    return export(run, to, run.parent / name, ExportOptions.model_validate(options))
+    """Export, two seconds a frame that has no duration, whatever its words."""
+    given = options if to == "shots" else {"seconds": 2, **options}
+    return export(run, to, run.parent / name, ExportOptions.model_validate(given))
+
+
+NO_PAGE: Any = (None, None, {}, 100.0, 100.0, 0.0)
 
 
 def opened(path: Path) -> Image.Image:
@@ -126,6 +133,17 @@ def test_an_export_is_the_same_each_time(run: Path, to: str) -> None:
         assert found[0] == found[1]
 
 
+def test_frames_of_one_renderer_have_all_a_border_or_none_on_a_page(run: Path) -> None:
+    sketched(run)
+    shots, bare, mixed = read_sheet(run, ExportOptions()).shots, _Page(*NO_PAGE), _Page(*NO_PAGE)
+    bare.know(shots)
+    assert (bare.bordered, sorted(bare.drawings)) == (set(), [1, 2, 4])
+    Image.new("RGB", (768, 512), "#c33").save(shots[1].picture)  # one that is not the drawing any more
+    mixed.know(shots)
+    assert (mixed.bordered, sorted(mixed.drawings)) == ({"sketch:ink"}, [1, 4])
+    assert mixed.drawings[1] != bare.drawings[1]
+
+
 def test_storyboard_pages_hold_every_word_and_embed_their_fonts(run: Path) -> None:
     target = made(run, "pdf", "a.pdf", per_page=2)
     book = pypdf.PdfReader(target)
@@ -164,7 +182,7 @@ def test_every_grid_holds_every_frame(run: Path, per_page: int, landscape: bool)
 
 
 @pytest.mark.parametrize(
-    ("layout", "page", "lying", "standing"), [("storyboard", 0, 0.44, 0.34), ("book", 3, 0.63, 0.46)]
+    ("layout", "page", "lying", "standing"), [("storyboard", 0, 0.43, 0.34), ("book", 3, 0.63, 0.46)]
 )
 def test_a_single_frame_fills_its_page(run: Path, layout: str, page: int, lying: float, standing: float) -> None:
     def red(**options: object) -> tuple[bool, float]:
@@ -615,6 +633,7 @@ def shown(svg: bytes) -> Image.Image:
 
 
 def test_words_of_two_frames_never_stand_over_one_another_in_a_cross_fade(run: Path) -> None:
+    edit(run, caption="Up!", dialogue="")  # so narrow a film shows longer words one after another
     gif, words = opened(made(run, "gif", "a.gif", fade=1.0)), []
     for at in range(5):  # a frame, three steps of the fade, the next frame
         gif.seek(at)
@@ -824,6 +843,9 @@ def test_a_drawing_with_gradients_clips_and_masks_stays_vectors_in_a_pdf(
 
 def test_a_drawing_moves_in_a_film_and_its_words_do_not(run: Path) -> None:
     drawn(run)
+    plan = json.loads((run / "plan.json").read_text("utf-8"))
+    plan["panels"][0]["camera_move"] = "push in"
+    (run / "plan.json").write_text(json.dumps(plan), "utf-8")
     films = {}
     for name, still in (("moving", False), ("again", False), ("still", True)):
         target = made(run, "mp4", f"{name}.mp4", fps=8, still=still, size="480x320")

@@ -8,6 +8,8 @@ import re
 import shutil
 import wave
 import zipfile
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,10 @@ from typer.testing import CliRunner
 from katha.app.cli.main import app
 from katha.app.exports import ExportOptions, export, read_sheet
 from katha.app.exports.board import read_isbn
+from katha.app.exports.documents import _paged
+from katha.app.exports.fonts import Fonts
+from katha.app.exports.pictures import with_words
+from katha.app.exports.reading import standing
 from katha.errors import InputFileError, UsageError
 from katha.renderers.vector.raster import rasterise
 
@@ -60,7 +66,9 @@ def run(tmp_path: Path) -> Path:
 
 
 def made(run: Path, to: str, name: str, **options: object) -> Path:
-    return export(run, to, run.parent / name, ExportOptions.model_validate(options))
+    """Export, two seconds a frame that has no duration, whatever its words."""
+    given = options if to == "shots" else {"seconds": 2, **options}
+    return export(run, to, run.parent / name, ExportOptions.model_validate(given))
 
 
 def tone(path: Path, seconds: float, pitch: float) -> None:
@@ -142,7 +150,9 @@ def test_sounds_of_the_board_and_of_frames_are_heard_together(run: Path) -> None
     tone(sounds / "02_door.wav", 1, 1_000)
     (sounds / "notes.txt").write_text("no sound")
     told: list[str] = []
-    film = export(run, "mp4", run.parent / "a.mp4", ExportOptions(fps=4, audio=sounds, size="160x120"), told.append)  # type: ignore[arg-type]
+    film = export(
+        run, "mp4", run.parent / "a.mp4", ExportOptions(fps=4, audio=sounds, size="160x120", seconds=2), told.append
+    )  # type: ignore[arg-type]
     found = heard(film)
     assert loud(found, 200, 0.5, 3) > 0.05
     assert loud(found, 200, 6, 9) > 0.05
@@ -450,3 +460,86 @@ def test_the_player_follows_the_camera_unless_no_motion_is_wanted(run: Path, tmp
         driver.get(page.as_uri())
         WebDriverWait(driver, 20).until(lambda _: driver.execute_script("return document.images[0].naturalWidth"))
         assert at(3.0)[:2] == ("", "")
+
+
+def test_a_frame_stands_as_long_as_its_words_need_and_a_set_time_wins(run: Path) -> None:
+    plan = json.loads((run / "plan.json").read_text())
+    plan["panels"][0] |= {"caption": " ".join(["word"] * 42), "dialogue": "", "duration": None}
+    plan["panels"][1] |= {"caption": "The kite lands.", "dialogue": "On a roof?"}
+    plan["panels"][2] |= {"caption": " ".join(["word"] * 12), "duration": 1.5}
+    (run / "plan.json").write_text(json.dumps(plan))
+    told: list[str] = []
+    sheet = read_sheet(run, ExportOptions())
+    assert [shot.seconds for shot in sheet.shots] == [15.0, 3.0, 3.0, 1.5]  # 42 / 3 + 1, 6 / 3 + 1, ...
+    assert [shot.seconds for shot in read_sheet(run, ExportOptions(seconds=2)).shots] == [2, 2, 2, 1.5]
+    export(run, "player", run.parent / "a.html", ExportOptions(), told.append)
+    assert told == [
+        "Frame 4 (1.5 s; 4.0 s) stands for less time than the words need, which is the second number: "
+        "give a duration, or none."
+    ]
+    timeline = opentimelineio.adapters.read_from_file(str(export(run, "otio", run.parent / "a.otio")))
+    assert [clip.duration().to_seconds() for clip in timeline.find_clips()] == [15.0, 3.0, 3.0, 1.5]
+    film = export(run, "gif", run.parent / "a.gif", ExportOptions(seconds=1), told.append)
+    assert told[-1].startswith("Frames 1 (1 s; 14.0 s), 2 (1 s; 2.0 s), 3 (1 s; 1.7 s), 4 (1.5 s; 4.0 s) stand for")
+    assert film.is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ((), 2.0),
+        (("One two.",), 2.0),
+        (("one " * 9,), 4.0),
+        (("a b c", "d e f"), 3.0),
+        (("小狐狸跑过山坡看见月亮",), 3.0),
+    ],
+)
+def test_reading_takes_three_words_a_second_and_a_look(words: tuple[str, ...], seconds: float) -> None:
+    assert standing(words) == seconds
+
+
+def test_long_captions_of_a_film_come_two_lines_at_a_time_with_a_margin(run: Path) -> None:
+    shot = replace(read_sheet(run, ExportOptions()).shots[0], caption="Ana runs up the hill with a kite. " * 9)
+    picture = Image.new("RGB", (960, 470), "#c33")
+    pages = with_words(shot, picture, (960, 474), 66, Fonts(()), dark=True)
+    assert pages[0][0] == 0
+    assert len(pages) > 2
+    assert all(0 < one < two < 1 for one, two in pairwise([begins for begins, _ in pages[1:]]))
+    for _, shown in pages:
+        rows = np.flatnonzero(np.asarray(shown.convert("L"))[474:].max(axis=1) > 128)
+        assert rows[0] >= 8
+        assert rows[-1] < 66 - 8
+        assert shown.size == (960, 540)
+
+
+def test_a_film_says_how_many_frames_are_done(run: Path) -> None:
+    done: list[tuple[int, int]] = []
+    export(run, "gif", run.parent / "a.gif", on_frame=lambda at, of: done.append((at, of)))
+    assert done == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_rows_are_shared_out_where_the_last_page_would_be_mostly_empty(run: Path) -> None:
+    shot = read_sheet(run, ExportOptions()).shots[0]
+
+    def on_pages(count: int, per_page: int, columns: int) -> list[int]:
+        return [len(page) for page in _paged([shot] * count, per_page, columns)]
+
+    assert on_pages(13, 6, 2) == [6, 4, 3]
+    assert on_pages(14, 6, 2) == [6, 4, 4]
+    assert on_pages(16, 6, 2) == [6, 6, 4]
+    assert on_pages(7, 6, 2) == [4, 3]
+    assert on_pages(5, 3, 1) == [3, 2]
+    assert on_pages(4, 3, 2) == [3, 1]  # a page of which a place stays free
+
+
+def test_words_stand_free_of_the_picture_and_of_the_line_above_them(run: Path) -> None:
+    page = pdfium_page(made(run, "pdf", "a.pdf", per_page=1, portrait=True))
+    pixels = np.asarray(page.convert("L"))
+    inked = np.flatnonzero((pixels < 200).any(axis=1))
+    gaps = np.diff(inked)
+    below = gaps[np.flatnonzero(inked[:-1] > np.flatnonzero((pixels < 200).mean(axis=1) > 0.5)[-1] - 1)]
+    assert below[0] >= 2 * 7  # points at two pixels each, from the picture's edge
+
+
+def pdfium_page(path: Path) -> Image.Image:
+    return pypdfium2.PdfDocument(path)[0].render(scale=2).to_pil()

@@ -424,7 +424,7 @@ export class Forms {
     const form = $("#export form"), options = {};
     for (const label of $$("#export [data-for]").filter((item) => !item.hidden)) {
       const field = $("select, input", label);
-      options[field.name] = field.type === "number" ? Number(field.value) : field.value;
+      if (field.value !== "") options[field.name] = field.type === "number" ? Number(field.value) : field.value;
     }
     this.attempt($("#export"), async () => {
       const response = await post("export", { to: form.elements.to.value, options });
