@@ -231,6 +231,7 @@ function showExchange(asked) {
   show(form, Boolean(asked));
   if (!asked || key === exchanged) { exchanged = key; return; }
   exchanged = key;
+  forms.asked();
   form.elements.prompt.value = asked.text;
   form.elements.reply.value = "";
   $("#exchange-title").textContent = `Exchange ${Number(asked.number)}: ask your assistant`;
@@ -240,6 +241,7 @@ function showExchange(asked) {
   $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, index) => h("li", {},
     h("a", { href: at(`paste/${name}`), download: name }, h("img", { src: at(`paste/${name}`), alt: `Picture ${index + 1} of the prompt` }), h("span", {}, `Save picture ${index + 1}`)))));
   $("#exchange-title").focus({ preventScroll: true });
+  $("#progress").scrollIntoView({ block: "nearest" });
 }
 $("#exchange-copy").addEventListener("click", () => tried(async () => {
   const field = $("#exchange").elements.prompt;

@@ -119,22 +119,25 @@ export class Forms {
   }
 
   // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays. It makes
-  // way for a picture that is drawn, and comes back where the board could not be judged with it.
+  // way for a picture that is drawn, and for what a chat window is asked, and comes back where that comes to nothing.
   async attempt(dialog, work, { close = true } = {}) {
     problem(dialog, "");
     const buttons = $$("button:not(.close)", dialog);
     buttons.forEach((button) => { button.disabled = true; });
     const taken = this.taken, was = route();
+    const back = () => { if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); } };
     this.waiting = close ? dialog : null;
+    this.attempted = dialog;
+    this.aside = false;
     try {
       await work();
-      if (close) { forgetForm($("form", dialog)); dialog.close(); }
+      if (close) { forgetForm($("form", dialog)); dialog.close(); } else if (this.aside) back();
     } catch (error) {
       if (error instanceof Left) return;
-      if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); }
+      back();
       problem(dialog, error.message);
     } finally {
-      this.waiting = null;
+      this.waiting = this.attempted = null;
       buttons.forEach((button) => { button.disabled = false; });
     }
   }
@@ -142,6 +145,13 @@ export class Forms {
   drawn() {
     this.waiting?.close();
     this.waiting = null;
+  }
+
+  // A chat window is asked on the page: no dialog may stand before it.
+  asked() {
+    if (!this.attempted?.open) return;
+    this.aside = true;
+    this.attempted.close();
   }
 
   edit(card) {
