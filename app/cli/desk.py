@@ -26,7 +26,12 @@ def desk(
     home: Annotated[Path, typer.Option("--home", help="The folder that new stories and their runs go to.")] = Path(
         "out"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; a free one unless told.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", min=0, max=65535, help="The port; unless told one of the folder's own, where it is free."
+        ),
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")] = True,
 ) -> None:
     """Open the desk in a browser: paste a story, draw it, change its board by hand, and export it.
@@ -44,4 +49,4 @@ def desk(
 
 def _tell(address: str) -> None:
     typer.echo(f"The desk is open at {address}")
-    typer.echo("Keep this window; Ctrl-C closes the desk. Nothing is lost when it ends.")
+    typer.echo("Keep this window; Ctrl-C closes the desk. What is saved or typed is kept.")

@@ -329,8 +329,9 @@ class Routes:
         return Response(data, media_type="image/png", headers={"cache-control": "no-store"})
 
     def typed(self, request: Request) -> Response:
-        """Return what was typed and not saved, by form."""
-        return _json({"forms": self._room.typed.forms(), "waiting": self._room.waiting()})
+        """Return what was typed and not saved, by form, and the name of the folder that it is of."""
+        typed = self._room.typed
+        return _json({"forms": typed.forms(), "waiting": self._room.waiting(), "home": typed.home_key})
 
     def versions(self, request: Request) -> Response:
         """Return every version of the open board."""

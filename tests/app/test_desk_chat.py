@@ -1,4 +1,4 @@
-"""A chat window at the desk, by copy and paste: where its prompts stand, what is kept of them, and what they are called."""
+"""A chat window at the desk, by copy and paste: where its prompts stand, and what is said of it."""
 
 from __future__ import annotations
 

@@ -848,3 +848,39 @@ def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Pat
         page.idle()
         assert "Stopped" in page("#status").text or "Stopped" in page("#alert").text
         assert "A fox saw a crow" in (page("#story [name=text]").get_attribute("value") or "")
+
+
+def test_what_is_typed_after_the_desk_is_gone_is_given_back(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 700)
+    sent = "JSON.stringify(Object.keys(localStorage).filter(k => k.startsWith('katha desk')))"
+    with DeskProcess(tmp_path, *WORDS[:-4], "--mode", "base", "--size", "384x256") as desk:
+        desk.post("draw", story={"title": "Crow", "text": "A crow drank. A fox came. The crow flew away.", "panels": 3})
+        assert desk.until("idle")["failed"] == ""
+        page = Page(browser, desk)
+        page.go("#/board/Crow/frame/2/edit")
+        page.ready()
+        page.fill("#edit [name=notes]", "Kept by the desk.")
+        page.until(f"{sent} === '[]'")
+        assert desk.end(signal.SIGKILL) == -signal.SIGKILL
+        page.until("document.body.dataset.ready === 'lost'")
+        page.fill("#edit [name=dialogue]", "Kept by the browser.")
+        page.click("#edit [value=save]")
+        said = page.shown("#edit .row > .problem")
+        page.until("document.querySelector('#edit .problem').textContent.includes('kept in this browser')")
+        assert "Failed to fetch" not in page.driver.execute_script("return document.body.innerText")
+        within = "(({top, bottom}) => top >= 0 && bottom <= innerHeight)(arguments[0].getBoundingClientRect())"
+        assert page.until(within, said), "beside Save, in sight"
+        assert page("#edit [value=save]").get_property("disabled") is False
+    with DeskProcess(tmp_path, *WORDS) as again:
+        assert again.port == desk.port
+        page.until("document.querySelector('#alert').textContent.includes('closed')")  # this is the old one's page
+        page = Page(browser, again)
+        page.go("#/board/Crow/frame/2/edit")
+        page.ready()
+        told = "['notes', 'dialogue'].map(n => document.querySelector('#edit form').elements[n].value).join('|')"
+        page.until(f"{told} === 'Kept by the desk.|Kept by the browser.'")
+        assert "not saved" in page.shown("#edit .typed").text
+        page.until(f"{sent} === '[]'")
+        assert "Kept by the browser." in (again.home / "typed.json").read_text("utf-8")
+        page.changed(lambda: page.click("#edit [value=save]"))
+        assert "Kept by the browser." in page('.card[data-number="2"]').text

@@ -1,5 +1,5 @@
 // The desk: follows the work that is under way, shows the board that the address names, and does what a person asks for.
-import { $, $$, alarm, at, get, h, here, Left, post, problem, Refused, say, show } from "./desk_parts.js";
+import { $, $$, alarm, at, get, Gone, h, here, Left, post, problem, Refused, say, show } from "./desk_parts.js";
 import { makeDraggable, showBoard, showDrawn, showFrame, showReview } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 import { showSpent } from "./desk_choices.js";
@@ -60,7 +60,7 @@ async function tried(act) {
   try { await act(); } catch (error) {
     if (error instanceof Left) return;
     alarm(error.message);
-    await refresh();
+    if (!(error instanceof Gone)) await refresh();
   }
 }
 
@@ -254,6 +254,22 @@ $("#exchange").addEventListener("submit", (event) => {
   tried(async () => { await post("reply", { number: progress.exchange.number, text: $("#exchange").elements.reply.value }); });
 });
 
+// While nobody answers it is said on the page and in the dialog that is open, and no work is waited for.
+function lost(error) {
+  const first = document.body.dataset.ready !== "lost", open = $("dialog[open]:not(#agree)");
+  document.body.dataset.ready = "lost";
+  alarm(error.message);
+  if (!(error instanceof Gone)) return;
+  for (const item of waiting.splice(0)) item.reject(error);
+  if (first && open) problem(open, error);
+}
+
+function found() {
+  alarm("");
+  const open = $("dialog[open]:not(#agree)");
+  if (open) problem(open, "");
+}
+
 async function follow() {
   let ticks = "", seen = "";
   for (;;) {
@@ -262,7 +278,7 @@ async function follow() {
       const now = await get(`api/progress?known=${ticks}`, { signal: left });
       if (run !== here.run) throw new Left();
       progress = now;
-      if (document.body.dataset.ready === "lost") alarm("");
+      if (document.body.dataset.ready === "lost") found();
       const planned = progress.stages.some((stage) => stage.stage === "plan" && stage.finished);
       const others = progress.working.map((item) => `${item.run} ${item.asks}`).join();
       const key = [run, progress.ended, progress.asks, progress.running, progress.name, planned, others, progress.running ? "" : progress.ticks].join();
@@ -297,8 +313,7 @@ async function follow() {
         continue;
       }
       if (error instanceof Refused && run) { leave(error.message); continue; }
-      document.body.dataset.ready = "lost";
-      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again and open the address that it prints; nothing is lost.");
+      lost(error);
       await new Promise((resolve) => setTimeout(resolve, 1500));
     }
   }

@@ -3,7 +3,7 @@ import { SHOT } from "./desk_board.js";
 import { DrawingForm } from "./desk_drawing.js";
 import { OwnForm } from "./desk_own.js";
 import { PenForm } from "./desk_pen.js";
-import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
+import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, rowOf, sendPicture, show } from "./desk_parts.js";
 import { closes, go, route } from "./desk_route.js";
 import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
@@ -121,10 +121,10 @@ export class Forms {
   // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays. It makes
   // way for a picture that is drawn, and for what a chat window is asked, and comes back where that comes to nothing.
   async attempt(dialog, work, { close = true } = {}) {
+    const taken = this.taken, was = route(), row = rowOf(dialog);
     problem(dialog, "");
     const buttons = $$("button:not(.close)", dialog);
     buttons.forEach((button) => { button.disabled = true; });
-    const taken = this.taken, was = route();
     const back = () => { if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); } };
     this.waiting = close ? dialog : null;
     this.attempted = dialog;
@@ -135,7 +135,7 @@ export class Forms {
     } catch (error) {
       if (error instanceof Left) return;
       back();
-      problem(dialog, error.message);
+      problem(dialog, error, row);
     } finally {
       this.waiting = this.attempted = null;
       buttons.forEach((button) => { button.disabled = false; });

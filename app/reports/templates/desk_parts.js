@@ -32,34 +32,45 @@ export class Refused extends Error {
   constructor(words, stale) { super(words); this.stale = stale; }
 }
 
+// Nobody answers any more, or another desk does. What was typed into a form that is kept (`data-typed`) is in the browser.
+export class Gone extends Error {
+  constructor() { super("The desk is closed. Start `katha desk` again and open the address that it prints: what is saved is there, and what you typed is kept in this browser and stands in its fields again."); }
+}
+const goneFor = (dialog) => ($("[data-typed]", dialog) ? "The desk is closed, and this is not saved. What you typed is kept in this browser: start `katha desk` again, open the address that it prints, and save it there."
+  : "The desk is closed, and this is not saved. It is kept nowhere else: copy what you need before you close this tab.");
+
+async function asked(address, options) {
+  try { return await answered(await fetch(address, options)); } catch (error) {
+    throw error instanceof TypeError ? new Gone() : error;
+  }
+}
+
 async function answered(response) {
   if (response.ok) return response;
+  if (response.status === 403) throw new Gone();
   let told = {};
   try { told = await response.json(); } catch { /* not one of ours: the status says enough */ }
   throw new Refused(told.error || `The desk answered ${response.status}.`, Boolean(told.stale));
 }
 
 export async function get(address, { run = here.run, signal = null } = {}) {
-  return (await answered(await fetch(at(address, run), { cache: "no-store", signal }))).json();
+  return (await asked(at(address, run), { cache: "no-store", signal })).json();
 }
 
 export async function post(name, body = {}, run = here.run) {
-  return answered(await fetch(at(`api/${name}`, run), {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
-  }));
+  return asked(at(`api/${name}`, run), { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 }
 
 // A file as it is, within the desk's limit; gives the hash that it is kept under.
 export async function sendPicture(file) {
   if (file.size > 20000000) throw new Error("This picture is larger than 20 MB: scale it down.");
-  const response = await fetch(at("api/picture"), { method: "POST", headers: { "content-type": "image/*" }, body: file });
-  return (await (await answered(response)).json()).sha256;
+  return (await (await asked(at("api/picture"), { method: "POST", headers: { "content-type": "image/*" }, body: file })).json()).sha256;
 }
 
 // A person's own picture for a frame: kept, and its hash given; with `look` nothing is kept, and how it would look is given.
 export async function sendOwn(picture, how = {}, { look = false, signal = null } = {}) {
-  const asked = new URLSearchParams({ ...how, ...(look ? { look: "1" } : {}) });
-  const response = await answered(await fetch(at(`api/own?${asked}`), { method: "POST", headers: { "content-type": "image/*" }, body: picture, signal }));
+  const words = new URLSearchParams({ ...how, ...(look ? { look: "1" } : {}) });
+  const response = await asked(at(`api/own?${words}`), { method: "POST", headers: { "content-type": "image/*" }, body: picture, signal });
   return look ? response.blob() : (await response.json()).sha256;
 }
 
@@ -99,9 +110,17 @@ export function alarm(words) {
   show(place, Boolean(words));
 }
 
-export function problem(dialog, words) {
+// The row of a dialog's buttons where a person is: what goes wrong is said there, where it is in sight.
+export const rowOf = (dialog) => {
+  const here = dialog.contains(document.activeElement) ? document.activeElement.closest(".row:has(button)") : null;
+  return here || $$(".row:has([type=submit])", dialog).at(-1) || null;
+};
+
+// words: a sentence, or what was thrown.
+export function problem(dialog, words, row = dialog.matches("dialog") ? rowOf(dialog) : null) {
   const place = $(".problem", dialog);
-  place.textContent = words || "";
+  if (words && row) row.prepend(place);
+  place.textContent = (words instanceof Gone ? goneFor(dialog) : words?.message ?? words) || "";
   show(place, Boolean(words));
 }
 
