@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from katha.app.desk.launch import serve
 from katha.app.desk.room import Room
 from katha.config import Settings, resolve
 from katha.errors import InputFileError
+from katha.models.paste import FOLDER
 
 
 @options_from(Settings, leave_out=("review",))
@@ -43,6 +45,7 @@ def desk(
     place = home if run is None else run.absolute().parent
     given, changes = taken_here(given, with_adapter(given, adapter))
     settings = resolve(changes, preset=given.preset)
+    os.environ.setdefault(FOLDER, str(place / "paste"))  # two desks in one folder share no exchange
     opened = "" if run is None else run.absolute().name
     serve(Room(place, settings, given.budget), opened, port=port, browse=browser, ready=_tell)
 

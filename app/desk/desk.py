@@ -33,6 +33,7 @@ from katha.app.presets import choose_countable
 from katha.app.reports.run_page import write_report
 from katha.compass.moves import told_kind
 from katha.config import MOST_PANELS, Settings, cache_folder, read_settings, refuse_code
+from katha.configs import load_config
 from katha.errors import InputFileError, KathaError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
@@ -95,7 +96,8 @@ class Brought(BaseModel):
 
 
 class Cost(BaseModel):
-    """What drawing a story would take at most. `dollars` is None where a price is unknown."""
+    """What drawing a story would take at most. `dollars` is None where a price is unknown. `by_hand`: a person carries
+    some of it to a chat window and back."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -103,6 +105,7 @@ class Cost(BaseModel):
     pictures: int
     answers: int
     lines: tuple[str, ...] = ()
+    by_hand: bool = False
 
     @property
     def free(self) -> bool:
@@ -192,7 +195,7 @@ class Desk:
     """A folder of runs, and the one of them that lies open on it.
 
     home: the folder of the runs. settings: what a new story is drawn with. budget: over everything that is paid for.
-    turn, shelf: those of the desks that stand beside it (`katha.app.desk.room`).
+    turn, shelf, exchanged: those of the desks that stand beside it (`katha.app.desk.room`).
     """
 
     home: Path
@@ -201,6 +204,8 @@ class Desk:
     run: Path | None = None
     turn: WorkerQueue = field(default_factory=WorkerQueue, repr=False)
     shelf: PluginCache = field(default_factory=PluginCache, repr=False)
+    exchanged: set[str] = field(default_factory=set, repr=False)
+    """The numbers of the prompts whose replies were brought by hand, at this desk and those beside it."""
     worker: Worker = field(init=False)
     typed: Typed = field(init=False)
     begun: str = field(default="", init=False)
@@ -225,7 +230,7 @@ class Desk:
 
     def beside(self, run: Path | None = None) -> Desk:
         """Return another desk on the same folder, with `run` open on it; what was read here is known there."""
-        made = Desk(self.home, self.settings, self.budget, run, self.turn, self.shelf)
+        made = Desk(self.home, self.settings, self.budget, run, self.turn, self.shelf, self.exchanged)
         made._draft = self._draft
         return made
 
@@ -256,6 +261,7 @@ class Desk:
             UsageError: it is empty, or another prompt waits by now.
         """
         bring(usual_folder(), number, text)
+        self.exchanged.add(number)
 
     def prompt_picture(self, name: str) -> bytes | None:
         """Return a picture of the prompt that waits, by its name; None where it has none of that name."""
@@ -918,11 +924,25 @@ def _cost_of(needs: Needs) -> Cost:
     calls = {kind: sum(need.calls for need in needs.needs if need.kind == kind) for kind in ("pictures", "answers")}
     lines = []
     for need in needs.needs:
-        price = "free" if need.cost == 0.0 else "price unknown" if need.cost is None else f"about ${need.cost:.2f}"
+        price = (
+            "by hand"
+            if _by_hand(need.name)
+            else "free"
+            if need.cost == 0.0
+            else "price unknown"
+            if need.cost is None
+            else f"about ${need.cost:.2f}"
+        )
         lines.append(
             f"{need.kind} by {need.name}: at most {need.calls:,}, {price}" + (f" ({need.note})" if need.note else "")
         )
-    return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
+    by_hand = any(need.calls and _by_hand(need.name) for need in needs.needs)
+    return Cost(dollars=needs.cost, lines=tuple(lines), by_hand=by_hand, **calls)
+
+
+def _by_hand(name: str) -> bool:
+    """Return whether a plug-in's replies are carried by a person, by its name: `vector:paste`."""
+    return name.partition(":")[2].partition(":")[0] in load_config("vector.yaml")["by_hand"]
 
 
 def text_of(told: PastedStory) -> str:

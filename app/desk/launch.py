@@ -63,7 +63,7 @@ def serve(
     A step that takes long (a frame of a large model) is left where it is: its run goes on from the step before.
 
     run: the board that the address leads to; empty for the list of boards.
-    port: 0 for the folder's own, or any that is free. browse: open a browser on it. ready: hears the address, with its token.
+    port: 0 for the folder's own, or any that is free. browse: open a browser on it. ready: hears the address.
 
     Raises:
         MissingExtraError: the extra `desk` is not installed. UsageError: the port is taken.

@@ -17,6 +17,11 @@ WORDS = ("--planner", "rule", "--renderer", "vector:paste", "--judge", "none", "
 DOG = "A dog found a bone. He carried it over a bridge. He saw a dog in the water. He lost the bone."
 
 
+def drawn(count: int) -> str:
+    """The reply that holds every frame."""
+    return "".join(f"FRAME {number}\n```svg\n{frame()}\n```\n" for number in range(1, count + 1))
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("profile")) as driver:
@@ -35,8 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if not now["running"]:
                 break
             asked = now["exchange"]
-            frames = "".join(f"FRAME {number}\n```svg\n{frame()}\n```\n" for number in range(1, 5))
-            desk.post("reply", number=asked["number"], text=frames if at else f"```svg\n{CAST}\n```")
+            desk.post("reply", number=asked["number"], text=drawn(4) if at else f"```svg\n{CAST}\n```")
         assert now["failed"] == ""
     return place
 
@@ -81,3 +85,24 @@ def test_a_card_shows_the_whole_frame(browser: Chrome, folder: Path) -> None:
             "['naturalWidth', 'naturalHeight'].map(n => document.querySelector('#cards img')[n])"
         )
         assert abs(width / height - 16 / 9) < 0.02
+
+
+def test_what_is_carried_by_hand_is_neither_paid_for_nor_done_by_this_machine(browser: Chrome, tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        page = Page(browser, desk)
+        page.fill("#story [name=text]", DOG)
+        page.fill("#story [name=panels]", "4")
+        page.click("#story button[type=submit]")
+        said = page.shown("#draft-cost").text
+        assert "this machine" not in said
+        assert "you carry every prompt to a chat window" in said
+        page.click("#draw")
+        page.until("location.hash.startsWith('#/board/')")
+        given = 0
+        while (now := page.desk.until("exchange"))["running"]:
+            given += 1
+            desk.post("reply", number=now["exchange"]["number"], text=drawn(4) if given > 1 else f"```svg\n{CAST}\n```")
+        assert now["failed"] == ""
+        page.ready()
+        assert page.shown("#spent").text == f"{given} exchanges by hand."
+        assert "Every sentence has a panel" not in page.driver.execute_script("return document.body.innerText")

@@ -635,7 +635,19 @@ def test_a_text_file_is_opened_in_its_encoding_and_names_are_ordered_as_told(pag
     page("#story [name=file]").send_keys(str(tmp_path / "wide.txt"))
     page.until("document.querySelector('#story').elements.text.value === 'Zoë ran. It rained.'")
     page("#story [name=file]").send_keys(str(tmp_path / "old.txt"))
-    page.until("document.querySelector('#alert').textContent.includes('old.txt is not in UTF-8')")
+    page.until("document.querySelector('#alert').textContent.includes('old.txt is a text in an old encoding')")
+    Image.new("RGB", (9, 9)).save(tmp_path / "drawn.png")
+    (tmp_path / "named.txt").write_bytes((tmp_path / "drawn.png").read_bytes())
+    (tmp_path / "paged.txt").write_bytes(b"%PDF-1.7 ...")
+    (tmp_path / "packed.txt").write_bytes(b"PK\x03\x04....")
+    (tmp_path / "odd.txt").write_bytes(b"\x00\x01\x02 odd")
+    kinds = {"drawn.png": "a picture", "named.txt": "a picture", "paged.txt": "a PDF", "packed.txt": "an archive"}
+    for name, kind in (kinds | {"odd.txt": "a file of a program"}).items():
+        page("#story [name=file]").send_keys(str(tmp_path / name))
+        page.until("document.querySelector('#alert').textContent.includes(arguments[0])", f"{name} is {kind}")
+        page.until("document.querySelector('#story [name=file]').value === ''")
+        assert ("drawn already" in page("#alert").text) is (kind in ("a picture", "a PDF"))
+        assert page("#story [name=text]").get_property("value") == "Zoë ran. It rained."
     page.click("#bring summary")
     for at in (1, 2, 3):
         image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
@@ -840,6 +852,7 @@ def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Pat
         page.click("#exchange button[type=submit]")
         assert "it holds no JSON object" in page.shown("#exchange .problem").text
         assert page("#exchange [name=reply]").get_attribute("value") == ""
+        assert page.shown("#spent").text == "1 exchange by hand."
         resize(browser, 390, 844)
         assert page.until("document.documentElement.scrollWidth <= 390")
         resize(browser, 1440, 1000)

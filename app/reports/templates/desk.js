@@ -128,7 +128,7 @@ function honour() {
   const now = route(), [selector, open] = OPEN[now.dialog] || ["", null], moved = honoured !== location.hash;
   if (moved) for (const dialog of $$("dialog[open]")) if (!dialog.matches(selector || "#agree")) dialog.close();
   if (moved && now.frame) several.reveal(now.frame);
-  showFrame(now.frame, moved);
+  showFrame(now.frame, moved && !progress.exchange);
   // Whoever works by keyboard goes on where the dialog was opened.
   if (opened && !now.dialog) returnTo = opened;
   opened = now.dialog ? `${now.dialog}${now.frame ?? ""}` : "";

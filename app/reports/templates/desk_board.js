@@ -20,9 +20,9 @@ function whereTold(item, tell) {
 // frame for a sentence that has none.
 export function toldList(place, board, tell = null) {
   const story = board.story, unread = story.filter((sentence) => sentence.scene === null).length;
-  const counted = unread === 0 ? "Every sentence has a panel that tells it."
+  const counted = unread === 0 ? (board.checks.some((check) => check.name === "left-out") ? "" : "Every sentence was given a frame. Nobody has checked whether the pictures show them: look.")
     : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`;
-  const notes = board.read.length ? board.read : [counted];
+  const notes = board.read.length ? board.read : [counted].filter(Boolean);
   let after = 0;
   const rows = story.map((item) => {
     const frame = frameOf(board, item.scene)?.number;

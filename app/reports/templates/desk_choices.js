@@ -78,9 +78,11 @@ export class Choices {
   }
 }
 
-// What was paid since the desk was opened.
+// What was paid since the desk was opened, and what a person carried.
 export function showSpent(spent) {
-  const told = spent && (spent.dollars > 0 || spent.calls > 0 || spent.limit !== null);
-  show($("#spent"), Boolean(told));
-  if (told) $("#spent").textContent = `Spent since the desk was opened: $${spent.dollars.toFixed(2)}${spent.limit === null ? "" : ` of $${spent.limit.toFixed(2)}`}, ${spent.calls} paid call${spent.calls === 1 ? "" : "s"}.`;
+  const paid = spent && (spent.dollars > 0 || spent.calls > 0 || spent.limit !== null), told = [];
+  if (paid) told.push(`Spent since the desk was opened: $${spent.dollars.toFixed(2)}${spent.limit === null ? "" : ` of $${spent.limit.toFixed(2)}`}, ${spent.calls} paid call${spent.calls === 1 ? "" : "s"}.`);
+  if (spent?.by_hand) told.push(`${spent.by_hand} exchange${spent.by_hand === 1 ? "" : "s"} by hand.`);
+  show($("#spent"), told.length > 0);
+  $("#spent").textContent = told.join(" ");
 }

@@ -38,11 +38,17 @@ export class Home {
     });
     form.addEventListener("input", () => this.changed());
     form.elements.file.addEventListener("change", (event) => tried(async () => {
-      const file = event.target.files[0];
+      const field = event.target, file = field.files[0];
       if (!file) return;
-      if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
-      form.elements.text.value = await readText(file);
-      this.changed();
+      try {
+        const text = await readText(file);
+        if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
+        form.elements.text.value = text;
+        this.changed();
+      } catch (error) {
+        field.value = "";
+        throw error;
+      }
     }));
     $("#draw").addEventListener("click", () => tried(() => this.draw()));
     $("#import").elements.folder.addEventListener("change", (event) => { $("#import").elements.files.required = !event.target.files.length; });
@@ -62,7 +68,8 @@ export class Home {
     $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
     this.showUnfit(read.unfit);
     $("#draft-cost").replaceChildren(
-      h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
+      h("p", {}, cost.by_hand && cost.dollars === 0 ? "Nothing is paid for here: you carry every prompt to a chat window, and its reply back."
+        : cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
         : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
       h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
   }

@@ -93,12 +93,28 @@ export async function readFiles(files) {
   })));
 }
 
-// A text in UTF-8, or in UTF-16 with its mark; another encoding is named with what to do.
+// What a file is that holds no words, by its first bytes: its name may say another thing.
+const BEGINS = [["89504e470d0a1a0a", "a picture"], ["ffd8ff", "a picture"], ["47494638", "a picture"], ["424d", "a picture"], ["49492a00", "a picture"], ["4d4d002a", "a picture"],
+  ["25504446", "a PDF"], ["504b0304", "an archive (a .docx and an .epub are ones, too)"], ["d0cf11e0", "an old Word document"], ["7b5c727466", "a document with formats (RTF)"]];
+function kindOf(data) {
+  const hex = [...data.slice(0, 12)].map((byte) => byte.toString(16).padStart(2, "0")).join(""), later = hex.slice(8);
+  if (hex.startsWith("52494646") && hex.endsWith("57454250")) return "a picture";
+  if (later.startsWith("66747970")) return /^(6176|6865|6d6966|6d7366)/.test(later.slice(8)) ? "a picture" : "a film";
+  const known = BEGINS.find(([first]) => hex.startsWith(first) && (first !== "424d" || data.includes(0)));
+  if (known) return known[1];
+  const wide = hex.startsWith("fffe") || hex.startsWith("feff");
+  return !wide && data.slice(0, 8000).includes(0) ? "a file of a program" : "";
+}
+const DRAWN = ["a picture", "a PDF"];
+
+// A text in UTF-8, or in UTF-16 with its mark; what is none is named, with where to bring it.
 export async function readText(file) {
-  const data = new Uint8Array(await file.arrayBuffer());
+  const data = new Uint8Array(await file.arrayBuffer()), kind = kindOf(data);
+  if (DRAWN.includes(kind)) throw new Error(`${file.name} is ${kind}, not a text. To bring drawn frames, open “Or bring a board that is drawn already”.`);
+  if (kind) throw new Error(`${file.name} is ${kind}, not a plain text. Open it in its own program, copy the story, and paste it here.`);
   const wide = data[0] === 0xff && data[1] === 0xfe ? "utf-16le" : data[0] === 0xfe && data[1] === 0xff ? "utf-16be" : "utf-8";
   try { return new TextDecoder(wide, { fatal: true }).decode(data); } catch {
-    throw new Error(`${file.name} is not in UTF-8: \`katha read\` with --text makes a text of it that is.`);
+    throw new Error(`${file.name} is a text in an old encoding, not in UTF-8. Open it in an editor and copy the story from there, or save it as UTF-8.`);
   }
 }
 

@@ -116,6 +116,9 @@ class Keyboard(Protocol):
 class PasteModel:
     """A language model whose replies a person brings from any chat window. Safe between threads, one by one."""
 
+    by_hand = True
+    """No call of it is one that a budget counts."""
+
     def __init__(
         self,
         folder: Path | str | None = None,
