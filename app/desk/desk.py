@@ -23,6 +23,7 @@ from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
 from katha.app.desk.boards import Listed, RunLibrary
 from katha.app.desk.choices import chosen, proposed, reads_only
+from katha.app.desk.done import said_of
 from katha.app.desk.job import Progress, Reviewer, Worker, WorkerQueue
 from katha.app.desk.typed import Typed
 from katha.app.desk.view import DeskBoard, Review, asked_of, in_frames, planned, view_of
@@ -160,7 +161,8 @@ class Offered(BaseModel):
 class DeskPage(BaseModel):
     """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
     `masks`: its renderer draws a part of a frame anew inside a mask. `amends`: it changes a finished drawing in words.
-    `draft`: the story that was read last, where no run lies open."""
+    `draft`: the story that was read last, where no run lies open. `said`: what the last change did; `remarks`: what a
+    person has to know of it; `details`: what became of its transitions and questions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -173,6 +175,8 @@ class DeskPage(BaseModel):
     proposals: tuple[Proposal, ...] = ()
     moves: tuple[Offered, ...] = ()
     remarks: tuple[str, ...] = ()
+    said: str = ""
+    details: tuple[str, ...] = ()
     price: Price = Price(free=True)
     masks: bool = False
     amends: bool = False
@@ -214,6 +218,8 @@ class Desk:
     proposals: tuple[Proposal, ...] = field(default=(), init=False)
     moves: tuple[Move, ...] = field(default=(), init=False)
     remarks: tuple[str, ...] = field(default=(), init=False)
+    said: str = field(default="", init=False)
+    details: tuple[str, ...] = field(default=(), init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _able: dict[Path, tuple[bool, bool]] = field(default_factory=dict, init=False)
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], DeskBoard] | None = field(default=None, init=False)
@@ -304,6 +310,8 @@ class Desk:
                 proposals=self.proposals,
                 moves=self._offers(run, price),
                 remarks=self.remarks,
+                said=self.said,
+                details=self.details,
                 price=price,
                 masks=masks,
                 amends=amends,
@@ -685,7 +693,9 @@ class Desk:
         def work(emit: Emit, ask: Reviewer) -> None:
             done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
             write_report(run)
-            self._remember(done.remarks)
+            self._remember(tuple(said for said in done.remarks if said not in done.reread))
+            board = editing.read_board(run).board
+            self.said, self.details = said_of(edits, done.drawn), tuple(in_frames(line, board) for line in done.reread)
 
         self.worker.start("Changing the board", work)
 
@@ -807,7 +817,7 @@ class Desk:
                 "The board was changed in the meantime, in another tab or by another katha.",
                 hint="Here it is as it is now; what you typed is still in its fields: look, and save again.",
             )
-        self.remarks = ()
+        self.remarks, self.said, self.details = (), "", ()
         return run
 
     def _plugins_of(self, run: Path) -> Plugins:
@@ -843,6 +853,7 @@ class Desk:
         run = self.run
         board = editing.read_board(run).board if remarks and run is not None else None
         self.takes, self.proposals, self.moves = (), (), ()
+        self.said, self.details = "", ()
         self.remarks = remarks if board is None else tuple(in_frames(said, board) for said in remarks)
 
     def _open_run(self) -> Path:

@@ -117,7 +117,7 @@ class Room:
     def spent(self) -> Spending:
         """Return what was paid for since the desk was opened."""
         by_hand = len(self.front.exchanged)
-        return Spending(dollars=self.budget.cost, calls=self.budget.calls, limit=self.budget.max_cost, by_hand=by_hand)
+        return Spending(dollars=self.budget.cost, calls=self.budget.paid, limit=self.budget.max_cost, by_hand=by_hand)
 
     def choices(self, *, everything: bool) -> FormChoices:
         """Return what can be chosen for a new story; looked up once."""

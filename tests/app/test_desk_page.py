@@ -853,6 +853,11 @@ def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Pat
         assert "it holds no JSON object" in page.shown("#exchange .problem").text
         assert page("#exchange [name=reply]").get_attribute("value") == ""
         assert page.shown("#spent").text == "1 exchange by hand."
+        page.click("#exchange-whole summary")
+        assert page.shown("#exchange [name=whole]").get_attribute("value") == prompt, "for a chat that was closed"
+        page.click("#exchange-copy-whole")
+        page.until("document.querySelector('#exchange-copy-whole').textContent === 'Copied'")
+        assert faults(page) == []
         resize(browser, 390, 844)
         assert page.until("document.documentElement.scrollWidth <= 390")
         resize(browser, 1440, 1000)

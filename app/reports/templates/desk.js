@@ -28,7 +28,7 @@ async function changing(name, body) {
   const price = body.edits?.every((item) => ["lock", "talk"].includes(item.op)) ? { free: true } : page.price;
   try {
     await work(name, { ...body, base: page.version, agreed: await agreed(price) });
-    say((page.remarks || []).join(" "));
+    say([page.said, ...(page.remarks || [])].filter(Boolean).join(" "), page.details || []);
   } catch (error) {
     if (error.stale) await refresh();
     throw error;
@@ -87,7 +87,6 @@ const acts = {
 makeDraggable($("#cards"), (from, to) => tried(async () => {
   await desk.change([{ op: "move", frame: from, to }]);
   $(`.card[data-number="${to}"] .handle`)?.focus();
-  say(`Frame ${from} is number ${to} now.`);
 }), say);
 
 const doing = {
@@ -188,7 +187,7 @@ function leave(words) {
 
 // Why a board cannot be changed now; nothing where it can.
 function busy(board) {
-  if (progress.asks) return "The board can be changed when you have chosen.";
+  if (progress.asks) return "The board can be changed as soon as you have chosen above; “Leave the board as it is” is enough.";
   if (progress.running) return progress.waits ? `The board can be changed when it has had its turn, behind “${progress.waits}”.` : "The board can be changed when this is done.";
   return board && !board.finished ? "The board can be changed when it is finished: go on with it." : "";
 }
@@ -235,20 +234,26 @@ function showExchange(asked) {
   form.elements.prompt.value = asked.text;
   form.elements.reply.value = "";
   $("#exchange-title").textContent = `Exchange ${Number(asked.number)}: ask your assistant`;
+  form.elements.whole.value = asked.whole;
+  $("#exchange-whole").open = false;
+  show($("#exchange-whole"), Boolean(asked.problem));
   $("#exchange-note").textContent = asked.problem ? "Give this to the same chat." : `Copy the prompt into a new chat${asked.pictures.length ? ", attach the pictures" : ""}, and bring the whole reply back.`;
   $("#exchange-copy").textContent = "Copy the prompt";
+  $("#exchange-copy-whole").textContent = "Copy the whole prompt";
   problem(form, asked.problem ? `That reply cannot be used: ${asked.problem}` : "");
   $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, index) => h("li", {},
     h("a", { href: at(`paste/${name}`), download: name }, h("img", { src: at(`paste/${name}`), alt: `Picture ${index + 1} of the prompt` }), h("span", {}, `Save picture ${index + 1}`)))));
   $("#exchange-title").focus({ preventScroll: true });
   $("#progress").scrollIntoView({ block: "nearest" });
 }
-$("#exchange-copy").addEventListener("click", () => tried(async () => {
-  const field = $("#exchange").elements.prompt;
-  field.select();
-  try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
-  $("#exchange-copy").textContent = "Copied";
-}));
+for (const [button, name] of [["#exchange-copy", "prompt"], ["#exchange-copy-whole", "whole"]]) {
+  $(button).addEventListener("click", () => tried(async () => {
+    const field = $("#exchange").elements[name];
+    field.select();
+    try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+    $(button).textContent = "Copied";
+  }));
+}
 $("#exchange").addEventListener("submit", (event) => {
   event.preventDefault();
   tried(async () => { await post("reply", { number: progress.exchange.number, text: $("#exchange").elements.reply.value }); });

@@ -241,14 +241,14 @@ export function showReview(review, board, choose) {
     questions(review.viewed ? review.asked : [], proposed),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
-    h("p", {}, review.accepts ? `On its own, katha would insert ${proposed}.` : "On its own, katha would leave the board as it was."),
+    h("p", {}, `${review.accepts ? `katha proposes to insert ${proposed}` : "katha proposes to leave the board as it is"}. It waits for you here, so that no frame goes in that you have not seen. If you are in doubt, leave it: a bridge can be drawn and put in at any time.`),
     ...(review.viewed ? [h("details", {}, h("summary", {}, "Why"), h("p", {}, review.reason), h("p", {}, review.rule))] : []),
     h("div", { class: "row" },
       h("button", { type: "button", class: review.accepts ? "main" : "", "data-choice": "accept", onclick: () => {
         const name = chosen(), first = review.takes.find((take) => take.proposed);
         choose(first && name === first.name ? { action: "accept" } : { action: "choose", candidate: name });
       } }, "Insert it"),
-      h("button", { type: "button", class: review.accepts ? "" : "main", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it was")),
+      h("button", { type: "button", class: review.accepts ? "" : "main", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it is")),
     h("div", { class: "form rewrite" },
       h("label", {}, "Or say what the frame is to show", prompt),
       h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));

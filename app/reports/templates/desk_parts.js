@@ -118,7 +118,12 @@ export async function readText(file) {
   }
 }
 
-export function say(words) { $("#status").textContent = words; }
+// details: what those want to know who look after the questions.
+export function say(words, details = []) {
+  $("#status").textContent = words;
+  show($("#details"), details.length > 0);
+  $("#details p").textContent = details.join(" ");
+}
 
 export function alarm(words) {
   const place = $("#alert");
