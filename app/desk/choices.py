@@ -158,7 +158,7 @@ def chosen(settings: Settings, renderer: str, judge: str, size: str) -> dict[str
         changes["similarity"] = usual.get("similarity", "none") if renderer == usual.get("renderer") else "none"
     by_hand = load_config("day-one.yaml")["by_hand"]
     if changes.get("renderer") == by_hand["renderer"]:
-        changes |= {"planner": by_hand["planner"], "planner_options": {}}
+        changes |= {"planner": by_hand["planner"], "planner_options": {}, "seeds": tuple(by_hand["seeds"])}
         judge = judge or by_hand["judge"]
     if judge and (judge,) != settings.judges:
         changes |= {"judges": (judge,), **({"mode": "base"} if judge == NOBODY else {})}

@@ -15,12 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
 from katha.agents.editor.edits import Edit
-from katha.agents.folder import CAST
+from katha.agents.folder import CAST, RunFolder
 from katha.agents.state import ReviewAction, ReviewChoice
 from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
@@ -29,6 +30,7 @@ from katha.app.exports import FORMATS, ExportOptions, export
 from katha.app.reports.page import asset, template, thumbnail
 from katha.app.reports.run_page import write_report
 from katha.errors import InputFileError, KathaError, UsageError
+from katha.ids import id_of_name
 from katha.jsonio import canonical
 from katha.photographs import PictureEdit, read_crop, read_levels
 from katha.shots import ShotField, offered
@@ -157,6 +159,7 @@ class _Go(_Change):
 class _Export(_Body):
     to: str = Field(max_length=40)
     options: ExportOptions = ExportOptions()
+    logo: Base64Bytes | None = None
 
 
 def new_token() -> str:
@@ -468,13 +471,22 @@ def _exported(body: _Export, desk: Desk) -> object:
     if body.options.audio is not None or body.options.font:
         raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
     with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
-        name = desk.run.name
+        files = RunFolder(desk.run)
+        name = id_of_name(files.title(files.load_story()))
         suffix = FORMATS[body.to].suffix
-        made = export(desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
-        several = made.is_dir() or len(list(Path(place).iterdir())) > 1
-        data = _zipped(Path(place)) if several else made.read_bytes()
+        out, options = Path(place) / "out", body.options
+        out.mkdir()
+        if body.logo is not None:
+            logo = Path(place) / "logo"
+            logo.write_bytes(body.logo)
+            options = options.model_copy(update={"logo": logo})
+        made = export(desk.run, body.to, out / (f"{name}{suffix or f'_{body.to}'}"), options)
+        several = made.is_dir() or len(list(out.iterdir())) > 1
+        data = _zipped(out) if several else made.read_bytes()
         label = f"{name}_{body.to}.zip" if several else made.name
-    headers = {"content-disposition": f'attachment; filename="{label}"', "cache-control": "no-store"}
+    plain = label if label.isascii() else f"board{Path(label).suffix}"
+    told = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(label)}"
+    headers = {"content-disposition": told, "cache-control": "no-store"}
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 

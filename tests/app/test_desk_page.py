@@ -17,7 +17,7 @@ from desk_page import LIMIT, Page, faults
 from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 pytestmark = pytest.mark.browser
 HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'">"""
@@ -696,11 +696,19 @@ def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Pat
 def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home: Path, tmp_path: Path) -> None:
     page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     page.click("[data-do=export]")
+    Select(page("#export [name=layout]")).select_by_value("list")
+    Select(page("#export [name=turn]")).select_by_value("landscape")
+    page.fill("#export [name=date]", "1 May 2031")
+    assert not page("#export [name=author]").is_displayed()
     page.click("#export [value=save]")
     WebDriverWait(page.driver, LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
     (made,) = tmp_path.glob("*.pdf")
+    box = pypdf.PdfReader(made).pages[0].mediabox
+    assert box.width > box.height
+    assert made.stem == "The_Lion_Mouse", "the title, as a file is called"
     text = " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
     assert "Mine." in text
+    assert "1 May 2031" in text
     before = page.desk.page()["board"]
     assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
     page.until("document.body.dataset.ready === 'lost'")

@@ -187,7 +187,7 @@ function leave(words) {
 
 // Why a board cannot be changed now; nothing where it can.
 function busy(board) {
-  if (progress.asks) return "The board can be changed as soon as you have chosen above; “Leave the board as it is” is enough.";
+  if (progress.asks) return "The board can be changed when you have chosen: “Leave the board as it is” is enough.";
   if (progress.running) return progress.waits ? `The board can be changed when it has had its turn, behind “${progress.waits}”.` : "The board can be changed when this is done.";
   return board && !board.finished ? "The board can be changed when it is finished: go on with it." : "";
 }

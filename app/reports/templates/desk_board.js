@@ -11,8 +11,9 @@ const STATUS = { open: "open", changes: "to be changed", approved: "approved" };
 // The number of the frame that tells a sentence, which leads to it; where none does, a way to add one.
 function whereTold(item, tell) {
   const { frame, lost, text, after } = item, label = lost || "no panel";
-  if (!tell) return h("span", { class: "where" }, frame ?? label);
-  return frame ? h("a", { class: "where", href: address({ run: here.run, frame }), "aria-label": `Frame ${frame}` }, frame)
+  const shown = frame ? [frame, ...item.others].join(", ") : label;
+  if (!tell) return h("span", { class: "where" }, shown);
+  return frame ? h("a", { class: "where", href: address({ run: here.run, frame }), "aria-label": `Frame ${shown}` }, shown)
     : h("button", { type: "button", class: "where", "data-focus": `tell${text}`, "aria-label": `${label}: add a frame that tells “${text}”`, onclick: () => tell(text, after) }, label);
 }
 
@@ -27,7 +28,7 @@ export function toldList(place, board, tell = null) {
   const rows = story.map((item) => {
     const frame = frameOf(board, item.scene)?.number;
     after = frame ?? after;
-    return { ...item, frame, after };
+    return { ...item, frame, after, others: (item.also || []).map((scene) => frameOf(board, scene)?.number).filter(Boolean) };
   });
   rows.push(...notes.map((note) => ({ note })));
   fill(place, rows, (item, at) => at + JSON.stringify(item), (item) => (item.note ? h("p", { class: "note" }, item.note)

@@ -3,7 +3,7 @@ import { SHOT } from "./desk_board.js";
 import { DrawingForm } from "./desk_drawing.js";
 import { OwnForm } from "./desk_own.js";
 import { PenForm } from "./desk_pen.js";
-import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, rowOf, sendPicture, show } from "./desk_parts.js";
+import { $, $$, at as about, base64, h, image, Left, openDialog, picture, post, problem, rowOf, sendPicture, show } from "./desk_parts.js";
 import { closes, go, route } from "./desk_route.js";
 import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
@@ -387,7 +387,7 @@ export class Forms {
 
   // As the renderer draws it now, where that is free and quick.
   portrait(member) {
-    const place = h("div", {}), none = () => place.replaceChildren(h("p", { class: "note" }, "No picture"));
+    const place = h("div", {}), none = () => place.replaceChildren(h("p", { class: "note" }, this.desk.page().sheet ? "On the sheet above" : "No picture"));
     place.append(h("img", { src: about(`api/portrait?name=${encodeURIComponent(member.name)}&v=${this.desk.page().version}`), alt: `${member.name}, as it is drawn`, onerror: none }), h("p", { class: "note" }, "As it is drawn"));
     return place;
   }
@@ -424,7 +424,8 @@ export class Forms {
   exportFields() {
     const to = $("#export [name=to]").value, layout = $("#export [name=layout]").value;
     for (const label of $$("#export [data-for]")) {
-      show(label, label.dataset.for.split(" ").includes(to) && (label.dataset.layout || layout) === layout);
+      const laid = to !== "pdf" || !label.dataset.layout || label.dataset.layout.split(" ").includes(layout);
+      show(label, label.dataset.for.split(" ").includes(to) && laid);
     }
   }
 
@@ -432,11 +433,17 @@ export class Forms {
     const form = $("#export form"), options = {};
     for (const label of $$("#export [data-for]").filter((item) => !item.hidden)) {
       const field = $("select, input", label);
-      options[field.name] = field.type === "number" ? Number(field.value) : field.value;
+      if (field.type !== "file") options[field.name] = field.type === "number" ? Number(field.value) : field.value;
     }
+    const { turn, still } = options, logo = form.elements.logo.closest("label").hidden ? null : form.elements.logo.files[0];
+    delete options.turn;
+    if (turn) options[turn] = true;
+    if ("still" in options) options.still = Boolean(still);
     this.attempt($("#export"), async () => {
-      const response = await post("export", { to: form.elements.to.value, options });
-      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"))?.[1] || "board";
+      if (logo?.size > 6000000) throw new Error("This logo is larger than 6 MB: scale it down.");
+      const response = await post("export", { to: form.elements.to.value, options, ...(logo ? { logo: await base64(logo) } : {}) });
+      const told = response.headers.get("content-disposition"), whole = /filename\*=UTF-8''([^;]+)/.exec(told)?.[1];
+      const name = whole ? decodeURIComponent(whole) : /filename="([^"]+)"/.exec(told)?.[1] || "board";
       const link = h("a", { href: URL.createObjectURL(await response.blob()), download: name });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);

@@ -36,6 +36,9 @@ export class Home {
         say(`${this.draft.board.cards.length} panels were read.`);
       });
     });
+    const text = form.elements.text;
+    text.addEventListener("invalid", () => text.setCustomValidity("Paste a story first: a few sentences are enough."));
+    text.addEventListener("input", () => text.setCustomValidity(""));
     form.addEventListener("input", () => this.changed());
     form.elements.file.addEventListener("change", (event) => tried(async () => {
       const field = event.target, file = field.files[0];
@@ -60,8 +63,9 @@ export class Home {
   showDraft(read) {
     this.draft = read;
     show($("#draft"), Boolean(read));
-    if (!read) return;
+    if (!read) { $("#story").elements.title.placeholder = ""; return; }
     const { board, cost } = read;
+    $("#story").elements.title.placeholder = board.title;
     toldList($("#draft-story"), board);
     plannedList($("#draft-panels"), board);
     const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));

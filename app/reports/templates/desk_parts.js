@@ -85,13 +85,15 @@ export async function readFiles(files) {
   const wanted = files.filter(boardFile);
   if (!wanted.length) throw new Error("These are no pictures, no PDF and no project of Storyboarder.");
   if (wanted.reduce((sum, file) => sum + file.size, 0) > 44000000) throw new Error("These files are larger than 44 MB together: `katha run --import` takes them.");
-  return Promise.all(wanted.map((file) => new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve({ name: file.webkitRelativePath || file.name, data: reader.result.split(",")[1] || "" });
-    reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
-    reader.readAsDataURL(file);
-  })));
+  return Promise.all(wanted.map(async (file) => ({ name: file.webkitRelativePath || file.name, data: await base64(file) })));
 }
+
+export const base64 = (file) => new Promise((resolve, reject) => {
+  const reader = new FileReader();
+  reader.onload = () => resolve(reader.result.split(",")[1] || "");
+  reader.onerror = () => reject(new Error(`${file.name} cannot be read.`));
+  reader.readAsDataURL(file);
+});
 
 // What a file is that holds no words, by its first bytes: its name may say another thing.
 const BEGINS = [["89504e470d0a1a0a", "a picture"], ["ffd8ff", "a picture"], ["47494638", "a picture"], ["424d", "a picture"], ["49492a00", "a picture"], ["4d4d002a", "a picture"],
