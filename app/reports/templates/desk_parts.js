@@ -139,9 +139,11 @@ export const rowOf = (dialog) => {
   return here || $$(".row:has([type=submit])", dialog).at(-1) || null;
 };
 
-// words: a sentence, or what was thrown.
+// words: a sentence, or what was thrown. The row may be one that is built again: its place is remembered.
+const places = new WeakMap();
 export function problem(dialog, words, row = dialog.matches("dialog") ? rowOf(dialog) : null) {
-  const place = $(".problem", dialog);
+  const place = places.get(dialog) || $(".problem", dialog);
+  places.set(dialog, place);
   if (words && row) row.prepend(place);
   place.textContent = (words instanceof Gone ? goneFor(dialog) : words?.message ?? words) || "";
   show(place, Boolean(words));
