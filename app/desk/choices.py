@@ -106,7 +106,8 @@ def choices_of(settings: Settings, *, everything: bool = True) -> FormChoices:
     by_hand = load_config("day-one.yaml")["by_hand"]
     hand = _drawer(settings.model_copy(update={"renderer": by_hand["renderer"], "renderer_options": {}, "style": None}))
     if hand.name in drawers or (everything and not hand.lacks):
-        drawers[hand.name] = hand.model_copy(update={"label": by_hand["label"]})
+        own, *others = {**drawers, hand.name: hand.model_copy(update={"label": by_hand["label"]})}.values()
+        drawers = {one.name: one for one in (own, *sorted(others, key=lambda one: not one.label))}
     lookers.setdefault(
         NOBODY, Looker(name=NOBODY, about="nobody: the board is drawn, no bridge is proposed", free=True)
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from katha.agents.editor.edits import (
     AddFrame,
+    ChangeFrame,
     DuplicateFrame,
     Edit,
     GivePicture,
@@ -24,6 +25,9 @@ def said_of(edits: Sequence[Edit], drawn: Sequence[int]) -> str:
     """Return what edits have done; drawn: the numbers of the frames with a new picture."""
     given = [edit.frame for edit in edits if isinstance(edit, (GivePicture, TakeFrame))]
     said = list(dict.fromkeys(filter(None, map(_one, edits))))
+    said += [
+        f"Frame {edit.frame} is saved." for edit in edits if isinstance(edit, ChangeFrame) and edit.frame not in drawn
+    ]
     again = [number for number in drawn if number not in given] if not any(map(_moves_frames, edits)) else []
     if again:
         said.append(f"{_frames(again)} {'is' if len(again) == 1 else 'are'} drawn again.")

@@ -287,6 +287,7 @@ def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
     page.changed(lambda: page.click("#edit [value=save]"))
     assert page.pictures() == before
     assert "its picture stays" in page("#status").text
+    assert "Read again" not in page("#status").text
     page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
 
 
