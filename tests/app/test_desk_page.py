@@ -55,6 +55,8 @@ def desk(home: Path) -> Iterator[DeskProcess]:
 
 def told_and_drawn(page: Page) -> None:
     """Paste a story, read, draw and review it as a person does, and accept the second bridge."""
+    page.click("#story button[type=submit]")
+    assert "Paste a story first" in str(page("#story [name=text]").get_property("validationMessage"))
     page.fill("#story [name=title]", TITLE)
     page.fill("#story [name=text]", STORY)
     page.fill("#story [name=panels]", "5")
@@ -65,6 +67,8 @@ def told_and_drawn(page: Page) -> None:
     review = page.shown("#review")
     assert len(page.all("#review .takes li")) == 2
     assert "What was asked about the pictures alone" in review.text
+    assert "Leave the board as it is" in review.text
+    assert "so that no frame goes in that you have not seen" in review.text
     assert faults(page) == []
     page.click("#review .takes li:nth-child(2) input")
     page.click("[data-choice=accept]")

@@ -38,7 +38,7 @@ export class Home {
     });
     const text = form.elements.text;
     text.addEventListener("invalid", () => text.setCustomValidity("Paste a story first: a few sentences are enough."));
-    text.addEventListener("input", () => text.setCustomValidity(""));
+    $("button[type=submit]", form).addEventListener("click", () => text.setCustomValidity(""));
     form.addEventListener("input", () => this.changed());
     form.elements.file.addEventListener("change", (event) => tried(async () => {
       const field = event.target, file = field.files[0];
