@@ -350,7 +350,7 @@ class BoardDraft:
         for place, spot in enumerate(self.spots):
             if spot.panel is not None and old.name in spot.panel.characters:
                 same = self._redress(place, spot.panel, old, new)
-                unsaid += [str(place + 1)] if same and called(old) != called(new) else []
+                unsaid += [str(place + 1)] if same and called(old) != called(new) and not _names(spot, new) else []
         if unsaid:
             where = f"frame{'s' if len(unsaid) > 1 else ''} {', '.join(unsaid)}"
             self.remarks.append(f"No word for {new.name} was found in the prompt of {where}: write it there yourself.")
@@ -545,6 +545,11 @@ class BoardDraft:
                 yield replace(spot, panel=spot.panel.model_copy(update={"index": number[spot.key]}))
             elif spot.between is not None:
                 yield replace(spot, between=(number[spot.between[0]], number[spot.between[1]]))
+
+
+def _names(spot: FrameSlot, member: Character) -> bool:
+    """Return whether a frame's prompt names a character: who draws it knows what it looks like."""
+    return re.search(rf"\b{re.escape(member.name)}\b", spot.prompt, re.IGNORECASE) is not None
 
 
 def _changed_prop(old: Prop | None, name: str, edit: ChangeProp) -> Prop:

@@ -48,12 +48,14 @@ _UNDER_WAY = re.compile(r" Then (?!: ).* by hand\b.*\Z", re.DOTALL)
 
 @dataclass(frozen=True)
 class Edited:
-    """What an edit left. `drawn`: the frames with a new picture; `remarks`: what was kept or dropped, and why."""
+    """What an edit left. `drawn`: the frames with a new picture; `remarks`: what was kept or dropped, and why; those of
+    them that are about transitions and questions are `reread`."""
 
     version: str
     result: RunResult
     drawn: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
+    reread: tuple[str, ...] = ()
 
 
 def state_of(folder: RunFolder) -> RunRecord:
@@ -162,7 +164,8 @@ def apply(desk: EditSession, edits: Sequence[Edit]) -> Edited:
         if state.replay:
             folder.write(state.model_copy(update={"replay": state.replay[1:]}))
         name_frames(folder, board, plan)  # a kill may have come between the version and its names
-        return Edited(state.version, folder.load_result(reused=True), (), (*rest.remarks, *remarks))
+        told = (*settled.remarks, *rest.remarks, *remarks)
+        return Edited(state.version, folder.load_result(reused=True), (), told, rest.remarks)
     version = folder.keep_version(state)
     try:
         folder.save_plan(rest.plan, rest.story)
@@ -176,7 +179,7 @@ def apply(desk: EditSession, edits: Sequence[Edit]) -> Edited:
     )
     folder.commit_version()
     name_frames(folder, board, rest.plan)
-    return Edited(version, result, drawn, (*rest.remarks, *remarks))
+    return Edited(version, result, drawn, (*settled.remarks, *rest.remarks, *remarks), rest.remarks)
 
 
 def _stand_alone(context: RunContext, settled: EditResult) -> bool:

@@ -225,7 +225,12 @@ def edit_board(
         done = apply(desk, edits)
         if written is None:
             return done
-        return replace(done, remarks=(*written.remarks, *done.remarks), drawn=(*written.drawn, *done.drawn))
+        return replace(
+            done,
+            remarks=(*written.remarks, *done.remarks),
+            drawn=(*written.drawn, *done.drawn),
+            reread=(*written.reread, *done.reread),
+        )
 
 
 def redo_frame(

@@ -19,7 +19,8 @@ from katha.schema import Plan, Question, Scene, StoryRecord, Transition
 
 @dataclass(frozen=True)
 class Reread:
-    """The plan and story that go with an edited board. `asked_anew`: some question is another than before."""
+    """The plan and story that go with an edited board. `asked_anew`: some question is another than before. `remarks`:
+    on its transitions and questions."""
 
     plan: Plan
     story: StoryRecord
@@ -37,13 +38,13 @@ def reread(old: Plan, story: StoryRecord, settled: EditResult) -> Reread:
         changes["scenes"] = _scenes(story.scenes, plan, settled.scenes)
     moved = story.model_copy(update=changes)
     if plan == old and moved == story and all(was == now for was, now in settled.scenes.items()):
-        told = (*settled.remarks, *_told(fresh, asked=False), *remarks)
+        told = (*_told(fresh, asked=False), *remarks)
         return Reread(plan, story, False, told)  # another picture of the same words
     questions, more = _questions(old, story, plan, moved, settled)
     before = {item.question_id: _asked(item) for item in story.recoverability_questions}
     anew = before != {item.question_id: _asked(item) for item in questions}
     final = moved.model_copy(update={"recoverability_questions": questions})
-    return Reread(plan, final, anew, (*settled.remarks, *_told(fresh, asked=anew), *remarks, *more))
+    return Reread(plan, final, anew, (*_told(fresh, asked=anew), *remarks, *more))
 
 
 def _told(fresh: Sequence[Pair], *, asked: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from katha.app.desk.launch import serve
 from katha.app.desk.room import Room
 from katha.config import Settings, resolve
 from katha.errors import InputFileError
+from katha.models.paste import FOLDER
 
 
 @options_from(Settings, leave_out=("review",))
@@ -26,7 +28,12 @@ def desk(
     home: Annotated[Path, typer.Option("--home", help="The folder that new stories and their runs go to.")] = Path(
         "out"
     ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; a free one unless told.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", min=0, max=65535, help="The port; unless told one of the folder's own, where it is free."
+        ),
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on it.")] = True,
 ) -> None:
     """Open the desk in a browser: paste a story, draw it, change its board by hand, and export it.
@@ -38,10 +45,11 @@ def desk(
     place = home if run is None else run.absolute().parent
     given, changes = taken_here(given, with_adapter(given, adapter))
     settings = resolve(changes, preset=given.preset)
+    os.environ.setdefault(FOLDER, str(place / "paste"))  # two desks in one folder share no exchange
     opened = "" if run is None else run.absolute().name
     serve(Room(place, settings, given.budget), opened, port=port, browse=browser, ready=_tell)
 
 
 def _tell(address: str) -> None:
     typer.echo(f"The desk is open at {address}")
-    typer.echo("Keep this window; Ctrl-C closes the desk. Nothing is lost when it ends.")
+    typer.echo("Keep this window; Ctrl-C closes the desk. What is saved or typed is kept.")

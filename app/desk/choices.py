@@ -49,10 +49,11 @@ class Look(_Choice):
 
 class Drawer(_Choice):
     """Who can draw. `price`: dollars for a picture at most; None: not known. `lacks`: what this machine is missing.
-    `style`: what it draws in where none is chosen."""
+    `style`: what it draws in where none is chosen. `label`: what it is called where its name says too little."""
 
     name: str
     about: str
+    label: str = ""
     price: float | None = None
     lacks: str = ""
     style: str = ""
@@ -102,6 +103,11 @@ def choices_of(settings: Settings, *, everything: bool = True) -> FormChoices:
         for judge in judges:
             if judge not in lookers:
                 lookers[judge] = _looker(judge)
+    by_hand = load_config("day-one.yaml")["by_hand"]
+    hand = _drawer(settings.model_copy(update={"renderer": by_hand["renderer"], "renderer_options": {}, "style": None}))
+    if hand.name in drawers or (everything and not hand.lacks):
+        own, *others = {**drawers, hand.name: hand.model_copy(update={"label": by_hand["label"]})}.values()
+        drawers = {one.name: one for one in (own, *sorted(others, key=lambda one: not one.label))}
     lookers.setdefault(
         NOBODY, Looker(name=NOBODY, about="nobody: the board is drawn, no bridge is proposed", free=True)
     )
@@ -131,7 +137,8 @@ def preset_settings(name: str) -> tuple[Settings, Mapping[str, Sequence[Any]]]:
 
 
 def chosen(settings: Settings, renderer: str, judge: str, size: str) -> dict[str, Any]:
-    """Return what a person's choice changes of the desk's settings; what goes with a renderer comes with it.
+    """Return what a person's choice changes of the desk's settings; what goes with a renderer comes with it: a chat
+    window plans as well, and looks at nothing.
 
     Raises:
         UsageError: a name is none of an installed plug-in, or the size is none.
@@ -150,6 +157,10 @@ def chosen(settings: Settings, renderer: str, judge: str, size: str) -> dict[str
         changes |= {"renderer": renderer, **{name: value for name in kept if (value := getattr(config, name))}}
         usual = usual_preset()[1]
         changes["similarity"] = usual.get("similarity", "none") if renderer == usual.get("renderer") else "none"
+    by_hand = load_config("day-one.yaml")["by_hand"]
+    if changes.get("renderer") == by_hand["renderer"]:
+        changes |= {"planner": by_hand["planner"], "planner_options": {}, "seeds": tuple(by_hand["seeds"])}
+        judge = judge or by_hand["judge"]
     if judge and (judge,) != settings.judges:
         changes |= {"judges": (judge,), **({"mode": "base"} if judge == NOBODY else {})}
     if size:

@@ -23,6 +23,7 @@ from katha.agents.requests import frame_request
 from katha.agents.state import Emit, ReviewChoice
 from katha.app.desk.boards import Listed, RunLibrary
 from katha.app.desk.choices import chosen, proposed, reads_only
+from katha.app.desk.done import said_of
 from katha.app.desk.job import Progress, Reviewer, Worker, WorkerQueue
 from katha.app.desk.typed import Typed
 from katha.app.desk.view import DeskBoard, Review, asked_of, in_frames, planned, view_of
@@ -33,6 +34,7 @@ from katha.app.presets import choose_countable
 from katha.app.reports.run_page import write_report
 from katha.compass.moves import told_kind
 from katha.config import MOST_PANELS, Settings, cache_folder, read_settings, refuse_code
+from katha.configs import load_config
 from katha.errors import InputFileError, KathaError, StoreError, UsageError
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.needs import Needs
@@ -95,7 +97,8 @@ class Brought(BaseModel):
 
 
 class Cost(BaseModel):
-    """What drawing a story would take at most. `dollars` is None where a price is unknown."""
+    """What drawing a story would take at most. `dollars` is None where a price is unknown. `by_hand`: a person carries
+    some of it to a chat window and back."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -103,6 +106,7 @@ class Cost(BaseModel):
     pictures: int
     answers: int
     lines: tuple[str, ...] = ()
+    by_hand: bool = False
 
     @property
     def free(self) -> bool:
@@ -157,7 +161,8 @@ class Offered(BaseModel):
 class DeskPage(BaseModel):
     """What the page shows of the open run. `version` names the board that a change is made on; empty while it works.
     `masks`: its renderer draws a part of a frame anew inside a mask. `amends`: it changes a finished drawing in words.
-    `draft`: the story that was read last, where no run lies open."""
+    `draft`: the story that was read last, where no run lies open. `said`: what the last change did; `remarks`: what a
+    person has to know of it; `details`: what became of its transitions and questions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -170,6 +175,8 @@ class DeskPage(BaseModel):
     proposals: tuple[Proposal, ...] = ()
     moves: tuple[Offered, ...] = ()
     remarks: tuple[str, ...] = ()
+    said: str = ""
+    details: tuple[str, ...] = ()
     price: Price = Price(free=True)
     masks: bool = False
     amends: bool = False
@@ -192,7 +199,7 @@ class Desk:
     """A folder of runs, and the one of them that lies open on it.
 
     home: the folder of the runs. settings: what a new story is drawn with. budget: over everything that is paid for.
-    turn, shelf: those of the desks that stand beside it (`katha.app.desk.room`).
+    turn, shelf, exchanged: those of the desks that stand beside it (`katha.app.desk.room`).
     """
 
     home: Path
@@ -201,6 +208,8 @@ class Desk:
     run: Path | None = None
     turn: WorkerQueue = field(default_factory=WorkerQueue, repr=False)
     shelf: PluginCache = field(default_factory=PluginCache, repr=False)
+    exchanged: set[str] = field(default_factory=set, repr=False)
+    """The numbers of the prompts whose replies were brought by hand, at this desk and those beside it."""
     worker: Worker = field(init=False)
     typed: Typed = field(init=False)
     begun: str = field(default="", init=False)
@@ -209,6 +218,8 @@ class Desk:
     proposals: tuple[Proposal, ...] = field(default=(), init=False)
     moves: tuple[Move, ...] = field(default=(), init=False)
     remarks: tuple[str, ...] = field(default=(), init=False)
+    said: str = field(default="", init=False)
+    details: tuple[str, ...] = field(default=(), init=False)
     _prices: dict[Path, Price] = field(default_factory=dict, init=False)
     _able: dict[Path, tuple[bool, bool]] = field(default_factory=dict, init=False)
     _viewed: tuple[Path, tuple[tuple[int, int, int], ...], DeskBoard] | None = field(default=None, init=False)
@@ -225,7 +236,7 @@ class Desk:
 
     def beside(self, run: Path | None = None) -> Desk:
         """Return another desk on the same folder, with `run` open on it; what was read here is known there."""
-        made = Desk(self.home, self.settings, self.budget, run, self.turn, self.shelf)
+        made = Desk(self.home, self.settings, self.budget, run, self.turn, self.shelf, self.exchanged)
         made._draft = self._draft
         return made
 
@@ -256,6 +267,7 @@ class Desk:
             UsageError: it is empty, or another prompt waits by now.
         """
         bring(usual_folder(), number, text)
+        self.exchanged.add(number)
 
     def prompt_picture(self, name: str) -> bytes | None:
         """Return a picture of the prompt that waits, by its name; None where it has none of that name."""
@@ -298,6 +310,8 @@ class Desk:
                 proposals=self.proposals,
                 moves=self._offers(run, price),
                 remarks=self.remarks,
+                said=self.said,
+                details=self.details,
                 price=price,
                 masks=masks,
                 amends=amends,
@@ -679,7 +693,9 @@ class Desk:
         def work(emit: Emit, ask: Reviewer) -> None:
             done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
             write_report(run)
-            self._remember(done.remarks)
+            self._remember(tuple(said for said in done.remarks if said not in done.reread))
+            board = editing.read_board(run).board
+            self.said, self.details = said_of(edits, done.drawn), tuple(in_frames(line, board) for line in done.reread)
 
         self.worker.start("Changing the board", work)
 
@@ -801,7 +817,7 @@ class Desk:
                 "The board was changed in the meantime, in another tab or by another katha.",
                 hint="Here it is as it is now; what you typed is still in its fields: look, and save again.",
             )
-        self.remarks = ()
+        self.remarks, self.said, self.details = (), "", ()
         return run
 
     def _plugins_of(self, run: Path) -> Plugins:
@@ -837,6 +853,7 @@ class Desk:
         run = self.run
         board = editing.read_board(run).board if remarks and run is not None else None
         self.takes, self.proposals, self.moves = (), (), ()
+        self.said, self.details = "", ()
         self.remarks = remarks if board is None else tuple(in_frames(said, board) for said in remarks)
 
     def _open_run(self) -> Path:
@@ -918,11 +935,25 @@ def _cost_of(needs: Needs) -> Cost:
     calls = {kind: sum(need.calls for need in needs.needs if need.kind == kind) for kind in ("pictures", "answers")}
     lines = []
     for need in needs.needs:
-        price = "free" if need.cost == 0.0 else "price unknown" if need.cost is None else f"about ${need.cost:.2f}"
+        price = (
+            "by hand"
+            if _by_hand(need.name)
+            else "free"
+            if need.cost == 0.0
+            else "price unknown"
+            if need.cost is None
+            else f"about ${need.cost:.2f}"
+        )
         lines.append(
             f"{need.kind} by {need.name}: at most {need.calls:,}, {price}" + (f" ({need.note})" if need.note else "")
         )
-    return Cost(dollars=needs.cost, lines=tuple(lines), **calls)
+    by_hand = any(need.calls and _by_hand(need.name) for need in needs.needs)
+    return Cost(dollars=needs.cost, lines=tuple(lines), by_hand=by_hand, **calls)
+
+
+def _by_hand(name: str) -> bool:
+    """Return whether a plug-in's replies are carried by a person, by its name: `vector:paste`."""
+    return name.partition(":")[2].partition(":")[0] in load_config("vector.yaml")["by_hand"]
 
 
 def text_of(told: PastedStory) -> str:

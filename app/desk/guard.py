@@ -28,6 +28,7 @@ MOST_FILES: Mapping[str, int] = MappingProxyType(
         "api/own": 60_000_000,
         "api/import": 60_000_000,
         "api/drawing": 6 * MOST_DRAWING,
+        "api/export": 10_000_000,
         "api/reply": 6 * MOST_REPLY,
     }
 )

@@ -8,7 +8,9 @@ import socket
 import sys
 import threading
 import webbrowser
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import quote
 
 from katha.app.desk.guard import Guard
@@ -19,6 +21,38 @@ from katha.installing import install_line
 
 HOST = "127.0.0.1"
 _STOP_SECONDS = 3.0
+_PORTS = range(20_000, 32_000)
+"""Below those that systems give out by themselves."""
+
+
+def _listening(room: Room, port: int) -> socket.socket:
+    """Return a socket that listens on loopback; without a port at the folder's own, where a browser gives back what it
+    kept while no desk was open.
+
+    Raises:
+        UsageError: the port that was told is taken.
+    """
+    usual = _PORTS[zlib.crc32(os.fsencode(room.front.home.absolute())) % len(_PORTS)]
+    if not port:
+        with suppress(OSError):
+            return _bound(usual)
+    try:
+        return _bound(port)
+    except OSError as error:
+        said = f"Port {port} of this machine cannot be used: {error.strerror}."
+        raise UsageError(said, hint="Leave --port out, and a free one is taken.") from error
+
+
+def _bound(port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((HOST, port))
+        made.listen(128)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def serve(
@@ -29,7 +63,7 @@ def serve(
     A step that takes long (a frame of a large model) is left where it is: its run goes on from the step before.
 
     run: the board that the address leads to; empty for the list of boards.
-    port: 0 for any that is free. browse: open a browser on it. ready: hears the address, with its token.
+    port: 0 for the folder's own, or any that is free. browse: open a browser on it. ready: hears the address.
 
     Raises:
         MissingExtraError: the extra `desk` is not installed. UsageError: the port is taken.
@@ -41,14 +75,7 @@ def serve(
     except ImportError as error:
         hint = f"Install it: {install_line('desk')}."
         raise MissingExtraError(f"The desk needs {error.name!r}, which is not installed.", hint=hint) from error
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((HOST, port))
-        except OSError as error:
-            said = f"Port {port} of this machine cannot be used: {error.strerror}."
-            raise UsageError(said, hint="Leave --port out, and a free one is taken.") from error
-        listening.listen(128)
+    with _listening(room, port) as listening:
         own, token = listening.getsockname()[1], new_token()
         address = f"http://{HOST}:{own}/{token}/{f'#/board/{quote(run)}' if run else ''}"
         config = uvicorn.Config(

@@ -36,13 +36,14 @@ class Working(BaseModel):
 
 
 class Spending(BaseModel):
-    """Dollars and calls that were paid for, and the limit in dollars, if there is one."""
+    """Dollars and calls that were paid for, the limit in dollars, if there is one, and exchanges with a chat window."""
 
     model_config = ConfigDict(frozen=True)
 
     dollars: float
     calls: int
     limit: float | None = None
+    by_hand: int = 0
 
 
 class Begun(BaseModel):
@@ -115,7 +116,8 @@ class Room:
     @property
     def spent(self) -> Spending:
         """Return what was paid for since the desk was opened."""
-        return Spending(dollars=self.budget.cost, calls=self.budget.calls, limit=self.budget.max_cost)
+        by_hand = len(self.front.exchanged)
+        return Spending(dollars=self.budget.cost, calls=self.budget.paid, limit=self.budget.max_cost, by_hand=by_hand)
 
     def choices(self, *, everything: bool) -> FormChoices:
         """Return what can be chosen for a new story; looked up once."""

@@ -15,8 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
 from katha.agents.editor.edits import Edit
@@ -159,6 +160,7 @@ class _Go(_Change):
 class _Export(_Body):
     to: str = Field(max_length=40)
     options: ExportOptions = ExportOptions()
+    logo: Base64Bytes | None = None
 
 
 def new_token() -> str:
@@ -331,8 +333,9 @@ class Routes:
         return Response(data, media_type="image/png", headers={"cache-control": "no-store"})
 
     def typed(self, request: Request) -> Response:
-        """Return what was typed and not saved, by form."""
-        return _json({"forms": self._room.typed.forms(), "waiting": self._room.waiting()})
+        """Return what was typed and not saved, by form, and the name of the folder that it is of."""
+        typed = self._room.typed
+        return _json({"forms": typed.forms(), "waiting": self._room.waiting(), "home": typed.home_key})
 
     def versions(self, request: Request) -> Response:
         """Return every version of the open board."""
@@ -469,13 +472,21 @@ def _exported(body: _Export, desk: Desk) -> object:
     if body.options.audio is not None or body.options.font:
         raise UsageError("The desk reads no files of this machine for an export.", hint="Use `katha export`.")
     with tempfile.TemporaryDirectory(prefix="katha-desk-") as place:
-        name = told if (told := file_name(desk.run)).isascii() else desk.run.name
+        name = file_name(desk.run)
         suffix = FORMATS[body.to].suffix
-        made = export(desk.run, body.to, Path(place) / (f"{name}{suffix or f'_{body.to}'}"), body.options)
-        several = made.is_dir() or len(list(Path(place).iterdir())) > 1
-        data = _zipped(Path(place)) if several else made.read_bytes()
+        out, options = Path(place) / "out", body.options
+        out.mkdir()
+        if body.logo is not None:
+            logo = Path(place) / "logo"
+            logo.write_bytes(body.logo)
+            options = options.model_copy(update={"logo": logo})
+        made = export(desk.run, body.to, out / (f"{name}{suffix or f'_{body.to}'}"), options)
+        several = made.is_dir() or len(list(out.iterdir())) > 1
+        data = _zipped(out) if several else made.read_bytes()
         label = f"{name}_{body.to}.zip" if several else made.name
-    headers = {"content-disposition": f'attachment; filename="{label}"', "cache-control": "no-store"}
+    plain = label if label.isascii() else f"board{Path(label).suffix}"
+    told = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(label)}"
+    headers = {"content-disposition": told, "cache-control": "no-store"}
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 from pathlib import Path
 
@@ -18,6 +20,8 @@ class Typed:
 
     def __init__(self, home: Path) -> None:
         self._path, self._lock = home / _FILE, threading.Lock()
+        self.home_key = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
+        """A name of the folder for the browser, which keeps apart what it holds for several."""
 
     def forms(self) -> dict[str, Values]:
         """Return every form that was typed into and not saved; none where the file cannot be read."""

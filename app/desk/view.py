@@ -102,7 +102,8 @@ class ViewModel(BaseModel):
 
 
 class Sentence(ViewModel):
-    """A sentence of the story and the scene whose panel tells it; None where no panel does.
+    """A sentence of the story and the scene whose panel tells it; None where no panel does. `also`: the scenes after it
+    that tell the rest.
 
     lost: "not read" or "not drawn" where it tells something to see that no picture shows, "in part" where a picture
     has a plain stand-in for something of it.
@@ -110,6 +111,7 @@ class Sentence(ViewModel):
 
     text: str
     scene: int | None = None
+    also: tuple[int, ...] = ()
     lost: Literal["", "not read", "not drawn", "in part"] = ""
 
 
@@ -342,8 +344,13 @@ def sentences(text: str, plan: Plan) -> Iterable[Sentence]:
             ),
             default=None,
         )
+        also: list[int] = []
+        after = (scene or 0) + 1
+        while scene is not None and captions.get(after) and _words(captions[after]) < own:
+            also.append(after)
+            after += 1
         last = scene or last
-        yield Sentence(text=sentence, scene=scene, lost=lost)
+        yield Sentence(text=sentence, scene=scene, also=tuple(also), lost=lost)
 
 
 def _lost(sentence: str, known: Coverage | None) -> Literal["", "not read", "not drawn", "in part"]:

@@ -59,24 +59,26 @@ def edited(run: Run) -> bool:
     return bool(run.info.redone)
 
 
-def planned_checks(plan: Plan) -> tuple[Check, ...]:
-    """Return what can be checked before a board is finished: the sentences and the plain shapes."""
-    return (*_sentences(plan.coverage), *_plain(plan), *_left_out(plan))
+def planned_checks(plan: Plan, *, looked: bool = False) -> tuple[Check, ...]:
+    """Return what can be checked before a board is finished: the sentences and the plain shapes; looked: a model that
+    can answer for a viewer was asked about the pictures."""
+    return (*_sentences(plan.coverage, looked=looked), *_plain(plan), *_left_out(plan))
 
 
 def checks_of(run: Run) -> tuple[Check, ...]:
     """Return what can be checked of a finished board."""
-    return (*planned_checks(run.plan), *_asked(run), *_bridges(run))
+    return (*planned_checks(run.plan, looked=bool(viewers(run))), *_asked(run), *_bridges(run))
 
 
-def _sentences(known: Coverage | None) -> Iterable[Check]:
+def _sentences(known: Coverage | None, *, looked: bool) -> Iterable[Check]:
     if known is None or not known.visible:
         return
     lost = (*known.not_drawn, *known.in_part)
-    said = f"{known.whole} of {known.visible} sentences that can be shown have a picture"
+    said = f"{known.whole} of {known.visible} sentences that can be shown were given a frame"
     if known.in_part:
-        said += f" that shows all of it; {len(known.in_part)} in part"
-    yield Check(name="sentences", said=f"{said}.", points=tuple(Point(words=one) for one in lost), good=not lost)
+        said += f" for all of it; {len(known.in_part)} in part"
+    said += "." if looked else ". Nobody has checked whether the pictures show them: look."
+    yield Check(name="sentences", said=said, points=tuple(Point(words=one) for one in lost), good=not lost)
 
 
 def _plain(plan: Plan) -> Iterable[Check]:

@@ -96,6 +96,7 @@ class Budget:
             raise UsageError(f"A budget is a number of US dollars, not {max_cost}.", hint="For example --max-cost 5.")
         self.max_calls, self.max_cost = max_calls, max_cost
         self.calls, self.cost, self.stopped = 0, 0.0, False
+        self.paid = 0  # the calls that cost something
         self._granted, self._expected = 0, 0.0
         self._within = within
         self._settled = threading.Condition()
@@ -172,6 +173,7 @@ class Budget:
                 self._granted -= 1
                 self._expected -= each
             self.calls += 1
+            self.paid += cost > 0
             self.cost += cost
             self._settled.notify_all()
 

@@ -257,7 +257,7 @@ def _told(plan: Plan) -> str:
     for row in whole["characters"]:
         for name in ("anchor_prompt", "reference", "first_look"):
             row.pop(name, None)
-    for row in (whole["visual"] or {}).get("props", ()):
+    for row in (whole.get("visual") or {}).get("props", ()):
         for name in ("reference", "first_look"):
             row.pop(name, None)
     return json.dumps(_filled(whole), ensure_ascii=False, indent=None, separators=(",", ":"))

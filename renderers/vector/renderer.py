@@ -67,6 +67,7 @@ class VectorRenderer(Renderer):
         if not argument:
             raise UsageError("The renderer 'vector' needs a model.", hint="For example vector:anthropic:MODEL.")
         by_hand = argument.partition(":")[0] in load_config("vector.yaml")["by_hand"]
+        self.metered = not by_hand
         served = ":" in argument and argument.partition(":")[0] != "local" and not by_hand
         given: dict[str, Any] = {"base_url": asked.base_url, "timeout": asked.timeout} if served else {}
         if by_hand:

@@ -327,6 +327,10 @@ def test_what_a_renderer_cannot_follow_is_said(out: Path) -> None:
     edit(out, ChangeFrame(frame=2, prompt="Somebody sleeps."))
     done = edit(out, ChangeCharacter(name="lion", color="red"))
     assert "No word for lion was found in the prompt of frame 2: write it there yourself." in done.remarks
+    edit(out, ChangeCharacter(name="lion", new_name="Mr Green", kind="man"))
+    edit(out, ChangeFrame(frame=2, prompt="Mr Green sits down.", characters=["Mr Green"]))
+    done = edit(out, ChangeCharacter(name="Mr Green", age="old"))
+    assert not [said for said in done.remarks if "frame 2" in said and "No word" in said], "his name stands there"
 
 
 @pytest.mark.parametrize("sha256", ["0" * 64, "../../run"])

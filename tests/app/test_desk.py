@@ -244,16 +244,27 @@ def test_an_export_is_a_download_with_a_name_of_its_own(drawn: DeskProcess) -> N
     import pypdf
 
     reply = drawn.post("export", to="pdf", options={"layout": "book"})
-    assert reply.headers["content-disposition"] == 'attachment; filename="The_Lion_and_the_Mouse.pdf"'
+    assert 'filename="The_Lion_and_the_Mouse.pdf"' in reply.headers["content-disposition"]
     assert len(pypdf.PdfReader(io.BytesIO(reply.body)).pages) >= 6
     folder = drawn.post("export", to="png")
-    assert folder.headers["content-disposition"].endswith('_png.zip"')
-    title = next(drawn.home.glob("*/storyboard.json")).with_name("title.txt")
-    for called, name in (("The Violin", "The_Violin.csv"), ("\u72d0\u72f8", "The_Lion_and_the_Mouse.csv")):
-        title.write_text(called, "utf-8")
-        listed = drawn.post("export", to="shots")
-        assert listed.headers["content-disposition"] == f'attachment; filename="{name}"'
-    title.unlink()
+    assert folder.headers["content-disposition"].endswith("_png.zip")
+    drawn.post("rename", title="Löwe & Maus")
+    try:
+        renamed = drawn.post("export", to="shots").headers["content-disposition"]
+        assert renamed.endswith("filename*=UTF-8''L%C3%B6we_Maus.csv")
+    finally:
+        drawn.post("rename", title="")
+    logo = base64.b64encode(picture_file("PNG")).decode()
+    options = {"layout": "list", "landscape": True, "date": "1 May"}
+    listed = pypdf.PdfReader(io.BytesIO(drawn.post("export", to="pdf", options=options, logo=logo).body))
+    box = listed.pages[0].mediabox
+    assert box.width > box.height
+    assert "1 May" in listed.pages[0].extract_text()
+    without = drawn.post("export", to="pdf", options=options)
+    assert len(listed.pages[0].images) == len(pypdf.PdfReader(io.BytesIO(without.body)).pages[0].images) + 1
+    assert (
+        "logo" in drawn.post("export", to="pdf", options=options, logo=base64.b64encode(b"no").decode()).json["error"]
+    )
     assert drawn.post("export", to="pdf", options={"font": ["/etc/passwd"]}).status == 400
     assert drawn.post("export", to="../x").status == 400
 
@@ -810,6 +821,14 @@ def test_a_change_of_a_long_board_does_only_what_it_touches(tmp_path: Path, monk
     now = {path.name: path.stat().st_mtime_ns for path in (run / "panels").iterdir()}
     assert {name: now[name] for name in pictures} == pictures
     assert len(now) == len(pictures) + 1
+
+
+def test_a_sentence_in_two_frames_names_both() -> None:
+    text = "A fox saw a crow. The fox took the cheese from the crow and hid it in a cave. It rained."
+    said = ("A fox saw a crow.", "The fox took the cheese from the crow.", "The fox hid it in a cave.", "It rained.")
+    panels = [{"prompt": words, "caption": words} for words in said]
+    plan = Plan.model_validate({"story_id": "s", "planner": "p", "panels": panels})
+    assert [(one.scene, one.also) for one in sentences(text, plan)] == [(1, ()), (2, (3,)), (4, ())]
 
 
 def test_a_sentence_leads_to_the_first_frame_that_tells_some_of_it() -> None:

@@ -55,7 +55,10 @@ def test_the_stand_in_gives_no_grade(browser: Chrome, tmp_path: Path) -> None:
             assert praise not in text, praise
         coverage = json.loads((run / "plan.json").read_text())["coverage"]
         whole = coverage["drawn"] - len(coverage.get("in_part", ()))
-        assert f"{whole} of {coverage['visible']} sentences" in page("#verdict").text
+        assert (
+            f"{whole} of {coverage['visible']} sentences that can be shown were given a frame" in page("#verdict").text
+        )
+        assert "Nobody has checked whether the pictures show them" in page("#verdict").text
         assert "no viewer was asked" in page("#weakest").text
         assert faults(page) == []
         header = (run / "report.html").read_text().partition("</header>")[0].partition("<body")[2]

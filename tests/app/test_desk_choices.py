@@ -95,6 +95,16 @@ def test_what_goes_with_a_renderer_comes_with_it() -> None:
         chosen(OWN, "os:system", "", "")
 
 
+def test_a_chat_window_is_chosen_without_a_key_and_plans_as_well() -> None:
+    own, hand, *_ = choices_of(OWN).drawers
+    assert (own.name, hand.name, hand.price, hand.lacks) == (OWN.renderer, "vector:paste", 0.0, "")
+    assert hand.label == "a chat window, by copy and paste (free)"
+    picked = chosen(OWN, "vector:paste", "", "")
+    wanted = {"planner": "gemma-st:paste", "judges": ("none",), "mode": "base", "seeds": (42,)}
+    assert {name: picked[name] for name in wanted} == wanted
+    assert "planner" not in chosen(OWN, "", "", "")
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("profile")) as driver:

@@ -17,7 +17,7 @@ from desk_page import LIMIT, Page, faults
 from PIL import Image
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 pytestmark = pytest.mark.browser
 HOSTILE = """<script>document.title='owned'</script><img src=x onerror="document.title='owned'">"""
@@ -55,6 +55,8 @@ def desk(home: Path) -> Iterator[DeskProcess]:
 
 def told_and_drawn(page: Page) -> None:
     """Paste a story, read, draw and review it as a person does, and accept the second bridge."""
+    page.click("#story button[type=submit]")
+    assert "Paste a story first" in str(page("#story [name=text]").get_property("validationMessage"))
     page.fill("#story [name=title]", TITLE)
     page.fill("#story [name=text]", STORY)
     page.fill("#story [name=panels]", "5")
@@ -65,6 +67,8 @@ def told_and_drawn(page: Page) -> None:
     review = page.shown("#review")
     assert len(page.all("#review .takes li")) == 2
     assert "What was asked about the pictures alone" in review.text
+    assert "Leave the board as it is" in review.text
+    assert "so that no frame goes in that you have not seen" in review.text
     assert faults(page) == []
     page.click("#review .takes li:nth-child(2) input")
     page.click("[data-choice=accept]")
@@ -287,6 +291,7 @@ def test_a_locked_frame_keeps_its_picture_and_says_so(page: Page) -> None:
     page.changed(lambda: page.click("#edit [value=save]"))
     assert page.pictures() == before
     assert "its picture stays" in page("#status").text
+    assert "Read again" not in page("#status").text
     page.changed(lambda: page.click('.card[data-number="2"] [data-act=lock]'))
 
 
@@ -637,7 +642,19 @@ def test_a_text_file_is_opened_in_its_encoding_and_names_are_ordered_as_told(pag
     page("#story [name=file]").send_keys(str(tmp_path / "wide.txt"))
     page.until("document.querySelector('#story').elements.text.value === 'Zoë ran. It rained.'")
     page("#story [name=file]").send_keys(str(tmp_path / "old.txt"))
-    page.until("document.querySelector('#alert').textContent.includes('old.txt is not in UTF-8')")
+    page.until("document.querySelector('#alert').textContent.includes('old.txt is a text in an old encoding')")
+    Image.new("RGB", (9, 9)).save(tmp_path / "drawn.png")
+    (tmp_path / "named.txt").write_bytes((tmp_path / "drawn.png").read_bytes())
+    (tmp_path / "paged.txt").write_bytes(b"%PDF-1.7 ...")
+    (tmp_path / "packed.txt").write_bytes(b"PK\x03\x04....")
+    (tmp_path / "odd.txt").write_bytes(b"\x00\x01\x02 odd")
+    kinds = {"drawn.png": "a picture", "named.txt": "a picture", "paged.txt": "a PDF", "packed.txt": "an archive"}
+    for name, kind in (kinds | {"odd.txt": "a file of a program"}).items():
+        page("#story [name=file]").send_keys(str(tmp_path / name))
+        page.until("document.querySelector('#alert').textContent.includes(arguments[0])", f"{name} is {kind}")
+        page.until("document.querySelector('#story [name=file]').value === ''")
+        assert ("drawn already" in page("#alert").text) is (kind in ("a picture", "a PDF"))
+        assert page("#story [name=text]").get_property("value") == "Zoë ran. It rained."
     page.click("#bring summary")
     for at in (1, 2, 3):
         image = Image.linear_gradient("L").resize((90, 60)).convert("RGB")
@@ -687,11 +704,19 @@ def test_a_board_is_imported_and_a_stopped_run_goes_on(page: Page, tmp_path: Pat
 def test_an_export_is_downloaded_and_nothing_is_lost_by_a_kill(page: Page, home: Path, tmp_path: Path) -> None:
     page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     page.click("[data-do=export]")
+    Select(page("#export [name=layout]")).select_by_value("list")
+    Select(page("#export [name=turn]")).select_by_value("landscape")
+    page.fill("#export [name=date]", "1 May 2031")
+    assert not page("#export [name=author]").is_displayed()
     page.click("#export [value=save]")
     WebDriverWait(page.driver, LIMIT, 0.1).until(lambda _: list(tmp_path.glob("*.pdf")))
     (made,) = tmp_path.glob("*.pdf")
+    box = pypdf.PdfReader(made).pages[0].mediabox
+    assert box.width > box.height
+    assert made.stem == "The_Lion_Mouse", "the title, as a file is called"
     text = " ".join(sheet.extract_text() for sheet in pypdf.PdfReader(made).pages)
     assert "Mine." in text
+    assert "1 May 2031" in text
     before = page.desk.page()["board"]
     assert page.desk.end(signal.SIGKILL) == -signal.SIGKILL
     page.until("document.body.dataset.ready === 'lost'")
@@ -843,6 +868,12 @@ def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Pat
         page.click("#exchange button[type=submit]")
         assert "it holds no JSON object" in page.shown("#exchange .problem").text
         assert page("#exchange [name=reply]").get_attribute("value") == ""
+        assert page.shown("#spent").text == "1 exchange by hand."
+        page.click("#exchange-whole summary")
+        assert page.shown("#exchange [name=whole]").get_attribute("value") == prompt, "for a chat that was closed"
+        page.click("#exchange-copy-whole")
+        page.until("document.querySelector('#exchange-copy-whole').textContent === 'Copied'")
+        assert faults(page) == []
         resize(browser, 390, 844)
         assert page.until("document.documentElement.scrollWidth <= 390")
         resize(browser, 1440, 1000)
@@ -851,3 +882,39 @@ def test_a_chat_window_is_asked_by_copy_and_paste(browser: Chrome, tmp_path: Pat
         page.idle()
         assert "Stopped" in page("#status").text or "Stopped" in page("#alert").text
         assert "A fox saw a crow" in (page("#story [name=text]").get_attribute("value") or "")
+
+
+def test_what_is_typed_after_the_desk_is_gone_is_given_back(browser: Chrome, tmp_path: Path) -> None:
+    resize(browser, 1440, 700)
+    sent = "JSON.stringify(Object.keys(localStorage).filter(k => k.startsWith('katha desk')))"
+    with DeskProcess(tmp_path, *WORDS[:-4], "--mode", "base", "--size", "384x256") as desk:
+        desk.post("draw", story={"title": "Crow", "text": "A crow drank. A fox came. The crow flew away.", "panels": 3})
+        assert desk.until("idle")["failed"] == ""
+        page = Page(browser, desk)
+        page.go("#/board/Crow/frame/2/edit")
+        page.ready()
+        page.fill("#edit [name=notes]", "Kept by the desk.")
+        page.until(f"{sent} === '[]'")
+        assert desk.end(signal.SIGKILL) == -signal.SIGKILL
+        page.until("document.body.dataset.ready === 'lost'")
+        page.fill("#edit [name=dialogue]", "Kept by the browser.")
+        page.click("#edit [value=save]")
+        said = page.shown("#edit .row > .problem")
+        page.until("document.querySelector('#edit .problem').textContent.includes('kept in this browser')")
+        assert "Failed to fetch" not in page.driver.execute_script("return document.body.innerText")
+        within = "(({top, bottom}) => top >= 0 && bottom <= innerHeight)(arguments[0].getBoundingClientRect())"
+        assert page.until(within, said), "beside Save, in sight"
+        assert page("#edit [value=save]").get_property("disabled") is False
+    with DeskProcess(tmp_path, *WORDS) as again:
+        assert again.port == desk.port
+        page.until("document.querySelector('#alert').textContent.includes('closed')")  # this is the old one's page
+        page = Page(browser, again)
+        page.go("#/board/Crow/frame/2/edit")
+        page.ready()
+        told = "['notes', 'dialogue'].map(n => document.querySelector('#edit form').elements[n].value).join('|')"
+        page.until(f"{told} === 'Kept by the desk.|Kept by the browser.'")
+        assert "not saved" in page.shown("#edit .typed").text
+        page.until(f"{sent} === '[]'")
+        assert "Kept by the browser." in (again.home / "typed.json").read_text("utf-8")
+        page.changed(lambda: page.click("#edit [value=save]"))
+        assert "Kept by the browser." in page('.card[data-number="2"]').text

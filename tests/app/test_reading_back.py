@@ -63,7 +63,7 @@ def test_the_report_shows_no_recoverability_and_no_stg(made: tuple[Path, str]) -
     )
     assert "Pictures read back as meant" not in page.partition("</header>")[0]  # it is the stand-in's, of itself
     assert "%" not in page.partition("</header>")[0]
-    assert "sentences that can be shown have a picture" in page
+    assert "sentences that can be shown were given a frame" in page
     assert "No recoverability and no STG: sketch-reader cannot measure them" in page
     for gone in (
         "Semantic Trajectory Gap",

@@ -218,7 +218,8 @@ def test_a_program_sees_what_waits_and_brings_the_reply_or_ends_the_wait(tmp_pat
         bring(tmp_path, "001", " \n")
     bring(tmp_path, "001", "I cannot.")
     again = waits("no JSON object")
-    assert (again.number, again.pictures, "Draw a fox." in again.text) == ("001", (), False)
+    assert (again.number, again.pictures, "Draw a fox." in again.text) == ("001", first.pictures, False)
+    assert again.whole == first.text, "a chat that was closed can be begun anew"
     bring(tmp_path, "001", 'Here: {"a": 1}')
     thread.join(20)
     assert got == ['{"a": 1}']

@@ -101,11 +101,12 @@ class DeskProcess:
         return reply.json
 
     def until(self, wanted: str) -> Any:
-        """Wait for the progress to be `idle` or to ask (`asks`), as the page waits; gives it."""
+        """Wait for the progress to be `idle`, to ask (`asks`), or to be idle or wait for a chat window's reply
+        (`exchange`), as the page waits; gives it."""
         known, end = "", time.monotonic() + _LIMIT
         while time.monotonic() < end:
             now = self.ask("GET", f"api/progress?known={known}").json
-            if now["asks"] if wanted == "asks" else not now["running"]:
+            if now["asks"] if wanted == "asks" else not now["running"] or (wanted == "exchange" and now["exchange"]):
                 return now
             assert wanted != "asks" or now["running"], now
             known = now["ticks"]

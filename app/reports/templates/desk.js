@@ -1,5 +1,5 @@
 // The desk: follows the work that is under way, shows the board that the address names, and does what a person asks for.
-import { $, $$, alarm, at, get, h, here, Left, post, problem, Refused, say, show } from "./desk_parts.js";
+import { $, $$, alarm, at, get, Gone, h, here, Left, post, problem, Refused, say, show } from "./desk_parts.js";
 import { makeDraggable, showBoard, showDrawn, showFrame, showReview } from "./desk_board.js";
 import { agreed, Forms } from "./desk_forms.js";
 import { showSpent } from "./desk_choices.js";
@@ -28,7 +28,7 @@ async function changing(name, body) {
   const price = body.edits?.every((item) => ["lock", "talk"].includes(item.op)) ? { free: true } : page.price;
   try {
     await work(name, { ...body, base: page.version, agreed: await agreed(price) });
-    say((page.remarks || []).join(" "));
+    say([page.said, ...(page.remarks || [])].filter(Boolean).join(" "), page.details || []);
   } catch (error) {
     if (error.stale) await refresh();
     throw error;
@@ -60,7 +60,7 @@ async function tried(act) {
   try { await act(); } catch (error) {
     if (error instanceof Left) return;
     alarm(error.message);
-    await refresh();
+    if (!(error instanceof Gone)) await refresh();
   }
 }
 
@@ -87,7 +87,6 @@ const acts = {
 makeDraggable($("#cards"), (from, to) => tried(async () => {
   await desk.change([{ op: "move", frame: from, to }]);
   $(`.card[data-number="${to}"] .handle`)?.focus();
-  say(`Frame ${from} is number ${to} now.`);
 }), say);
 
 const doing = {
@@ -128,7 +127,7 @@ function honour() {
   const now = route(), [selector, open] = OPEN[now.dialog] || ["", null], moved = honoured !== location.hash;
   if (moved) for (const dialog of $$("dialog[open]")) if (!dialog.matches(selector || "#agree")) dialog.close();
   if (moved && now.frame) several.reveal(now.frame);
-  showFrame(now.frame, moved);
+  showFrame(now.frame, moved && !progress.exchange);
   // Whoever works by keyboard goes on where the dialog was opened.
   if (opened && !now.dialog) returnTo = opened;
   opened = now.dialog ? `${now.dialog}${now.frame ?? ""}` : "";
@@ -188,7 +187,7 @@ function leave(words) {
 
 // Why a board cannot be changed now; nothing where it can.
 function busy(board) {
-  if (progress.asks) return "The board can be changed when you have chosen.";
+  if (progress.asks) return "The board can be changed when you have chosen: “Leave the board as it is” is enough.";
   if (progress.running) return progress.waits ? `The board can be changed when it has had its turn, behind “${progress.waits}”.` : "The board can be changed when this is done.";
   return board && !board.finished ? "The board can be changed when it is finished: go on with it." : "";
 }
@@ -231,26 +230,50 @@ function showExchange(asked) {
   show(form, Boolean(asked));
   if (!asked || key === exchanged) { exchanged = key; return; }
   exchanged = key;
+  forms.asked();
   form.elements.prompt.value = asked.text;
   form.elements.reply.value = "";
   $("#exchange-title").textContent = `Exchange ${Number(asked.number)}: ask your assistant`;
+  form.elements.whole.value = asked.whole;
+  $("#exchange-whole").open = false;
+  show($("#exchange-whole"), Boolean(asked.problem));
   $("#exchange-note").textContent = asked.problem ? "Give this to the same chat." : `Copy the prompt into a new chat${asked.pictures.length ? ", attach the pictures" : ""}, and bring the whole reply back.`;
   $("#exchange-copy").textContent = "Copy the prompt";
+  $("#exchange-copy-whole").textContent = "Copy the whole prompt";
   problem(form, asked.problem ? `That reply cannot be used: ${asked.problem}` : "");
   $("#exchange-pictures").replaceChildren(...asked.pictures.map((name, index) => h("li", {},
     h("a", { href: at(`paste/${name}`), download: name }, h("img", { src: at(`paste/${name}`), alt: `Picture ${index + 1} of the prompt` }), h("span", {}, `Save picture ${index + 1}`)))));
   $("#exchange-title").focus({ preventScroll: true });
+  $("#progress").scrollIntoView({ block: "nearest" });
 }
-$("#exchange-copy").addEventListener("click", () => tried(async () => {
-  const field = $("#exchange").elements.prompt;
-  field.select();
-  try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
-  $("#exchange-copy").textContent = "Copied";
-}));
+for (const [button, name] of [["#exchange-copy", "prompt"], ["#exchange-copy-whole", "whole"]]) {
+  $(button).addEventListener("click", () => tried(async () => {
+    const field = $("#exchange").elements[name];
+    field.select();
+    try { await navigator.clipboard.writeText(field.value); } catch { document.execCommand("copy"); }
+    $(button).textContent = "Copied";
+  }));
+}
 $("#exchange").addEventListener("submit", (event) => {
   event.preventDefault();
   tried(async () => { await post("reply", { number: progress.exchange.number, text: $("#exchange").elements.reply.value }); });
 });
+
+// While nobody answers it is said on the page and in the dialog that is open, and no work is waited for.
+function lost(error) {
+  const first = document.body.dataset.ready !== "lost", open = $("dialog[open]:not(#agree)");
+  document.body.dataset.ready = "lost";
+  alarm(error.message);
+  if (!(error instanceof Gone)) return;
+  for (const item of waiting.splice(0)) item.reject(error);
+  if (first && open) problem(open, error);
+}
+
+function found() {
+  alarm("");
+  const open = $("dialog[open]:not(#agree)");
+  if (open) problem(open, "");
+}
 
 async function follow() {
   let ticks = "", seen = "";
@@ -260,7 +283,7 @@ async function follow() {
       const now = await get(`api/progress?known=${ticks}`, { signal: left });
       if (run !== here.run) throw new Left();
       progress = now;
-      if (document.body.dataset.ready === "lost") alarm("");
+      if (document.body.dataset.ready === "lost") found();
       const planned = progress.stages.some((stage) => stage.stage === "plan" && stage.finished);
       const others = progress.working.map((item) => `${item.run} ${item.asks}`).join();
       const key = [run, progress.ended, progress.asks, progress.running, progress.name, planned, others, progress.running ? "" : progress.ticks].join();
@@ -295,8 +318,7 @@ async function follow() {
         continue;
       }
       if (error instanceof Refused && run) { leave(error.message); continue; }
-      document.body.dataset.ready = "lost";
-      alarm(error instanceof Refused ? error.message : "The desk does not answer. Start `katha desk` again and open the address that it prints; nothing is lost.");
+      lost(error);
       await new Promise((resolve) => setTimeout(resolve, 1500));
     }
   }

@@ -11,8 +11,9 @@ const STATUS = { open: "open", changes: "to be changed", approved: "approved" };
 // The number of the frame that tells a sentence, which leads to it; where none does, a way to add one.
 function whereTold(item, tell) {
   const { frame, lost, text, after } = item, label = lost || "no panel";
-  if (!tell) return h("span", { class: "where" }, frame ?? label);
-  return frame ? h("a", { class: "where", href: address({ run: here.run, frame }), "aria-label": `Frame ${frame}` }, frame)
+  const shown = frame ? [frame, ...item.others].join(", ") : label;
+  if (!tell) return h("span", { class: "where" }, shown);
+  return frame ? h("a", { class: "where", href: address({ run: here.run, frame }), "aria-label": `Frame ${shown}` }, shown)
     : h("button", { type: "button", class: "where", "data-focus": `tell${text}`, "aria-label": `${label}: add a frame that tells “${text}”`, onclick: () => tell(text, after) }, label);
 }
 
@@ -20,14 +21,14 @@ function whereTold(item, tell) {
 // frame for a sentence that has none.
 export function toldList(place, board, tell = null) {
   const story = board.story, unread = story.filter((sentence) => sentence.scene === null).length;
-  const counted = unread === 0 ? "Every sentence has a panel that tells it."
+  const counted = unread === 0 ? (board.checks.some((check) => check.name === "left-out") ? "" : "Every sentence was given a frame. Nobody has checked whether the pictures show them: look.")
     : `${unread} of ${story.length} sentences ${unread === 1 ? "has" : "have"} no panel that tells ${unread === 1 ? "it" : "them"}.`;
-  const notes = board.read.length ? board.read : [counted];
+  const notes = board.read.length ? board.read : [counted].filter(Boolean);
   let after = 0;
   const rows = story.map((item) => {
     const frame = frameOf(board, item.scene)?.number;
     after = frame ?? after;
-    return { ...item, frame, after };
+    return { ...item, frame, after, others: (item.also || []).map((scene) => frameOf(board, scene)?.number).filter(Boolean) };
   });
   rows.push(...notes.map((note) => ({ note })));
   fill(place, rows, (item, at) => at + JSON.stringify(item), (item) => (item.note ? h("p", { class: "note" }, item.note)
@@ -241,14 +242,14 @@ export function showReview(review, board, choose) {
     questions(review.viewed ? review.asked : [], proposed),
     h("h3", {}, "A frame in between may help. Choose one:"),
     h("ol", { class: "takes" }, takes),
-    h("p", {}, review.accepts ? `On its own, katha would insert ${proposed}.` : "On its own, katha would leave the board as it was."),
+    h("p", {}, `${review.accepts ? `katha proposes to insert ${proposed}` : "katha proposes to leave the board as it is"}. It waits for you here, so that no frame goes in that you have not seen. If you are in doubt, leave it: a bridge can be drawn and put in at any time.`),
     ...(review.viewed ? [h("details", {}, h("summary", {}, "Why"), h("p", {}, review.reason), h("p", {}, review.rule))] : []),
     h("div", { class: "row" },
       h("button", { type: "button", class: review.accepts ? "main" : "", "data-choice": "accept", onclick: () => {
         const name = chosen(), first = review.takes.find((take) => take.proposed);
         choose(first && name === first.name ? { action: "accept" } : { action: "choose", candidate: name });
       } }, "Insert it"),
-      h("button", { type: "button", class: review.accepts ? "" : "main", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it was")),
+      h("button", { type: "button", class: review.accepts ? "" : "main", "data-choice": "reject", onclick: () => choose({ action: "reject" }) }, "Leave the board as it is")),
     h("div", { class: "form rewrite" },
       h("label", {}, "Or say what the frame is to show", prompt),
       h("div", { class: "row" }, h("button", { type: "button", "data-choice": "edit", onclick: () => choose({ action: "edit", prompt: prompt.value }) }, "Draw that instead"))));

@@ -51,15 +51,16 @@ export class Choices {
     if (!this.known) return;
     const { drawers, lookers } = this.known;
     const lacking = (one) => (one.lacks ? `not here: ${one.lacks}` : one.about);
-    this.fill("renderer", drawers.map((one, at) => ({ value: at ? one.name : "", label: `${one.name} (${lacking(one)})`, disabled: Boolean(one.lacks) && at > 0 })));
+    this.fill("renderer", drawers.map((one, at) => ({ value: at ? one.name : "", label: one.label || `${one.name} (${lacking(one)})`, disabled: Boolean(one.lacks) && at > 0 })));
     const drawer = this.drawer(), family = drawer.name.split(":")[0];
     const reads = (one) => !one.only || one.only === family;
     this.fill("judge", lookers.map((one, at) => ({
       value: at ? one.name : "", label: `${one.name} (${reads(one) ? lacking(one) : "cannot read these pictures"})`, disabled: at > 0 && (Boolean(one.lacks) || !reads(one)),
     })));
     this.fill("size", drawer.sizes.length ? drawer.sizes.map((one) => ({ value: one.value, label: one.label })) : [{ value: "", label: "as it draws" }]);
-    const looker = lookers.find((one) => one.name === this.form.elements.judge.value) || lookers[0];
-    $("#how-said").textContent = `${drawer.name}, ${dollars(drawer.price)}${drawer.price ? " a picture" : ""}`;
+    const nobody = drawer.label && lookers.find((one) => one.name === "none");  // a chat window is not asked to look
+    const looker = lookers.find((one) => one.name === this.form.elements.judge.value) || nobody || lookers[0];
+    $("#how-said").textContent = drawer.label || `${drawer.name}, ${dollars(drawer.price)}${drawer.price ? " a picture" : ""}`;
     if (this.whole) $("#how-note").textContent = looker && !reads(looker) ? `${looker.name} cannot read what ${drawer.name} draws: choose who looks.` : "";
     this.showLooks();
   }
@@ -78,9 +79,11 @@ export class Choices {
   }
 }
 
-// What was paid since the desk was opened.
+// What was paid since the desk was opened, and what a person carried.
 export function showSpent(spent) {
-  const told = spent && (spent.dollars > 0 || spent.calls > 0 || spent.limit !== null);
-  show($("#spent"), Boolean(told));
-  if (told) $("#spent").textContent = `Spent since the desk was opened: $${spent.dollars.toFixed(2)}${spent.limit === null ? "" : ` of $${spent.limit.toFixed(2)}`}, ${spent.calls} paid call${spent.calls === 1 ? "" : "s"}.`;
+  const paid = spent && (spent.dollars > 0 || spent.calls > 0 || spent.limit !== null), told = [];
+  if (paid) told.push(`Spent since the desk was opened: $${spent.dollars.toFixed(2)}${spent.limit === null ? "" : ` of $${spent.limit.toFixed(2)}`}, ${spent.calls} paid call${spent.calls === 1 ? "" : "s"}.`);
+  if (spent?.by_hand) told.push(`${spent.by_hand} exchange${spent.by_hand === 1 ? "" : "s"} by hand.`);
+  show($("#spent"), told.length > 0);
+  $("#spent").textContent = told.join(" ");
 }

@@ -3,7 +3,7 @@ import { SHOT } from "./desk_board.js";
 import { DrawingForm } from "./desk_drawing.js";
 import { OwnForm } from "./desk_own.js";
 import { PenForm } from "./desk_pen.js";
-import { $, $$, at as about, h, image, Left, openDialog, picture, post, problem, sendPicture, show } from "./desk_parts.js";
+import { $, $$, at as about, base64, h, image, Left, openDialog, picture, post, problem, rowOf, sendPicture, show } from "./desk_parts.js";
 import { closes, go, route } from "./desk_route.js";
 import { forgetForm, holdForm, keepTyped, typedAt, typedKeys } from "./desk_typed.js";
 
@@ -120,22 +120,25 @@ export class Forms {
   }
 
   // While work is under way the buttons of a dialog wait; what fails is told in it, and what was typed stays. It makes
-  // way for a picture that is drawn, and comes back where the board could not be judged with it.
+  // way for a picture that is drawn, and for what a chat window is asked, and comes back where that comes to nothing.
   async attempt(dialog, work, { close = true } = {}) {
+    const taken = this.taken, was = route(), row = rowOf(dialog);
     problem(dialog, "");
     const buttons = $$("button:not(.close)", dialog);
     buttons.forEach((button) => { button.disabled = true; });
-    const taken = this.taken, was = route();
+    const back = () => { if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); } };
     this.waiting = close ? dialog : null;
+    this.attempted = dialog;
+    this.aside = false;
     try {
       await work();
-      if (close) { forgetForm($("form", dialog)); dialog.close(); }
+      if (close) { forgetForm($("form", dialog)); dialog.close(); } else if (this.aside) back();
     } catch (error) {
       if (error instanceof Left) return;
-      if (!dialog.open) { this.taken = taken; dialog.showModal(); go(was, { replace: true }); }
-      problem(dialog, error.message);
+      back();
+      problem(dialog, error, row);
     } finally {
-      this.waiting = null;
+      this.waiting = this.attempted = null;
       buttons.forEach((button) => { button.disabled = false; });
     }
   }
@@ -143,6 +146,13 @@ export class Forms {
   drawn() {
     this.waiting?.close();
     this.waiting = null;
+  }
+
+  // A chat window is asked on the page: no dialog may stand before it.
+  asked() {
+    if (!this.attempted?.open) return;
+    this.aside = true;
+    this.attempted.close();
   }
 
   edit(card) {
@@ -379,7 +389,7 @@ export class Forms {
 
   // As the renderer draws it now, where that is free and quick.
   portrait(member) {
-    const place = h("div", {}), none = () => place.replaceChildren(h("p", { class: "note" }, "No picture"));
+    const place = h("div", {}), none = () => place.replaceChildren(h("p", { class: "note" }, this.desk.page().sheet ? "On the sheet above" : "No picture"));
     place.append(h("img", { src: about(`api/portrait?name=${encodeURIComponent(member.name)}&v=${this.desk.page().version}`), alt: `${member.name}, as it is drawn`, onerror: none }), h("p", { class: "note" }, "As it is drawn"));
     return place;
   }
@@ -416,7 +426,8 @@ export class Forms {
   exportFields() {
     const to = $("#export [name=to]").value, layout = $("#export [name=layout]").value;
     for (const label of $$("#export [data-for]")) {
-      show(label, label.dataset.for.split(" ").includes(to) && (label.dataset.layout || layout) === layout);
+      const laid = to !== "pdf" || !label.dataset.layout || label.dataset.layout.split(" ").includes(layout);
+      show(label, label.dataset.for.split(" ").includes(to) && laid);
     }
   }
 
@@ -424,11 +435,17 @@ export class Forms {
     const form = $("#export form"), options = {};
     for (const label of $$("#export [data-for]").filter((item) => !item.hidden)) {
       const field = $("select, input", label);
-      if (field.value !== "") options[field.name] = field.type === "number" ? Number(field.value) : field.value;
+      if (field.type !== "file" && field.value !== "") options[field.name] = field.type === "number" ? Number(field.value) : field.value;
     }
+    const { turn, still } = options, logo = form.elements.logo.closest("label").hidden ? null : form.elements.logo.files[0];
+    delete options.turn;
+    if (turn) options[turn] = true;
+    if ("still" in options) options.still = Boolean(still);
     this.attempt($("#export"), async () => {
-      const response = await post("export", { to: form.elements.to.value, options });
-      const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"))?.[1] || "board";
+      if (logo?.size > 6000000) throw new Error("This logo is larger than 6 MB: scale it down.");
+      const response = await post("export", { to: form.elements.to.value, options, ...(logo ? { logo: await base64(logo) } : {}) });
+      const told = response.headers.get("content-disposition"), whole = /filename\*=UTF-8''([^;]+)/.exec(told)?.[1];
+      const name = whole ? decodeURIComponent(whole) : /filename="([^"]+)"/.exec(told)?.[1] || "board";
       const link = h("a", { href: URL.createObjectURL(await response.blob()), download: name });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);

@@ -36,13 +36,22 @@ export class Home {
         say(`${this.draft.board.cards.length} panels were read.`);
       });
     });
+    const text = form.elements.text;
+    text.addEventListener("invalid", () => text.setCustomValidity("Paste a story first: a few sentences are enough."));
+    $("button[type=submit]", form).addEventListener("click", () => text.setCustomValidity(""));
     form.addEventListener("input", () => this.changed());
     form.elements.file.addEventListener("change", (event) => tried(async () => {
-      const file = event.target.files[0];
+      const field = event.target, file = field.files[0];
       if (!file) return;
-      if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
-      form.elements.text.value = await readText(file);
-      this.changed();
+      try {
+        const text = await readText(file);
+        if (file.size > 200000) throw new Error("This file is longer than a story for one board: at most 200,000 bytes are read.");
+        form.elements.text.value = text;
+        this.changed();
+      } catch (error) {
+        field.value = "";
+        throw error;
+      }
     }));
     $("#draw").addEventListener("click", () => tried(() => this.draw()));
     $("#import").elements.folder.addEventListener("change", (event) => { $("#import").elements.files.required = !event.target.files.length; });
@@ -54,15 +63,17 @@ export class Home {
   showDraft(read) {
     this.draft = read;
     show($("#draft"), Boolean(read));
-    if (!read) return;
+    if (!read) { $("#story").elements.title.placeholder = ""; return; }
     const { board, cost } = read;
+    $("#story").elements.title.placeholder = board.title;
     toldList($("#draft-story"), board);
     plannedList($("#draft-panels"), board);
     const cast = board.cast.map((member) => (member.kind && member.kind !== member.name ? `${member.name} (${member.kind})` : member.name));
     $("#draft-cast").textContent = cast.length ? `Who is in it: ${cast.join(", ")}.` : "Nobody was read in this story.";
     this.showUnfit(read.unfit);
     $("#draft-cost").replaceChildren(
-      h("p", {}, cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
+      h("p", {}, cost.by_hand && cost.dollars === 0 ? "Nothing is paid for here: you carry every prompt to a chat window, and its reply back."
+        : cost.dollars === 0 ? "Drawing it is free: everything runs on this machine."
         : cost.dollars === null ? "What it costs is not known." : `Drawing it costs at most about $${cost.dollars.toFixed(2)}.`),
       h("details", {}, h("summary", {}, "What would be drawn and asked"), h("ul", {}, cost.lines.map((line) => h("li", {}, line)))));
   }

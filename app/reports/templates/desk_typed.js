@@ -1,9 +1,31 @@
 // What is typed stays until it is saved: the desk keeps it on disk from the first keystroke, so that Esc, a reload, a
-// crash or a second tab lose nothing.
+// crash or a second tab lose nothing. Until the desk has it, the browser keeps it (the same folder has the same address).
 import { $, $$, get, h, post, show } from "./desk_parts.js";
 
 const pending = new Map(), touched = new Set();
-let known = {}, timer = 0;
+let known = {}, timer = 0, shelf = "";
+
+// The browser's own: a form that the desk did not take yet, by key, with the time.
+function unsent() {
+  try { return JSON.parse(localStorage.getItem(shelf)) || {}; } catch { return {}; }
+}
+
+function putAway(key, form) {
+  const all = unsent();
+  if (form) all[key] = form; else delete all[key];
+  try { if (Object.keys(all).length) localStorage.setItem(shelf, JSON.stringify(all)); else localStorage.removeItem(shelf); } catch { /* it is full, or not allowed */ }
+}
+
+// What another page did not get rid of: that of an open one is younger.
+const OLD = 2000;
+function takeBack() {
+  for (const [key, { values, at }] of Object.entries(unsent())) {
+    if (pending.has(key) || Date.now() - at < OLD) continue;
+    pending.set(key, values);
+    touched.add(key);
+  }
+  if (pending.size) { clearTimeout(timer); timer = setTimeout(send, 250); }
+}
 
 // Returns the stories whose drawing broke off before it was planned, by key. What is typed while the desk answers is newer
 // than its answer.
@@ -13,6 +35,8 @@ export async function loadTyped() {
   const found = await get("api/typed", { run: "" }), before = known;
   known = found.forms;
   for (const key of touched) if (before[key]) known[key] = before[key]; else delete known[key];
+  shelf = `katha desk ${found.home}`;
+  takeBack();
   return found.waiting;
 }
 export const typedAt = (key) => (pending.has(key) ? pending.get(key) : known[key]) || null;
@@ -23,6 +47,7 @@ export const typedKeys = () => [...new Set([...Object.keys(known), ...pending.ke
 export function keepTyped(key, values) {
   pending.set(key, values);
   touched.add(key);
+  putAway(key, { values, at: Date.now() });
   clearTimeout(timer);
   timer = setTimeout(send, 250);
 }
@@ -42,7 +67,7 @@ async function send() {
       return;
     }
     if (values) known[key] = values; else delete known[key];
-    if (pending.get(key) === values) pending.delete(key);
+    if (pending.get(key) === values) { pending.delete(key); putAway(key, null); }
   }
 }
 
@@ -79,7 +104,7 @@ export function holdForm(form, key, renew) {
   form.dataset.typed = key;
   let told = $(".typed", form);
   if (!told) {
-    told = h("p", { class: "typed note" }, `You ${form.elements?.strokes ? "drew" : "typed"} this before; it is not saved. `, h("button", { type: "button", class: "link" }, "Take it back"));
+    told = h("p", { class: "typed note" }, `You ${form.elements?.strokes ? "drew" : "typed"} this before; it is not saved. `, h("button", { type: "button", class: "link" }, "Throw it away"));
     const place = $(".problem", form) || $("h3", form);
     place.after(told);
   }

@@ -69,7 +69,7 @@ class Purse(Protocol):
 
 
 class PaidModel:
-    """A language model whose calls are paid from a purse; what was kept or recorded is free."""
+    """A language model whose calls are paid from a purse; what was kept or recorded, or is carried by hand, is free."""
 
     def __init__(self, model: TextModel, purse: Purse, each: float) -> None:
         self.model, self._purse, self._each = model, purse, each
@@ -91,6 +91,8 @@ class PaidModel:
         Raises:
             BudgetError: the call could cost more than is left; it was not made.
         """
+        if getattr(self.model, "by_hand", False):
+            return self.model.complete(turns, schema, heard)
         if not self._purse.grant(1, self._each):
             raise BudgetError(
                 "The budget is used up; what was paid for is kept.",

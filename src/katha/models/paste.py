@@ -45,12 +45,13 @@ _TURN = threading.Lock()
 @dataclass(frozen=True)
 class PastedExchange:
     """A prompt that a reply is waited for: its number, its text, the files of its pictures in the same folder, and
-    what was wrong with the last reply ("": there was none)."""
+    what was wrong with the last reply ("": there was none). `whole`: what a chat that knows nothing of it is given."""
 
     number: str
     text: str
     pictures: tuple[str, ...] = ()
     problem: str = ""
+    whole: str = ""
 
 
 def usual_folder() -> Path:
@@ -77,11 +78,12 @@ def waiting(folder: Path) -> PastedExchange | None:
         return None
     number, problem = asked
     try:
-        text = (folder / f"{number}-{'again' if problem else 'prompt'}.txt").read_text(encoding="utf-8")
+        whole = (folder / f"{number}-prompt.txt").read_text(encoding="utf-8")
+        text = (folder / f"{number}-again.txt").read_text(encoding="utf-8") if problem else whole
     except (OSError, UnicodeDecodeError):
         return None
     pictures = sorted(path.name for path in folder.glob(f"{number}-picture-*.png"))
-    return PastedExchange(number, text, tuple(pictures) if not problem else (), problem)
+    return PastedExchange(number, text, tuple(pictures), problem, whole)
 
 
 def bring(folder: Path, number: str, text: str) -> None:
@@ -115,6 +117,9 @@ class Keyboard(Protocol):
 
 class PasteModel:
     """A language model whose replies a person brings from any chat window. Safe between threads, one by one."""
+
+    by_hand = True
+    """No call of it is one that a budget counts."""
 
     def __init__(
         self,
