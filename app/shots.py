@@ -21,7 +21,7 @@ from katha.app.exports.reading import standing
 from katha.app.exports.shots import COLUMNS, speech_in
 from katha.errors import InputFileError, MissingExtraError, UsageError, first_line
 from katha.intake.decoding import decode_file
-from katha.schema import FrameKind
+from katha.schema import Board, FrameKind, Plan
 
 _MOST_BYTES, _MOST_UNPACKED, _MOST_ROWS, _MOST_COLUMNS = 20_000_000, 200_000_000, 5_000, 100
 _LONGEST, _MOST_SECONDS = 4_000, 3_600
@@ -69,14 +69,12 @@ def merge_shots(run: Path, path: Path) -> Merged:
         base = {item.index: told_of(item, plan) for item in board.frames}
         shown = {item.index: caption_of(item, plan) for item in board.frames}
         drawn = {item.index: item.kind for item in board.frames}
-        scenes = {item.index: item.scene if item.kind == "scene" else None for item in board.frames}
         if frame not in base:
             raise InputFileError(f"{where}: there is no frame {frame}.", hint=f"It has frames 1 to {len(base)}.")
         places = tracked(board, view.board) if version else {item: item for item in base}
         told = _told(cells, base[frame], shown[frame], drawn[frame], where)
         found = merge_told(base, {frame: told}, now, places, kinds)
-        shown_who = next((panel.characters for panel in plan.panels if panel.index == scenes[frame]), [])
-        if "who" in cells and scenes[frame] and _names(cells["who"]) != sorted(shown_who):
+        if "who" in cells and _names(cells["who"]) != _shown_in(board, plan, frame, cells["who"]):
             merged.remarks.append(
                 f"Row {number}: who is in frame {frame} is changed at the desk, in its editor; "
                 f"{cells['who'][:80]!r} is left out."
@@ -96,6 +94,14 @@ def _columns(head: Sequence[str], path: Path) -> dict[str, int]:
             hint="Make one: katha export RUN --to shots.",
         )
     return found
+
+
+def _shown_in(board: Board, plan: Plan, frame: int, told: str) -> list[str]:
+    """Return who is in a frame; of an inserted one, which names them in its prompt alone, those that are told."""
+    scenes = [item.scene for item in board.frames if item.index == frame and item.kind == "scene"]
+    if not scenes:
+        return _names(told)
+    return sorted(name for panel in plan.panels if panel.index in scenes for name in panel.characters)
 
 
 def _names(cell: str) -> list[str]:
