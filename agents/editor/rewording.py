@@ -149,13 +149,17 @@ def _sentence(text: str) -> str:
 
 
 def redressed(prompt: str, old: Character, new: Character) -> str:
-    """Return a prompt in which a character is what it is now and looks as it looks now."""
+    """Return a prompt in which a character is what it is now and looks as it looks now.
+
+    A prompt that calls it by a name of its own has no look put in: whoever draws it knows the look by that name.
+    """
     look = _ARTICLE.sub("", old.appearance).strip()
     dress = _ARTICLE.sub("", new.appearance).strip()
     if look and look != old.kind and re.search(rf"\b{re.escape(look)}\b", prompt, re.IGNORECASE):
         return swapped(prompt, look, dress or new.kind)
     text, who = recalled(prompt, old, new), called(new)
-    if dress and new.kind and new.appearance != old.appearance and dress != who:
+    named = old.name[:1].isupper() and re.search(rf"\b{re.escape(old.name)}\b", prompt) is not None
+    if dress and new.kind and new.appearance != old.appearance and dress != who and not named:
         text = re.sub(
             rf"\b{re.escape(who)}\b",
             lambda _: dress if new.kind.lower() in dress.lower() else f"{who} with {new.appearance}",

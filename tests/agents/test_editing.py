@@ -49,7 +49,7 @@ from katha.agents.editor.edits import (
     SplitFrame,
     TakeFrame,
 )
-from katha.agents.editor.rewording import recast, resettled
+from katha.agents.editor.rewording import recast, redressed, resettled
 from katha.agents.editor.splitting import divided
 from katha.agents.editor.versions import diff_versions, forward, go_to, list_versions, undo
 from katha.agents.folder import RunFolder
@@ -447,6 +447,14 @@ def test_a_locked_frame_keeps_its_picture(out: Path) -> None:
 def test_a_transition_in_a_person_s_words(out: Path) -> None:
     edit(out, ChangeTransition(pair=(2, 3), action="The lion flies."))
     assert read_board(out).story.transitions[1].action == "The lion flies."
+
+
+def test_a_new_look_is_not_put_into_a_prompt_that_names_its_character() -> None:
+    tom = Character(name="Tom", kind="boy", appearance="boy of eight, black hair", anchor_prompt="Tom")
+    prompt = "Tom holds out the key, and her balloon shows the boy alone at the gate."
+    assert redressed(prompt, tom, tom.model_copy(update={"appearance": "boy of eight, red hair"})) == prompt
+    bare = "The boy holds out the key."
+    assert "red hair" in redressed(bare, tom, tom.model_copy(update={"appearance": "boy of eight, red hair"}))
 
 
 def test_what_a_model_said_of_a_change_is_not_written_over_by_a_rule(out: Path) -> None:
