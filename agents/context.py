@@ -20,7 +20,7 @@ from katha.compass.repair import BoardFeatures, BoardKey, TransitionFeatures, Tr
 from katha.compass.writer import FieldsWriter, ModelWriter, Writer
 from katha.config import UNMEASURED, Settings, require_chosen
 from katha.configs import load_config
-from katha.errors import BudgetError, KathaError, OutputFolderError, PlanError, ReplyError, UsageError
+from katha.errors import KathaError, OutputFolderError, PlanError, ReplyError, UsageError
 from katha.eval_bridge.judges.none import NoJudge
 from katha.eval_bridge.judging.abilities import make_judges
 from katha.eval_bridge.judging.budget import Budget
@@ -119,7 +119,7 @@ def make_writer(config: Settings, planner: Planner, budget: Budget | None = None
             f"The price of the writer {config.writer!r} is unknown, so --max-cost cannot hold.",
             hint="Limit it by --max-calls.",
         )
-    return ModelWriter(PaidModel(model, budget, price or 0.0))
+    return ModelWriter(model if price == 0.0 else PaidModel(model, budget, price or 0.0))
 
 
 def _is_called(model: str) -> bool:
@@ -230,11 +230,7 @@ def paid(
         each = renderer.price_of(sent, (request.width, request.height)) or 0.0
     if not budget.grant_in_turn(each):
         could = f", and a picture can cost ${each:.2f}" if each else ""
-        raise BudgetError(
-            "The budget is used up; what was paid for is kept.",
-            hint="Give the same command again, with a higher --max-cost or --max-calls, to go on. "
-            f"Spent: {budget.told()}{could}.",
-        )
+        raise budget.used_up(could)
     cost = 0.0  # a call that failed is a call; a service charges for pictures
     try:
         drawn = draw()
@@ -363,7 +359,8 @@ def pay_planner(name: str, planner: Planner, budget: Budget) -> None:
             f"The price of the planner {name!r} is unknown, so --max-cost cannot hold.",
             hint="Limit it by --max-calls N: --dry-run instead of --max-cost says how many.",
         )
-    planner.pay_from(budget, (cost or 0.0) / some.calls)
+    if cost != 0.0:  # a model on this machine is paid nothing, and its calls are not counted
+        planner.pay_from(budget, (cost or 0.0) / some.calls)
 
 
 def check_able(config: Settings, plugins: Plugins) -> None:

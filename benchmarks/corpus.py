@@ -44,6 +44,7 @@ CHANCE = {"text": 90, "image": 55, "text+image": 85}
 
 class Scripted(Judge):
     """Answers as a hash says."""
+    metered = True
     def spec(self):
         return {"name": type(self).__name__.lower(), "version": 1}
     def ask(self, evidence, prompts):

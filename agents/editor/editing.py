@@ -172,6 +172,20 @@ def read_board(run: Path) -> EditedBoard:
     )
 
 
+def count_drawn(run: Path, edits: Sequence[Edit]) -> int:
+    """Return how many pictures edits of a finished board would have drawn at most; nothing is claimed or written.
+
+    Raises:
+        UsageError: an edit does not fit the board. OutputFolderError: `run` holds no finished run.
+    """
+    stands = read_board(run)
+    draft = BoardDraft.of(stands.plan, stands.board, stands.story.transitions or stands.plan.transitions)
+    for edit in edits:
+        draft.apply(edit)
+    settled = draft.settled()
+    return sum(settled.spots[at].given is None for at in settled.draw)
+
+
 def version_of(run: Path) -> str:
     """Return the name of the version that the board of a finished run stands at; nothing is claimed or written.
 

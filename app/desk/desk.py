@@ -15,7 +15,7 @@ from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 from katha.agents.context import Plugins, load_plugins, make_bridge, make_renderer
 from katha.agents.editor import editing, versions
 from katha.agents.editor.editing import FrameTake, Proposal
-from katha.agents.editor.edits import Edit, LockFrame, MoveFrame, RemoveFrame, TalkFrame
+from katha.agents.editor.edits import Edit, LockFrame, TalkFrame
 from katha.agents.editor.versions import Version
 from katha.agents.fitting import unfit_judge
 from katha.agents.folder import CAST, RunFolder
@@ -49,6 +49,8 @@ from katha.stories import MAX_STORY_BYTES, story_of_text
 
 # As many as `app.desk.boards` removes under one name.
 _SAME_NAME = 1000
+Work = Literal["edit", "takes", "bridge", "moves", "try"]
+"""What is done to a finished board and may be paid for."""
 STORY = "story"
 """The form of a new story, among those that were typed into."""
 # Three fit side by side on a laptop, and each costs what a frame costs.
@@ -116,13 +118,31 @@ class Cost(BaseModel):
 
 class Price(BaseModel):
     """Whether a change of a run is free, and what one picture of it and the whole run cost at most; None where nobody
-    knows."""
+    knows. `judging`: whether answers about it cost something. `words`: what is asked before it is paid."""
 
     model_config = ConfigDict(frozen=True)
 
     free: bool
     picture: float | None = 0.0
     whole: float | None = 0.0
+    judging: bool = False
+    words: str = ""
+
+    def of(self, pictures: int, *, judged: bool) -> Price:
+        """Return the price of a change that draws so many pictures. judged: whether what it changes is judged again."""
+        judging = judged and self.judging
+        if not judging and (not pictures or self.picture == 0.0):
+            return self.model_copy(update={"free": True})
+        drawn = f"{pictures} picture{'s are' if pictures != 1 else ' is'} drawn" if pictures else "No picture is drawn"
+        if pictures and self.picture is None:
+            drawn += "; what a picture costs is not known"
+        elif pictures and self.picture:
+            drawn += f", for about ${pictures * self.picture:.2f}"
+        again = "; the board is judged again" if judging else ""
+        return self.model_copy(update={"free": False, "words": f"{drawn}{again}. What is in the cache costs nothing."})
+
+
+_UNKNOWN = Price(free=False, picture=None, whole=None, judging=True)
 
 
 class Unfit(BaseModel):
@@ -418,6 +438,23 @@ class Desk:
                 self._able[run] = (False, False)
         return self._able[run]
 
+    def price_of(self, what: Work, edits: Sequence[Edit] = (), number: int = 0) -> Price:
+        """Return what one piece of work on the open board may cost. number: of the move that is tried.
+
+        Raises:
+            UsageError: no run is open, or an edit does not fit the board.
+        """
+        run, price = self._open_run(), self.price()
+        if price.free or what == "moves":
+            return price
+        if what == "edit":
+            judged = not all(isinstance(edit, (LockFrame, TalkFrame)) for edit in edits)
+            return price.of(editing.count_drawn(run, edits), judged=judged)
+        if what == "takes":
+            return price.of(_TAKES, judged=False)
+        panels = len(self.moves[number].panels) if what == "try" and 0 <= number < len(self.moves) else 1
+        return price.of(panels * len(self._seeds(run)), judged=True)
+
     def forget_draft(self) -> None:
         """Forget the story that was read last: it is being drawn."""
         self._draft = None
@@ -688,7 +725,7 @@ class Desk:
         Raises:
             StaleError: the board is another by now. UsageError: it would be paid for and nobody has agreed.
         """
-        run = self._ready(base, agreed or not any(map(_draws, edits)))
+        run = self._ready(base, agreed, lambda: self.price_of("edit", edits))
 
         def work(emit: Emit, ask: Reviewer) -> None:
             done = editing.edit_board(run, edits, base=base, on_event=emit, plugins=self._plugins_of(run))
@@ -706,14 +743,15 @@ class Desk:
         Raises:
             UsageError: there is no such frame, or work is under way.
         """
-        run, price = self._open_run(), self.price()
+        run = self._open_run()
         self._idle()
-        if not (agreed or price.free):
-            return price
         end = len(editing.read_board(run).board.frames)
         edits = [
             edit for at, frame in enumerate(frames, end + 1) for edit in editing.copied_from(run, other, frame, at)
         ]
+        price = self.price_of("edit", edits)
+        if not (agreed or price.free):
+            return price
         self.edit(edits, editing.version_of(run), agreed=agreed)
         return None
 
@@ -723,7 +761,7 @@ class Desk:
         Raises:
             StaleError, UsageError: as for `edit`.
         """
-        run = self._ready(base, agreed)
+        run = self._ready(base, agreed, lambda: self.price_of("takes"))
 
         def work(emit: Emit, ask: Reviewer) -> None:
             self.takes = editing.draw_takes(
@@ -739,7 +777,7 @@ class Desk:
         Raises:
             StaleError, UsageError: as for `edit`.
         """
-        run = self._ready(base, agreed)
+        run = self._ready(base, agreed, lambda: self.price_of("bridge"))
 
         def work(emit: Emit, ask: Reviewer) -> None:
             self.proposals = editing.propose_bridge(
@@ -756,7 +794,7 @@ class Desk:
         Raises:
             StaleError, UsageError: as for `edit`.
         """
-        run = self._ready(base, agreed)
+        run = self._ready(base, agreed, lambda: self.price_of("moves"))
 
         def work(emit: Emit, ask: Reviewer) -> None:
             self.moves = editing.propose_moves(run, on_event=emit, plugins=self._plugins_of(run))
@@ -770,7 +808,7 @@ class Desk:
         Raises:
             StaleError, UsageError: as for `edit`; or there is no such move.
         """
-        run, moves = self._ready(base, agreed), self.moves
+        run, moves = self._ready(base, agreed, lambda: self.price_of("try", number=number)), self.moves
         if not 0 <= number < len(moves):
             raise UsageError("That move is not proposed any more.", hint="Ask again what could be drawn.")
 
@@ -791,7 +829,7 @@ class Desk:
         Raises:
             StaleError, UsageError: as for `edit`.
         """
-        run = self._ready(base, True)
+        run = self._ready(base, True, self.price)
 
         def work(emit: Emit, ask: Reviewer) -> None:
             if version is not None:
@@ -807,16 +845,16 @@ class Desk:
         """Return every version of the open board, in the order in which they were made."""
         return versions.list_versions(self._open_run())
 
-    def _ready(self, base: str, agreed: bool) -> Path:
+    def _ready(self, base: str, agreed: bool, price: Callable[[], Price]) -> Path:
         run = self._open_run()
         self._idle()
-        if not agreed and not self.price().free:
-            raise UsageError("This run's pictures or answers are paid for.", hint="Agree to the price first.")
         if editing.version_of(run) != base:
             raise StaleError(
                 "The board was changed in the meantime, in another tab or by another katha.",
                 hint="Here it is as it is now; what you typed is still in its fields: look, and save again.",
             )
+        if not agreed and not price().free:
+            raise UsageError("This run's pictures or answers are paid for.", hint="Agree to the price first.")
         self.remarks, self.said, self.details = (), "", ()
         return run
 
@@ -898,11 +936,6 @@ def _take_away(places: Sequence[Path]) -> None:
             place.unlink(missing_ok=True)
 
 
-def _draws(edit: Edit) -> bool:
-    """Return whether an edit may draw a picture."""
-    return not isinstance(edit, (LockFrame, MoveFrame, RemoveFrame, TalkFrame))
-
-
 def _offered(move: Move, price: Price, seeds: int, board: Board) -> Offered:
     each = 0.0 if price.free else price.picture
     return Offered(
@@ -918,16 +951,17 @@ def _price_of(files: RunFolder) -> Price:
     try:
         state = files.read()
         if state is None or not files.story.is_file():
-            return Price(free=False, picture=None, whole=None)
+            return _UNKNOWN
         refuse_code(state.config, f"The run in {str(files.path)!r}", received=True)
         config = read_settings(Settings, state.config)
         renderer = make_renderer(config)
         if renderer.capabilities.source == "found":
             renderer = make_bridge(config) or renderer
-        whole = needs_of_run(files.load_story(), config).cost
-        return Price(free=whole == 0.0, picture=renderer.frame_price, whole=whole)
+        needs = needs_of_run(files.load_story(), config)
+        judging = any(need.calls and need.cost != 0.0 for need in needs.needs if need.kind in ("answers", "verdicts"))
+        return Price(free=needs.cost == 0.0, picture=renderer.frame_price, whole=needs.cost, judging=judging)
     except KathaError:
-        return Price(free=False, picture=None, whole=None)
+        return _UNKNOWN
 
 
 def _cost_of(needs: Needs) -> Cost:

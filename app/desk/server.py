@@ -23,7 +23,7 @@ from pydantic_core import to_jsonable_python
 from katha.agents.editor.edits import Edit
 from katha.agents.folder import CAST
 from katha.agents.state import ReviewAction, ReviewChoice
-from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError
+from katha.app.desk.desk import Brought, Desk, PastedStory, StaleError, Work
 from katha.app.desk.guard import MOST_DRAWING, MOST_REPLY, TooLargeError
 from katha.app.desk.room import Room
 from katha.app.exports import FORMATS, ExportOptions, export
@@ -126,6 +126,12 @@ class _Change(_Body):
 
 class _Edits(_Change):
     edits: Annotated[list[Edit], Field(min_length=1, max_length=100)]
+
+
+class _Priced(_Body):
+    what: Work
+    edits: Annotated[list[Edit], Field(max_length=100)] = []
+    number: int = 0
 
 
 class _Drawing(_Body):
@@ -495,6 +501,7 @@ _ON_A_BOARD: dict[str, tuple[type[BaseModel], Callable[[Any, Desk], object]]] = 
     "go-on": (_Agreed, lambda body, desk: desk.go_on(agreed=body.agreed)),
     "stop": (_Body, lambda body, desk: desk.stop()),
     "choose": (_Choice, lambda body, desk: desk.choose(ReviewChoice(body.action, body.candidate, body.prompt))),
+    "price": (_Priced, lambda body, desk: desk.price_of(body.what, body.edits, body.number)),
     "edit": (_Edits, lambda body, desk: desk.edit(body.edits, body.base, agreed=body.agreed)),
     "drawing": (_Drawing, lambda body, desk: {"sha256": desk.keep_drawing(body.svg, body.frame)}),
     "takes": (_Takes, lambda body, desk: desk.draw_takes(body.frame, body.prompt, body.base, agreed=body.agreed)),

@@ -47,6 +47,7 @@ class ApiJudge(AsksInBatches):
 
     CLIENT: ClassVar[type[ChatClient]]
     PROVIDER: ClassVar[str]
+    metered = True
     asks_together = True
 
     def __init__(

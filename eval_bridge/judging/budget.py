@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from katha.errors import UsageError
+from katha.errors import BudgetError, UsageError
 from katha.eval_bridge.judging.abilities import price_of
 from katha.eval_bridge.packets.instructions import together_text
 from katha.eval_bridge.packets.sizes import fitted
@@ -149,6 +149,14 @@ class Budget:
         dollars = f"${self.cost:.2f}" + (f" of ${self.max_cost:.2f}" if self.max_cost is not None else "")
         calls = f"{self.calls:,}" + (f" of {self.max_calls:,}" if self.max_calls is not None else "")
         return f"{dollars}, {calls} call{'s' if self.calls != 1 or self.max_calls is not None else ''}"
+
+    def used_up(self, more: str = "") -> BudgetError:
+        """Return the error that ends a command for want of budget, with what is used of it; `more` ends its hint."""
+        return BudgetError(
+            "The budget is used up; what was paid for is kept.",
+            hint="Give the same command again, with a higher --max-cost or --max-calls, to go on. "
+            f"{(self._within or self).told()} are used{more}.",
+        )
 
     def limits(self) -> Limits:
         """Return the limits as `eval.json` keeps them."""

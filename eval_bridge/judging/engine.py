@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, get_args
 
-from katha.errors import BudgetError, KathaError, TransientJudgeError
+from katha.errors import KathaError, TransientJudgeError
 from katha.eval_bridge.judging.abilities import asked_as, price_of, threads_of
 from katha.eval_bridge.judging.answers import OutcomeCounter
 from katha.eval_bridge.judging.brake import brake_of
@@ -86,8 +86,6 @@ _LONGEST_RAW = 100_000
 _LONGEST_USAGE = 100_000
 _OWN_QUESTIONS_ONLY = "the judge answers katha's own questions only, no prompts of other measures"
 _NO_GUESS = "asked for its best guess, the judge gave none"
-_SPENT = "The budget is used up; what was paid for is kept."
-_SPENT_HINT = "Give the same command again, with a higher --max-cost or --max-calls, to go on."
 
 
 @dataclass(frozen=True)
@@ -307,7 +305,7 @@ class _Line:
             under_way = self._budget.grant(len(prompts) - done, each)
             if not under_way:
                 if self._when_spent == "stop":
-                    raise BudgetError(_SPENT, hint=_SPENT_HINT)
+                    raise self._budget.used_up()
                 yield from (JudgeReply("budget_stopped", error=STOPPED) for _ in prompts[done:])
                 return
             before, wrong, few = done, "", ""
@@ -355,15 +353,16 @@ class _Line:
             for failures in range(1, retry.attempts + 1):
                 if not self._budget.grant(1, each):
                     if self._when_spent == "stop":
-                        raise BudgetError(_SPENT, hint=_SPENT_HINT)
+                        raise self._budget.used_up()
                     return [JudgeReply("budget_stopped", error=STOPPED) for _ in prompts]
-                cost = 0.0
+                cost, sent = 0.0, True
                 try:
                     with self._brake.call(self.name):
                         given = list(islice(self.judge.ask_together(evidence, prompts), len(prompts)))
                     few = JudgeReply("transport_failed", error=_FEW)
                     replies = _all_checked([*given, *(few for _ in prompts[len(given) :])], prompts)
                     cost = sum(float(reply.usage.get("cost") or 0.0) for reply in replies)
+                    sent = any(reply.status != "not_asked" for reply in replies)
                     return self._all_counted(replies)
                 except (TransientJudgeError, OSError) as error:
                     wrong = str(error) if isinstance(error, TransientJudgeError) else _cause(error)
@@ -373,7 +372,10 @@ class _Line:
                     failed = JudgeReply("transport_failed", error=_cause(error))
                     return self._all_counted(_all_checked([failed for _ in prompts], prompts))
                 finally:
-                    self._budget.settle(each, cost)
+                    if sent:
+                        self._budget.settle(each, cost)
+                    else:
+                        self._budget.give_back(1, each)
                 if failures < retry.attempts:
                     retry.wait(failures)
         return [JudgeReply("transport_failed", error=f"{wrong} ({retry.attempts} attempts)") for _ in prompts]
@@ -387,7 +389,10 @@ class _Line:
     def _heard(self, reply: object, prompt: JudgePrompt | PlainPrompt, each: float) -> JudgeReply:
         """Return one reply of the judge's as a sound one, and put it on the account."""
         sound = _checked(reply, prompt)
-        self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
+        if sound.status == "not_asked":
+            self._budget.give_back(1, each)
+        else:
+            self._budget.settle(each, float(sound.usage.get("cost") or 0.0))
         self._brake.heard([sound])
         self.count(sound)
         return sound
@@ -424,9 +429,9 @@ class JudgingEngine:
     ) -> None:
         """judges: by the name that their answers carry. store: the cache that commands share.
 
-        budget: over all judges but those of `paid`, whose replies a batch has brought. when_spent: whether questions
-        beyond the budget are counted as `budget_stopped`, or end the command. on_reply: called with each reply of a
-        judge (never with what the cache held), from several threads.
+        budget: over all metered judges but those of `paid`, whose replies a batch has brought. when_spent: whether
+        questions beyond the budget are counted as `budget_stopped`, or end the command. on_reply: called with each
+        reply of a judge (never with what the cache held), from several threads.
 
         Raises:
             UsageError: the budget is in dollars and a judge's price is unknown.
@@ -434,7 +439,7 @@ class JudgingEngine:
         limits, free = budget or Budget(), Budget()
         require_prices({name: judge for name, judge in judges.items() if name not in paid}, limits)
         self._lines = {
-            name: _Line(name, judge, free if name in paid else limits, when_spent, on_reply)
+            name: _Line(name, judge, limits if judge.metered and name not in paid else free, when_spent, on_reply)
             for name, judge in judges.items()
         }
         self._store, self._retry = store, retry or Retry()

@@ -213,8 +213,8 @@ class LlmDecider:
             raise UsageError(
                 f"The judge {argument!r} cannot compare answers.", hint="Use llm:anthropic:..., openai: or local:."
             )
-        self._budget = budget or Budget()
-        require_prices({argument: self._judge}, self._budget)
+        require_prices({argument: self._judge}, budget or Budget())
+        self._budget = budget if budget is not None and self._judge.metered else Budget()
 
     def spec(self) -> Mapping[str, Any]:
         """Return the judge's own specification and the wording."""

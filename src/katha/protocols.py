@@ -534,6 +534,11 @@ class Judge(ABC):
     amended: Mapping[str, Any] = _NOTHING
     """Entries that replace those of `spec()` for calls from now on, where a server makes it ask in another way."""
 
+    @property
+    def metered(self) -> bool:
+        """Return whether its calls are counted against a budget: those of one that calls a server or has a price."""
+        return self.price is None or len(self.price) > 0
+
     @abstractmethod
     def spec(self) -> Mapping[str, Any]:
         """Return name, resolved revision, decoding and reuse mode: everything that can change a reply."""

@@ -161,6 +161,8 @@ class ScriptedJudge(_Scripted[_Reply], Judge):
     `keep` is False (of a whole benchmark it would be every picture).
     """
 
+    metered = True
+
     def __init__(
         self,
         script: Iterable[_Reply | BaseException] | Callable[[Evidence, Any], _Reply | BaseException],

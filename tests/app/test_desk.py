@@ -219,6 +219,35 @@ def test_what_is_paid_for_needs_a_yes(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
+def test_what_draws_nothing_and_asks_nobody_needs_no_yes(tmp_path: Path) -> None:
+    with DeskProcess(tmp_path, *WORDS) as desk:
+        assert desk.post("draw", story=TOLD).status == 200
+        desk.until("asks")
+        desk.post("choose", action="accept")
+        assert desk.until("idle")["failed"] == ""
+    (state,) = desk.home.glob("*/run.json")
+    run = json.loads(state.read_text())
+    run["config"] |= {"judges": ["none"], "mode": "base", "renderer": "openai:gpt-image-2.6-flare"}
+    state.write_text(json.dumps(run))
+
+    def price(**asked: object) -> tuple[bool, str]:
+        told = desk.post("price", **asked).json
+        return told["free"], told["words"].partition(" drawn")[0]
+
+    caption, move = {"op": "change", "frame": 1, "caption": "The first."}, {"op": "move", "frame": 1, "to": 2}
+    drawn = {"op": "change", "frame": 1, "prompt": "A red fox sleeps."}
+    with DeskProcess(tmp_path, state.parent, OPENAI_API_KEY="x") as desk:
+        assert not desk.page()["price"]["free"]
+        for edit in (caption, move, {"op": "remove", "frame": 1}):
+            assert price(what="edit", edits=[edit]) == (True, "")
+            desk.done("edit", edits=[edit], base=desk.page()["version"])  # begun; the run is another by now
+        assert price(what="edit", edits=[drawn]) == (False, "1 picture is")
+        assert price(what="takes") == (False, "3 pictures are")
+        reply = desk.post("edit", edits=[drawn], base=desk.page()["version"])
+        assert (reply.status, "paid for" in reply.json["error"]) == (400, True)
+        assert (desk.until("idle")["spent"]["calls"], desk.page()["price"]["judging"]) == (0, False)
+
+
 def test_a_drawn_board_shows_everything(drawn: DeskProcess) -> None:
     page = drawn.page()
     board = page["board"]
@@ -230,7 +259,7 @@ def test_a_drawn_board_shows_everything(drawn: DeskProcess) -> None:
     assert board["weakest"]["bridge"]
     assert all(item["question"] and item["story"] for item in board["weakest"]["asked"])
     assert board["numbers"]["questions"] > 0
-    assert page["price"] == {"free": True, "picture": 0.0, "whole": 0.0}
+    assert page["price"] == {"free": True, "picture": 0.0, "whole": 0.0, "judging": False, "words": ""}
     assert len(page["version"]) >= 3
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from doubles import BlockRenderer, PixelJudge, ScenePlanner, plugins, prepare, s
 
 from katha.agents.context import require_prices
 from katha.agents.editor.editing import edit_board
-from katha.agents.editor.edits import TakeFrame
+from katha.agents.editor.edits import ChangeFrame, MoveFrame, RemoveFrame, TakeFrame
 from katha.agents.editor.versions import undo
 from katha.agents.run import run_story
 from katha.app.reports.run_page import write_report
@@ -21,13 +22,15 @@ from katha.compass.modes import load_suite
 from katha.config import Settings
 from katha.configs import load_config
 from katha.errors import BudgetError, TransientRenderError, UnfitFrameError, UsageError
+from katha.eval_bridge.judges.none import NOBODY, NoJudge
 from katha.eval_bridge.judging.budget import Budget
 from katha.experiments.ablate.job import AblationJob
 from katha.experiments.ablate.story import run_ablation
 from katha.experiments.comparison.compare import CompareJob, run_comparison
 from katha.experiments.comparison.methods import Method
+from katha.experiments.needs import run_needs
 from katha.jsonio import read_json
-from katha.protocols import FrameRequest
+from katha.protocols import Evidence, FrameRequest, JudgePrompt, JudgeReply
 from katha.renderers.hosted.openai import OpenAIRenderer
 from katha.renderers.hosted.service import HostedOptions
 
@@ -165,6 +168,38 @@ def test_a_run_stops_when_its_judges_have_spent_the_budget(tmp_path: Path, monke
     whole = PixelJudge()
     run_story(story(), config, tmp_path / "other", plugins=plugins(judges={"pixel": whole}))
     assert len(judge.asked) == len(whole.asked)
+
+
+def test_only_calls_that_are_sent_are_counted(tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"seeds": (1,), "judges": (NOBODY,)})
+    drawn = config.model_copy(update={"renderer": "openai:gpt-image-2.6-flare", "planner": "scene"})
+    told = sum(need.calls for need in run_needs([story()], drawn).needs if need.cost != 0.0)
+    sold, budget = Sold(price=None), Budget(max_calls=told)
+    given = plugins(renderer=sold, judges={NOBODY: NoJudge()}, budget=budget)
+    run_story(story(), config, tmp_path / "out", plugins=given)
+    assert (budget.calls, len(sold.drawn), budget.stopped) == (5, 5, False)
+    edit_board(tmp_path / "out", [ChangeFrame(frame=1, caption="The first."), MoveFrame(frame=2, to=4)], plugins=given)
+    edit_board(tmp_path / "out", [RemoveFrame(frame=5)], plugins=given)
+    assert (budget.calls, budget.stopped) == (5, False), "nothing was drawn, and nobody was asked"
+    with pytest.raises(BudgetError, match=rf"{told} of {told} calls are used"):
+        edit_board(tmp_path / "out", [TakeFrame(frame=at, seed=9) for at in (1, 2, 3)][: told - 4], plugins=given)
+
+
+class Silent(PixelJudge):
+    """Calls a service, and leaves every second question unasked."""
+
+    def ask(self, evidence: Evidence, prompts: Sequence[JudgePrompt]) -> Iterator[JudgeReply]:
+        for place, reply in enumerate(super().ask(evidence, prompts)):
+            yield JudgeReply("not_asked", error="does not fit") if place % 2 else reply
+
+
+def test_a_question_that_a_judge_leaves_unasked_is_no_call(tmp_path: Path) -> None:
+    budget = Budget()
+    given = plugins(judges={"pixel": Silent()}, budget=budget)
+    run_story(story(), CONFIG.model_copy(update={"seeds": (1,)}), tmp_path / "out", plugins=given)
+    rows = (tmp_path / "out" / "answers.jsonl").read_text().splitlines()
+    statuses = [json.loads(row)["status"] for row in rows]
+    assert 0 < budget.calls == statuses.count("ok") < len(statuses)
 
 
 def test_an_unknown_price_is_refused_under_a_limit_in_dollars() -> None:

@@ -106,6 +106,7 @@ class Pairs(Judge):
     """A judge that asks together and notes its calls; `faults` are raised by the calls that they are for, in turn."""
 
     asks_together = True
+    metered = True
 
     def __init__(self, *faults: BaseException | None, give: int | None = None) -> None:
         self.calls: list[list[str]] = []

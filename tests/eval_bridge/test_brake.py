@@ -28,6 +28,8 @@ BAD = JudgeReply("unparseable", error="the reply is not JSON")
 class Mumbler(Judge):
     """Gives the replies it was given, over and over, from as many threads as wanted."""
 
+    metered = True
+
     def __init__(self, replies: Sequence[JudgeReply], concurrency: int = 1, together: bool = False) -> None:
         self.replies, self.concurrency, self.asked, self.asks_together = replies, concurrency, 0, together
         self.lock = Lock()

@@ -111,6 +111,7 @@ class PixelJudge(Judge):
     """Chooses an option by the pixels it is shown, and by the text where there is one (seven of eight questions)."""
 
     always_chooses = True
+    metered = True
 
     name: str = "pixel"
     log: Path | None = None

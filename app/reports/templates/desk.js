@@ -25,8 +25,8 @@ async function work(name, body) {
 async function changing(name, body) {
   const [edit, ...others] = body.edits || [];
   redrawn = !others.length && ["change", "take"].includes(edit?.op) ? edit.frame : null;
-  const price = body.edits?.every((item) => ["lock", "talk"].includes(item.op)) ? { free: true } : page.price;
   try {
+    const price = page.price.free ? page.price : await (await post("price", { what: name, edits: body.edits, number: body.number })).json();
     await work(name, { ...body, base: page.version, agreed: await agreed(price) });
     say([page.said, ...(page.remarks || [])].filter(Boolean).join(" "), page.details || []);
   } catch (error) {

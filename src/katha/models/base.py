@@ -67,6 +67,9 @@ class Purse(Protocol):
     def give_back(self, count: int, each: float) -> None:
         """Take back granted calls that were not paid for after all."""
 
+    def used_up(self) -> BudgetError:
+        """Return the error that says what is used of it."""
+
 
 class PaidModel:
     """A language model whose calls are paid from a purse; what was kept or recorded, or is carried by hand, is free."""
@@ -94,10 +97,7 @@ class PaidModel:
         if getattr(self.model, "by_hand", False):
             return self.model.complete(turns, schema, heard)
         if not self._purse.grant(1, self._each):
-            raise BudgetError(
-                "The budget is used up; what was paid for is kept.",
-                hint="Give the same command again, with a higher --max-cost or --max-calls, to go on.",
-            )
+            raise self._purse.used_up()
         try:
             reply = self.model.complete(turns, schema, heard)
         except BaseException:
