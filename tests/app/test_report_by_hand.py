@@ -11,9 +11,12 @@ from typer.testing import CliRunner
 
 from katha.agents.editor.edit_session import said
 from katha.agents.editor.editing import edit_board
-from katha.agents.editor.edits import AddFrame, AmendFrame, ChangeFrame, MoveFrame
+from katha.agents.editor.edits import AddFrame, AmendFrame, ChangeFrame, MoveFrame, RemoveFrame
 from katha.app.cli.main import app
+from katha.app.reports.checks import planned_checks
+from katha.app.reports.page import load_run
 from katha.app.reports.run_page import write_report
+from katha.schema import Visual
 
 STORY = Path(__file__).parents[2] / "examples" / "fox_and_crow.txt"
 
@@ -93,3 +96,19 @@ def test_what_nobody_judged_has_pictures_and_words_and_no_scores(made: Path, run
 def test_a_change_in_words_ends_in_no_two_marks() -> None:
     words = said([AmendFrame(frame=1, words="Tom holds the key in his hand, round the bow of the key.")])
     assert words.endswith("the bow of the key")
+
+
+def test_what_was_left_out_is_told_until_a_frame_says_it(run: Path) -> None:
+    def told() -> list[str]:
+        plan = load_run(run).plan
+        visual = Visual(left_out=["The crow proud of her feathers", "The fox snatching a feather"])
+        checks = planned_checks(plan.model_copy(update={"visual": visual}))
+        return [point.words for check in checks if check.name == "left-out" for point in check.points]
+
+    assert told() == ["The crow proud of her feathers", "The fox snatching a feather"]
+    edit_board(run, [AddFrame(at=1, prompt="A fox sat.", caption="The sly fox snatched a feather.")])
+    assert told() == ["The crow proud of her feathers"]
+    edit_board(run, [AddFrame(at=2, prompt="A crow sat.", caption="The proud crow looked at her feathers.")])
+    assert told() == []
+    edit_board(run, [RemoveFrame(frame=1)])
+    assert told() == ["The fox snatching a feather"]
