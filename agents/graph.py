@@ -196,7 +196,7 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
     transitions = [item for item in selected.transitions if item.pair not in used]
     weakest = weakest_transition(transitions)
     # Before `weakest is None`: a judge that could not answer is the reason to tell, not a story without transitions.
-    if mode.at == "weakest" and context.questions("steering") and not _measured(selected):
+    if mode.at == "weakest" and context.questions("steering") and not selected.score.measured:
         could = (
             "read its pictures" if context.reading_back("steering") else "answer a steering question about the board"
         )
@@ -219,11 +219,6 @@ def _localized(selected: Candidate, context: RunContext) -> RunState:
             "note": _told(weakest, context),
         }
     return {"weakest": InsertionPlace(pair=weakest.pair, reason=weakest.reason, insert=weak), "note": note}
-
-
-def _measured(candidate: Candidate) -> bool:
-    """Return whether a judge could say anything of a board's pictures."""
-    return candidate.score.recoverability is not None or candidate.score.read_back is not None
 
 
 def _told(weakest: Weakest, context: RunContext) -> str:
@@ -517,7 +512,7 @@ def _decide(state: RunState, context: RunContext) -> Decision:
     )
     if context.mode.insert == "none":
         selected, note = state["scored"][state["selected"]], state.get("note", "")
-        if not _measured(selected):
+        if not selected.score.measured:
             return decision.model_copy(update={"reason": note or context.mode.about})
         told = f"{context.mode.about} The board's score is {selected.score.total:.3f}. {note}"
         return decision.model_copy(update={"reason": told.strip()})

@@ -258,7 +258,8 @@ def said(edits: Sequence[Edit]) -> str:
         if words not in alike:
             told.append(words)
         alike.setdefault(words, []).append(edit)
-    return "; ".join(_said(alike[item][0], _numbers(alike[item])) if item in alike else item for item in told)
+    done = (_said(alike[item][0], _numbers(alike[item])) if item in alike else item for item in told)
+    return "; ".join(one.rstrip(".") for one in done)
 
 
 def _numbers(edits: Sequence[ChangeFrame]) -> str:
@@ -475,9 +476,10 @@ def _decided(before: RunResult, new: Candidate, step: _Step) -> Candidates:
         what = f"frame {take.frame} was drawn again by hand with seed {take.seed} instead of {old.seed}"
     else:
         what = f"{said(step.edits)}, by hand"
-    moved = f"Then {what}; the score went from {former.score.total:.3f} to {new.score.total:.3f}."
+    scored = former.score.measured and new.score.measured
+    went = f"; the score went from {former.score.total:.3f} to {new.score.total:.3f}" if scored else ""
     inserted = [frame for frame in new.board.frames if frame.kind != "scene"]
-    changes: dict[str, object] = {"reason": f"{_UNDER_WAY.sub('', decision.reason)} {moved}"}
+    changes: dict[str, object] = {"reason": f"{_UNDER_WAY.sub('', decision.reason)} Then {what}{went}."}
     if inserted and (decision.inserted or take is None):
         changes |= {"accepted": True, "inserted": new.name}
     else:

@@ -20,7 +20,8 @@ _MORE = ("shot_angle", "camera_move", "weather", "light", "sound", "dialogue", "
 
 @dataclass(frozen=True)
 class Version:
-    """One state of the board. `says` is what was done to get it from `parent`; `score` Eq. 24's total."""
+    """One state of the board. `says` is what was done to get it from `parent`; `score` Eq. 24's total, None where
+    nobody judged."""
 
     name: str
     parent: str | None
@@ -148,9 +149,18 @@ def list_versions(run: Path) -> tuple[Version, ...]:
             state, result = state_of(place), place.load_result(reused=True)
         except (InputFileError, ValueError):
             continue
-        score = measured_of(result.candidates).score.total
+        score = measured_of(result.candidates).score
         frames = tuple(result.board.frames)
-        found.append(Version(name, _parent(state), _says(state), frames, score, current=name == here))
+        found.append(
+            Version(
+                name,
+                _parent(state),
+                _says(state),
+                frames,
+                score.total if score.measured else None,
+                current=name == here,
+            )
+        )
     return tuple(found)
 
 
@@ -167,10 +177,10 @@ def diff_versions(run: Path, before: str | None = None, after: str | None = None
         raise UsageError("The board is as it was drawn.", hint="Name two versions; --list has them.")
     one, two = (RunFolder(folder.version_folder(name)) for name in (early, late))
     plans, results = (one.load_plan(), two.load_plan()), (one.load_result(reused=True), two.load_result(reused=True))
-    scores = [measured_of(item.candidates).score.total for item in results]
+    scores = [measured_of(item.candidates).score for item in results]
     found = [*_frame_changes(results[0].board, results[1].board, plans), *_plan_changes(*plans)]
-    if scores[0] != scores[1]:
-        found.append(VersionChange("score", f"{scores[0]:.3f}", f"{scores[1]:.3f}"))
+    if all(item.measured for item in scores) and scores[0].total != scores[1].total:
+        found.append(VersionChange("score", f"{scores[0].total:.3f}", f"{scores[1].total:.3f}"))
     return tuple(found)
 
 

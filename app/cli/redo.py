@@ -194,8 +194,8 @@ def _list(run: Path, as_json: bool, opened: bool) -> None:
         return
     for item, sheet in zip(versions, sheets, strict=True):
         mark, parent = "*" if item.current else " ", f" (from {item.parent})" if item.parent else ""
-        score = "-" if item.score is None else f"{item.score:.3f}"
-        typer.echo(f"{mark} {item.name}  score {score}  {item.says}{parent}  {sheet}")
+        score = "" if item.score is None else f"  score {item.score:.3f}"
+        typer.echo(f"{mark} {item.name}{score}  {item.says}{parent}  {sheet}")
         show(console, [sheet])
     launch(sheets if opened else [])
 

@@ -468,7 +468,10 @@ def tell_result(result: RunResult, as_json: bool) -> None:
     for note in (*(guessed(scores) if found is None else ()), *unscored(scores)):
         typer.echo(note)
     typer.echo(decision.reason)
-    more = [effect.told() if effect is not None else "", *stale_told(result.board, str(result.out))]
+    more = [
+        effect.told() if effect is not None and not unjudged(scores) else "",
+        *stale_told(result.board, str(result.out)),
+    ]
     for line in filter(None, (*more, spent_told(spent))):
         typer.echo(line)
     tell_outcome(result.outcome)

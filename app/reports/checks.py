@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from katha.app.reports.page import AnswersOnPage, PageColumn, Run, own_numbers
 from katha.compass.effects import is_stale
 from katha.composing.words import as_sentence
+from katha.composing.words import said as says
 from katha.protocols import Judge, can
 from katha.registry import default_registry
 from katha.schema import Candidate, Coverage, Plan
@@ -90,8 +91,11 @@ def _plain(plan: Plan) -> Iterable[Check]:
 
 
 def _left_out(plan: Plan) -> Iterable[Check]:
-    if plan.visual is not None and plan.visual.left_out:
-        points = tuple(Point(words=one) for one in plan.visual.left_out)
+    told = [panel.caption for panel in plan.panels]
+    left = plan.visual.left_out if plan.visual is not None else []
+    # A frame that a person has made since may say it.
+    points = tuple(Point(words=one) for one in left if not any(says(one, caption) for caption in told))
+    if points:
         what = "one thing" if len(points) == 1 else f"{len(points)} things"
         said = f"The planner left {what} of the story out of every frame."
         yield Check(name="left-out", said=said, points=points, good=False)

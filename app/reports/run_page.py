@@ -24,14 +24,15 @@ from katha.app.reports.page import (
     panel_uri,
     read_back,
     template,
+    unjudged,
     unscored,
     worded,
     write_page,
 )
-from katha.compass.effects import effect_of, stale_told
+from katha.compass.effects import BY_HAND, effect_of, stale_told
 from katha.compass.modes import load_modes
 from katha.compass.moves import told_kind
-from katha.schema import DIMENSIONS, Answer, Board, Candidate, Dimension, Frame, Panel, TransitionScore
+from katha.schema import DIMENSIONS, Answer, Board, Candidate, Dimension, Frame, Panel, Plan, TransitionScore
 from katha.schema.scores import DimensionScore
 
 _REPEATED = (
@@ -44,7 +45,7 @@ _HANDS = 2
 
 
 class FrameCell(NamedTuple):
-    """A frame of a strip. `bare`: what follows an inserted frame has no ring of its own."""
+    """A frame of a strip. `bare`: what follows it, an inserted frame or one that nobody judged, has no ring."""
 
     frame: Frame
     name: str
@@ -75,46 +76,51 @@ class Strips:
     def __init__(self, run: Run) -> None:
         self._weakest = run.candidates.decision.weakest
         self._uri = cache(lambda sha256, small: panel_uri(run.folder / "panels" / f"{sha256}.png", small=small))
-        self._captions = {panel.index: _caption(panel) for panel in run.plan.panels}
-        self._shots = {panel.index: shot_told(panel) for panel in run.plan.panels}
+        self._judged = not unjudged(run.scores)
+        self.drawn = RunFolder(run.folder).first_plan(run.info)
+        """The plan that the board was drawn from, before a person changed it; None where it was not kept."""
+        self._now, self._drawn = _panels(run.plan), _panels(self.drawn) if self.drawn is not None else {}
         spec = run.info.renderer or {}
         self.found_in = str(spec["path"]) if spec.get("name") == "folder" else None
         """Return the folder of a board made elsewhere; its scenes have no seed. None for a board drawn here."""
 
     def strip(self, board: Board, candidate: Candidate, tag: str) -> list[FrameCell | GapCell]:
-        """Return frames and, between the frames of two scenes, the transition that joins them.
+        """Return frames and, between the frames of two scenes, the transition that joins them, if it was judged.
 
         tag: what the weakest transition is marked with.
         """
         scores = {score.pair: score for score in candidate.transitions}
         cells: list[FrameCell | GapCell] = []
+        drawn = not candidate.name.startswith(BY_HAND)
         last: int | None = None
         for frame in board.frames:
             joined = (last, frame.scene) if last is not None and frame.scene is not None else None
             score = scores.pop(frame.transition or joined or (0, 0), None)
-            if score is not None:
+            if score is not None and self._judged:
                 cells.append(GapCell(score, tag if self._weakest == score.pair else ""))
-            bare = frame.kind != "scene" and frame is not board.frames[-1]
-            cells.append(self.frame(frame)._replace(bare=bare))
+            bare = (frame.kind != "scene" or not self._judged) and frame is not board.frames[-1]
+            cells.append(self.frame(frame, drawn=drawn)._replace(bare=bare))
             last = frame.scene if frame.scene is not None else last
         return cells
 
-    def frames(self, frames: Iterable[Frame]) -> list[FrameCell]:
+    def frames(self, frames: Iterable[Frame], *, drawn: bool = False) -> list[FrameCell]:
         """Return frames as thumbnails, which are made beside one another: Pillow works without Python's lock."""
         with ThreadPoolExecutor(_HANDS) as pool:
-            return list(pool.map(lambda frame: self.frame(frame, small=True), frames))
+            return list(pool.map(lambda frame: self.frame(frame, small=True, drawn=drawn), frames))
 
-    def frame(self, frame: Frame, *, small: bool = False) -> FrameCell:
-        """Return what is shown of one frame; `small` for a thumbnail."""
+    def frame(self, frame: Frame, *, small: bool = False, drawn: bool = False) -> FrameCell:
+        """Return what is shown of one frame; `small` for a thumbnail, `drawn` with the words that it had when the board
+        was drawn."""
+        own = frame.panel if frame.panel is not None else (self._drawn if drawn else self._now).get(frame.scene or 0)
         if frame.kind == "scene" and frame.panel is not None:
             caption, name = _caption(frame.panel), f"Scene {frame.scene}, redrawn"
         elif frame.kind == "scene":
-            caption, name = self._captions.get(frame.scene or 0, ""), f"Scene {frame.scene}"
+            caption, name = _caption(own) if own is not None else "", f"Scene {frame.scene}"
         else:
             caption, name = frame.prompt, "Bridge" if frame.kind == "bridge" else "Extra frame"
             name += f", drawn by {frame.renderer}" if frame.renderer else ""
         seed = None if frame.kind == "scene" and self.found_in is not None else frame.seed
-        shot = shot_told(frame.panel) if frame.panel is not None else self._shots.get(frame.scene or 0, "")
+        shot = shot_told(own) if own is not None else ""
         return FrameCell(frame, name, caption, self._uri(frame.sha256, small), seed, shot=shot)
 
 
@@ -123,6 +129,10 @@ def shot_told(panel: Panel) -> str:
     framed = ", ".join(part for part in (panel.shot_size, panel.shot_angle) if part)
     sound = f"sound: {panel.sound}" if panel.sound else ""
     return "; ".join(part for part in (framed, panel.camera_move, panel.weather, panel.light, sound) if part)
+
+
+def _panels(plan: Plan) -> dict[int, Panel]:
+    return {panel.index: panel for panel in plan.panels}
 
 
 def _caption(panel: Panel) -> str:
@@ -137,13 +147,15 @@ class Section:
 
     anchor: the `id` of its element. link: its name in the list at the top of the page; empty for none. template: a file
     of `templates/`, or the path of one's own; it finds the run as `run`, and as `shown` what `view` returned.
-    view: what is shown, read from the run's files; None leaves the section out.
+    view: what is shown, read from the run's files; None leaves the section out. judged: it is about what a judge said,
+    and left out where nobody judged.
     """
 
     anchor: str
     link: str
     template: str | Path
     view: Callable[[Run, Strips], object]
+    judged: bool = False
 
 
 def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
@@ -153,15 +165,17 @@ def write_report(run: Path, sections: Sequence[Section] | None = None) -> Path:
         InputFileError: a file of the run, or a section's template, is missing or broken.
     """
     found = load_run(run)
-    strips = Strips(found)
-    shown = [(item, item.view(found, strips)) for item in (SECTIONS if sections is None else sections)]
+    strips, silent = Strips(found), unjudged(found.scores)
+    wanted = [item for item in (SECTIONS if sections is None else sections) if not (item.judged and silent)]
+    shown = [(item, item.view(found, strips)) for item in wanted]
     return write_page(
         run / "report.html",
         "run.html.j2",
         run=found,
         title=RunFolder(run).title(found.story),
         verdict=_verdict(found),
-        effect=effect.told() if (effect := effect_of(found.candidates)) is not None else "",
+        effect=effect.told() if (effect := effect_of(found.candidates)) is not None and not silent else "",
+        judged=not silent,
         stale=stale_told(found.board),
         spent=spent_told(found.info.spent),
         coverage=found.plan.coverage,
@@ -220,7 +234,11 @@ def _after(run: Run, strips: Strips) -> object:
 def _before(run: Run, strips: Strips) -> object:
     base = _candidate(run, *(f"candidate:{seed}" for seed in run.info.seeds[:1])) or run.candidates.candidates[0]
     tag = "weakest" if base.name == run.candidates.decision.selected else ""
-    same = [frame.sha256 for frame in base.board.frames] == [frame.sha256 for frame in run.board.frames]
+    if strips.drawn is None and edited(run):
+        return None
+    was = [strips.frame(frame, drawn=True) for frame in base.board.frames]
+    now = [strips.frame(frame, drawn=not edited(run)) for frame in run.board.frames]
+    same = [(one.uri, one.caption, one.shot) for one in was] == [(one.uri, one.caption, one.shot) for one in now]
     return {"cells": strips.strip(base.board, base, tag), "same": same}
 
 
@@ -248,7 +266,7 @@ def _weakest(run: Run, strips: Strips) -> object:
     around = [item for item in board.frames if item.scene in decision.weakest or item.transition == decision.weakest]
     return {
         "fields": [(name.replace("_", " ").capitalize(), text) for name in names if (text := getattr(told, name))],
-        "frames": strips.frames(around),
+        "frames": strips.frames(around, drawn=tried is not None and not tried.name.startswith(BY_HAND)),
         "prompt": next((frame.prompt for frame in around if frame.kind != "scene"), None),
     }
 
@@ -288,7 +306,8 @@ def _candidates(run: Run, strips: Strips) -> object:
         mark = "selected" if item.name == decision.selected else ""
         if item.name == decision.inserted:
             mark = "accepted" if decision.accepted else "tried"
-        rows.append((item, title, mark, strips.frames(item.board.frames)))
+        drawn = not item.name.startswith(BY_HAND)
+        rows.append((item, title, mark, strips.frames(item.board.frames, drawn=drawn)))
     return rows
 
 
@@ -322,18 +341,18 @@ def _repeat(run: Run, strips: Strips) -> object:
     return {
         "frames": list(zip(map(strips.frame, run.board.frames), frame_names(run.board, run.plan), strict=True)),
         "rows": [*rows, ("plan sha256", run.board.plan_sha256)],
-        "notes": [*run.scores.notes, *run.info.notes],
+        "notes": [*(() if unjudged(run.scores) else run.scores.notes), *run.info.notes],
     }
 
 
 SECTIONS = (
     Section("after", "Storyboard", "run_after.html.j2", _after),
     Section("before", "", "run_before.html.j2", _before),
-    Section("weakest", "Weakest transition", "run_weakest.html.j2", _weakest),
-    Section("moves", "What was tried", "run_moves.html.j2", _moves),
-    Section("candidates", "Candidates", "run_candidates.html.j2", _candidates),
-    Section("dimensions", "Dimensions", "run_dimensions.html.j2", _dimensions),
-    Section("asked", "Questions", "run_asked.html.j2", _asked),
+    Section("weakest", "Weakest transition", "run_weakest.html.j2", _weakest, judged=True),
+    Section("moves", "What was tried", "run_moves.html.j2", _moves, judged=True),
+    Section("candidates", "Candidates", "run_candidates.html.j2", _candidates, judged=True),
+    Section("dimensions", "Dimensions", "run_dimensions.html.j2", _dimensions, judged=True),
+    Section("asked", "Questions", "run_asked.html.j2", _asked, judged=True),
     Section("repeat", "Repeat it", "run_repeat.html.j2", _repeat),
 )
 """The page, section by section. One more is a function that returns what is shown, a template, and a line here."""

@@ -592,6 +592,12 @@ class CandidateScore(Record):
     noise: float | None = Field(default=None, exclude_if=lambda value: value is None)
     """Half of what recoverability differs by between two steering prompt variants, where both were asked."""
 
+    @property
+    def measured(self) -> bool:
+        """Return whether a judge could say anything of the board's pictures; else `total` is of the terms that need
+        none."""
+        return self.recoverability is not None or self.read_back is not None
+
 
 class Candidate(Record):
     """A board that was considered: a seed's base board, or the selected board with a frame inserted or redrawn."""
