@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS = 10.0
 _BAR_SECONDS = 60.0
+_QUIET_SECONDS = 60.0
 
 
 class _View:
@@ -93,19 +94,24 @@ def _sentence(event: Event) -> str:
 
 @contextmanager
 def _lines(every: float) -> Iterator[Callable[[str], None]]:
-    """A callback whose last sentence is written as a line, after so many seconds where there is a new one."""
+    """A callback whose last sentence is written as a line, after so many seconds where there is a new one, and once a
+    minute where there is none: whoever reads the lines sees that it goes on."""
     began, ended, latest = time.monotonic(), threading.Event(), [""]
 
     def hear(sentence: str) -> None:
         latest[0] = sentence
 
     def write() -> None:
-        written = ""
+        written, when, since = "", began, "0:00"
         while not ended.wait(every):
+            now = time.monotonic()
+            minutes, seconds = divmod(round(now - began), 60)
             if latest[0] != written:
-                written = latest[0]
-                minutes, seconds = divmod(round(time.monotonic() - began), 60)
-                typer.echo(f"[{minutes}:{seconds:02}] {written}", err=True)
+                written, when, since = latest[0], now, f"{minutes}:{seconds:02}"
+                typer.echo(f"[{since}] {written}", err=True)
+            elif written and now - when >= _QUIET_SECONDS:
+                when = now
+                typer.echo(f"[{minutes}:{seconds:02}] {written} (nothing new since {since}; it goes on)", err=True)
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()

@@ -40,6 +40,24 @@ def test_a_run_says_in_a_file_what_is_new_and_nothing_twice(
         assert heard is None
 
 
+def test_a_run_that_waits_says_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_LINE_SECONDS", 0.01)
+    monkeypatch.setattr(console, "_QUIET_SECONDS", 0.05)
+    again, said = threading.Event(), list[str]()
+
+    def echo(line: str, err: bool) -> None:
+        said.append(line)
+        if len(said) > 1:
+            again.set()
+
+    monkeypatch.setattr(console.typer, "echo", echo)
+    with console.live_view(quiet=False) as heard:
+        assert heard is not None
+        heard(event("render", "started"))
+        assert again.wait(5)
+    assert said[1].endswith("Drawing: started (nothing new since 0:00; it goes on)")
+
+
 def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with console.live_view(quiet=False) as heard:
         assert heard is not None
