@@ -217,7 +217,7 @@ def _encoded(model: str) -> tuple[int, int]:
     """Prompts through the second text encoder for a board of five with three seeds: a frame each, and here."""
     from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 
-    renderer = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, guidance=1.0))
+    renderer = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, guidance=1.0, any_size=True))
     with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
         calls = _count(loaded.pipe)
     for seed in _SEEDS:
@@ -268,7 +268,7 @@ def _decoded(model: str) -> tuple[int, int]:
     """Frames that the decoder holds at once for a batch of four: as diffusers has it, and here."""
     from katha.renderers.diffusion.sdxl import SdxlOptions, SdxlRenderer
 
-    renderer, held = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, batch=4)), list[int]()
+    renderer, held = SdxlRenderer(model, SdxlOptions(device="cpu", steps=1, batch=4, any_size=True)), list[int]()
     with renderer.pipeline([_request(_PROMPTS[0], 0)]) as loaded:
         loaded.pipe.vae.decoder.register_forward_pre_hook(lambda _, given: held.append(len(given[0])))
     list(renderer.render_board([_request(one, 1) for one in _PROMPTS[:4]]))

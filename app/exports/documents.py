@@ -61,7 +61,7 @@ Row = tuple[str, str, float, str]
 """A label, words, their size in points and their colour."""
 _APART, _SPACE = "\n", 0.35
 """The label of a row with some space above it, and how much, of its size."""
-_BELOW = 7
+_BELOW = 4
 """Points between a picture and its words."""
 Align = Literal["left", "centre", "right"]
 
@@ -201,9 +201,11 @@ class _Page:
         heights: list[float] = []
         for shrink in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, _LEAST):
             made = [self._paragraph(row, shrink, box.width, align) for row in told]
-            heights = [
-                item.wrap(box.width, 10_000)[1] + _above(row, shrink) for row, item in zip(told, made, strict=True)
-            ]
+            plain = [item.wrap(box.width, 10_000)[1] for item in made]
+            above = [_above(row, shrink) for row in told]
+            # The space goes before the words get smaller.
+            room = min(1.0, max(0.0, box.height - sum(plain)) / (sum(above) or 1.0))
+            heights = [tall + room * space for tall, space in zip(plain, above, strict=True)]
             if sum(heights) <= box.height:
                 if align == "centre":
                     made = [

@@ -78,14 +78,18 @@ def test_the_denoiser_stays_for_the_whole_board_and_for_the_next(model: Model, k
     drawn = list(drawer.render_board(frames()))
     parking = parking_of(drawer)
     denoiser = drawer.family.denoiser
-    assert [(move.name, move.comes) for move in parking.moves if move.name in (denoiser, "vae")] == [
+    assert [(move.name, move.comes) for move in parking.transfers if move.name in (denoiser, "vae")] == [
         (denoiser, True), ("vae", True)
     ]  # fmt: skip
-    assert len(parking.moves) == 2 * len([move for move in parking.moves if not move.comes]) + 2, "encoders come once"
-    assert sum(move.nbytes for move in parking.moves if not move.comes) == 0, "unchanged weights are not carried back"
-    before = len(parking.moves)
+    assert len(parking.transfers) == 2 * len([move for move in parking.transfers if not move.comes]) + 2, (
+        "encoders come once"
+    )
+    assert sum(move.nbytes for move in parking.transfers if not move.comes) == 0, (
+        "unchanged weights are not carried back"
+    )
+    before = len(parking.transfers)
     again = list(drawer.render_board(frames(7)))
-    assert len(parking.moves) == before, "the prompts are known: no encoder, no transfer"
+    assert len(parking.transfers) == before, "the prompts are known: no encoder, no transfer"
     process_pool().release()
     full = made(kind, model(family))
     assert pixels_apart(drawn, list(full.render_board(frames()))) <= 1
@@ -118,9 +122,9 @@ def test_an_encoder_that_is_called_again_sets_what_draws_aside(model: Model) -> 
     drawer = made(FluxRenderer, model("flux"), memory="model-offload")
     list(drawer.render_board(frames()[:2]))
     parking = parking_of(drawer)
-    first = len(parking.moves)
+    first = len(parking.transfers)
     later = list(drawer.render_board(frames()))
-    names = [(move.name, move.comes) for move in parking.moves[first:]]
+    names = [(move.name, move.comes) for move in parking.transfers[first:]]
     assert ("transformer", False) in names
     assert names.count(("transformer", True)) == 1
     process_pool().release()
@@ -138,7 +142,7 @@ def test_quantized_weights_stay_where_they_fit_and_move_where_they_do_not(
     monkeypatch.setattr("katha.renderers.diffusion.renderer.free_bytes", lambda device: 1)
     tight = made(FluxRenderer, model("flux"), memory="quantized")
     assert pixels_apart(resident, list(tight.render_board(frames()))) <= 1
-    assert [move for move in parking_of(tight).moves if move.name == "transformer" and move.comes]
+    assert [move for move in parking_of(tight).transfers if move.name == "transformer" and move.comes]
 
 
 def test_a_component_that_finds_no_room_is_not_taken_for_there(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +162,7 @@ def test_a_component_that_finds_no_room_is_not_taken_for_there(model: Model, mon
         parking.bring("transformer")
     full.clear()
     parking.bring("transformer")
-    assert parking.moves == [ComponentMove("transformer", True, parking.moves[0].nbytes)]
+    assert parking.transfers == [ComponentMove("transformer", True, parking.transfers[0].nbytes)]
 
 
 def test_layers_come_by_a_stream_on_an_accelerator(model: Model) -> None:
