@@ -91,10 +91,10 @@ def _plain(plan: Plan) -> Iterable[Check]:
 
 
 def _left_out(plan: Plan) -> Iterable[Check]:
-    told = [panel.caption for panel in plan.panels]
+    told = [panel.prompt for panel in plan.panels]  # a caption is the story's own text, drawn or not
     left = plan.visual.left_out if plan.visual is not None else []
     # A frame that a person has made since may say it.
-    points = tuple(Point(words=one) for one in left if not any(says(one, caption) for caption in told))
+    points = tuple(Point(words=one) for one in left if not any(says(one, prompt) for prompt in told))
     if points:
         what = "one thing" if len(points) == 1 else f"{len(points)} things"
         said = f"The planner left {what} of the story out of every frame."

@@ -106,9 +106,11 @@ def test_what_was_left_out_is_told_until_a_frame_says_it(run: Path) -> None:
         return [point.words for check in checks if check.name == "left-out" for point in check.points]
 
     assert told() == ["The crow proud of her feathers", "The fox snatching a feather"]
-    edit_board(run, [AddFrame(at=1, prompt="A fox sat.", caption="The sly fox snatched a feather.")])
+    edit_board(run, [ChangeFrame(frame=1, caption="The sly fox snatched a feather.")])
+    assert len(told()) == 2, "a caption is the story's text, whether it is drawn or not"
+    edit_board(run, [AddFrame(at=1, prompt="The sly fox snatched a feather.")])
     assert told() == ["The crow proud of her feathers"]
-    edit_board(run, [AddFrame(at=2, prompt="A crow sat.", caption="The proud crow looked at her feathers.")])
+    edit_board(run, [AddFrame(at=2, prompt="The proud crow looked at her feathers.")])
     assert told() == []
     edit_board(run, [RemoveFrame(frame=1)])
     assert told() == ["The fox snatching a feather"]
